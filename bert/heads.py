@@ -23,6 +23,7 @@ from model_zoo.layers.losses import (
 )
 from model_zoo.layers.precision import Dense
 from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of
+from model_zoo.util.arrays import POOLINGS
 
 from .model import BertBlock, BertModel
 
@@ -386,9 +387,6 @@ class BertForNextSentencePrediction(BertTask):
         return self.join_outputs(result, encoded.attentions)
 
 
-_POOLINGS = ('mean', 'cls', 'max')
-
-
 class BertSentenceEncoder(BertTask):
     """The vector of a sentence, from the last layer.
 
@@ -416,8 +414,8 @@ class BertSentenceEncoder(BertTask):
     huggingface_name = 'BertModel'  # it has no parameters of its own
 
     def __init__(self, bert, pooling='mean', normalize=False, prefix=None, params=None, **options):
-        if pooling not in _POOLINGS:
-            raise UnknownNameError.of('pooling', pooling, _POOLINGS)
+        if pooling not in POOLINGS:
+            raise UnknownNameError.of('pooling', pooling, POOLINGS)
         super().__init__(bert, prefix=prefix, params=params, **options)
         self._pooling, self._normalize = pooling, normalize
 

@@ -25,6 +25,7 @@ from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_block_class, open_model
 from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
+from model_zoo.util.arrays import POOLINGS
 
 __all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
 
@@ -32,8 +33,6 @@ logger = logging.getLogger(__name__)
 
 #: how the vectors of a word's pieces become one
 OOV_WAYS = ('avg', 'sum', 'last')
-#: how the vectors of a sentence's pieces become one
-POOLINGS = ('mean', 'cls', 'max')
 
 
 # Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to

@@ -183,11 +183,10 @@ class Parquet:
     mode = 'wb'
 
     def __init__(self, file, folder, stack):
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise MissingExtraError.of('pyarrow', 'parquet') from error
+        MissingExtraError.check('parquet', 'pyarrow')
+        import pyarrow
+        import pyarrow.parquet
+
         self._arrow, self._file, self._writer = pyarrow, file, None
         self._sentences, self._words, self._vectors = [], [], []
         self._count, self._has_words = 0, False

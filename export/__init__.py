@@ -2,8 +2,7 @@
 
 from .comparison import ExportError
 from .export import export_block
-from .int8 import Measures
-from .onnx_file import export_onnx, export_onnx_folder
+from .onnx_file import Measures, export_onnx, export_onnx_folder
 from .steps import export_steps
 
 __all__ = [

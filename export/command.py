@@ -30,7 +30,7 @@ from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.util.files import read_json
 from model_zoo.util.lines import read_lines
 
-from .int8 import Measures
+from .onnx_file import Measures
 
 __all__ = [
     'add_int8_arguments',

@@ -1,19 +1,21 @@
 """What every kind of export does with a block before and after it has written a file."""
 
 import contextlib
+import os
 
 import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
+from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import InputError, ZooError
 from model_zoo.layers.precision import PRECISIONS
+from model_zoo.util.files import make_writable_dir, written_together
 
 __all__ = [
     'ExportError',
     'check_exportable',
-    'flatten',
     'make_batch',
     'map_arrays',
     'parameters_of',
@@ -21,12 +23,15 @@ __all__ = [
     'write_symbol',
 ]
 
+
 class ExportError(ZooError):
     """The written files don't compute what the block does; they have been removed."""
 
 
-def check_exportable(block):
-    """Raise InputError unless the block is one of the zoo, with values of its precision."""
+def check_exportable(block, name, precisions=PRECISIONS):
+    """Raise InputError unless the block is one of the zoo, with values of its precision, which is
+    one of `precisions`, and its files can have the name.
+    """
     if not isinstance(block, ZooBlock):
         raise InputError(
             f'{type(block).__name__} is not a model of this zoo; use its own export() method'
@@ -42,8 +47,12 @@ def check_exportable(block):
         if np.dtype(parameter.dtype) != wanted:
             raise InputError(
                 f'{parameter.name} is {np.dtype(parameter.dtype)}, and the block computes in '
-                f'{block.precision}: call block.cast() with one of {", ".join(PRECISIONS)} first'
+                f'{block.precision}: call block.cast() with one of {", ".join(precisions)} first'
             )
+    if block.precision not in precisions:
+        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
+    if not name or os.path.basename(name) != name:
+        raise InputError(f'name must be the beginning of a file name, but is {name!r}')
 
 
 def make_batch(block, names, batch_size, length, id_type, random, masked=False):
@@ -69,13 +78,6 @@ def map_arrays(function, value):
     if isinstance(value, (list, tuple)):
         return type(value)([map_arrays(function, each) for each in value])
     return function(value)
-
-
-def flatten(outputs):
-    """The arrays of nested lists, in their order."""
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
 
 
 @contextlib.contextmanager
@@ -106,14 +108,24 @@ def parameters_of(block):
     }
 
 
-def write_symbol(symbol, parameters, symbol_path, params_path):
-    """Write the files."""
-    try:
-        symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
-    except mx.MXNetError as error:
-        raise InputError(
-            f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
-        ) from error
-    used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
-    tensors = {f'arg:{name}': array for name, array in parameters.items() if name in used}
-    write_params(params_path, tensors)
+def write_symbol(directory, name, symbol, parameters, check):
+    """Write a graph and its parameters if ``check(symbol_path, params_path)`` raises no error.
+
+    Returns the paths.
+    """
+    directory = make_writable_dir(directory)
+    files = f'{name}-symbol.json', f'{name}-0000.params'
+    with written_together(directory, f'{name}-') as temporary:
+        paths = symbol_path, params_path = [os.path.join(temporary, file) for file in files]
+        try:
+            symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
+        except mx.MXNetError as error:
+            raise InputError(
+                f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
+            ) from error
+        used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
+        tensors = {f'arg:{name}': array for name, array in parameters.items() if name in used}
+        write_params(params_path, tensors)
+        check(*paths)
+        write_sums(sums_path(symbol_path), paths)
+    return tuple(os.path.join(directory, file) for file in files)

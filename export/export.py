@@ -42,24 +42,23 @@ from export.command import (  # noqa: E402
 from export.comparison import (  # noqa: E402
     ExportError,
     check_exportable,
-    flatten,
     make_batch,
     map_arrays,
     parameters_of,
     plain_calls,
     write_symbol,
 )
-from export.onnx_file import export_onnx_folder, require_extra  # noqa: E402
+from export.onnx_file import export_onnx_folder  # noqa: E402
 from export.steps import export_steps  # noqa: E402
 from model_zoo.app import cli  # noqa: E402
 from model_zoo.blocks.block import INPUT_NAMES  # noqa: E402
-from model_zoo.checkpoint.readers import sums_path, write_sums  # noqa: E402
-from model_zoo.errors import InputError  # noqa: E402
+from model_zoo.errors import InputError, MissingExtraError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
 from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
 from model_zoo.tasks.labels import label_names, write_labels  # noqa: E402
-from model_zoo.util.files import make_writable_dir, written_together  # noqa: E402
+from model_zoo.util.arrays import flatten  # noqa: E402
+from model_zoo.util.files import make_writable_dir  # noqa: E402
 
 if TYPE_CHECKING:
     from model_zoo.blocks.block import ZooBlock
@@ -138,22 +137,17 @@ def export_block(
     >>> net(mx.nd.array([[101, 7592, 102]]), mx.nd.zeros((1, 3)), mx.nd.array([3])).shape
     (1, 2)
     """
-    check_exportable(block)
-    if not name or os.path.basename(name) != name:
-        raise InputError(f'name must be the start of a file name, but is {name!r}')
+    check_exportable(block, name)
     batches = _batches(block, example_inputs)
-    directory = make_writable_dir(directory)
     symbol, names = _trace(block, batches[-1], one_output)
-    files = [f'{name}-symbol.json', f'{name}-0000.params']
-    with written_together(directory, f'{name}-') as temporary:
-        new = [os.path.join(temporary, file) for file in files]
-        write_symbol(symbol, parameters_of(block), *new)
+
+    def check(*paths):
         for batch in batches:
-            _compare(block, names, batch, *new, one_output)
-        write_sums(sums_path(new[0]), new)
+            _compare(block, names, batch, *paths, one_output)
         if block.config.extras.get('id2label'):
-            write_labels(os.path.join(temporary, name), label_names(block))
-    return tuple(os.path.join(directory, file) for file in files)
+            write_labels(os.path.join(os.path.dirname(paths[0]), name), label_names(block))
+
+    return write_symbol(directory, name, symbol, parameters_of(block), check)
 
 
 def _input_names(block):
@@ -338,7 +332,7 @@ def main(argv=None):
     cli.setup_logging()
     _check(args)
     if args.format != 'symbol':
-        require_extra()
+        MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     make_writable_dir(args.output_dir)  # before the work, not after
     block = build_block(args)
     limit = block.context_length or math.inf

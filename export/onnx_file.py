@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from typing import TYPE_CHECKING, Any
+import tempfile
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
+from model_zoo.app import engine_forward
 from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
-from model_zoo.onnx import PRECISIONS, convert, fuse, save, to_onnx
+from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
+from model_zoo.inference.quantization import leave_out
+from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.tasks.labels import label_names
 from model_zoo.tokenization import FileTokenizer
@@ -19,8 +23,7 @@ from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
 
-from .comparison import ExportError, check_exportable
-from .int8 import quantize_measured
+from .comparison import ExportError, check_exportable, parameters_of
 from .onnx_graphs import graph_of
 
 if TYPE_CHECKING:
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
     from model_zoo.tokenization import Tokenizer
 
 __all__ = [
+    'Measures',
     'export_onnx',
     'export_onnx_folder',
     'measures_path',
-    'require_extra',
 ]
 
 #: how much ONNX Runtime's results may differ from the block's, relative to the largest
@@ -102,12 +105,10 @@ def export_onnx(
     MissingExtraError
         If onnx and onnxruntime aren't installed.
     """
-    require_extra()
-    check_exportable(block)
+    MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
+    check_exportable(block, name, ['float32'])
     if precision not in PRECISIONS:
         raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
-    if block.precision != 'float32':
-        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
     if optimize and not block.fuses_in_onnx:
@@ -127,11 +128,11 @@ def export_onnx(
         )
     if measures is not None and precision != 'int8':
         raise InputError(f'measures are for INT8, and the precision is {precision}')
-    if not name or os.path.basename(name) != name:
-        raise InputError(f'name must be a file name without extension, but is {name!r}')
     directory = make_writable_dir(directory)
     graph = graph_of(block)
-    plain = to_onnx(graph.symbol, _parameters(block, graph.symbol), graph.inputs, graph.outputs)
+    used = set(graph.symbol.list_arguments())
+    parameters = {name: array for name, array in parameters_of(block).items() if name in used}
+    plain = to_onnx(graph.symbol, parameters, graph.inputs, graph.outputs)
     model, told = plain, None
     if optimize:
         model = fuse(plain, block.config.num_heads, block.config.units)
@@ -159,24 +160,6 @@ def export_onnx(
 def measures_path(path):
     """Where the measures of an ONNX file are."""
     return f'{os.path.splitext(path)[0]}_int8.json'
-
-
-def require_extra():
-    """Raise MissingExtraError unless an export can be written and checked."""
-    try:
-        import onnx  # noqa: F401
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError.of('onnx and onnxruntime', 'onnx') from error
-
-
-def _parameters(block, symbol):
-    used = set(symbol.list_arguments())
-    return {
-        each.name: each.data(each.list_ctx()[0]).asnumpy()
-        for each in block.collect_params().values()
-        if each.name in used
-    }
 
 
 def _check(graph, path, precision):
@@ -221,6 +204,109 @@ def _check_cosine(results, wanted, largest):
             f'in 8 bits the results are not those of the block: their cosine is {cosine:.2f}; '
             'nothing was written'
         )
+
+
+#: least cosine with the outputs in float32 where there is no labelled data
+LEAST_MEASURED = 0.99
+
+
+class Measures(NamedTuple):
+    """What INT8 is calibrated and measured with.
+
+    Attributes
+    ----------
+    batches : sequence of Batch
+        Some text of the kind that the model will see.
+    static : bool
+        Whether the ranges of activations are found once, with `batches`, instead of each batch's.
+    method : str
+        How they are; one of `model_zoo.onnx.CALIBRATION_METHODS`.
+    evaluate : callable, optional
+        ``evaluate(forward) -> (score, report)`` with labelled data, ``forward`` being a function of
+        a batch. Default: outputs are compared with those in float32.
+    metric : str
+        What the score is.
+    most_lost : float
+        How much of the score INT8 may cost, in its unit.
+    """
+
+    batches: Sequence
+    static: bool = True
+    method: str = 'minmax'
+    evaluate: Callable | None = None
+    metric: str = 'cosine'
+    most_lost: float = 0.005
+
+
+def quantize_measured(plain, model, measures):
+    """A model in INT8, but for the layers that cost too much."""
+    if not measures.batches:
+        raise InputError('there is no text to calibrate the model with')
+    arrays = [
+        [array.asnumpy().astype('int32') for array in batch.inputs] for batch in measures.batches
+    ]
+    engine = _engine(plain)
+    wanted = [_flat(engine.run(*each)) for each in arrays]
+    feeds = [engine.feed(*each) for each in arrays] if measures.static else None
+    quantizer = Quantizer(model, feeds, measures.method)
+    evaluate = measures.evaluate or _cosine(measures.batches, wanted)
+    before, report = evaluate(engine_forward(engine))
+    _log.info('float32: %s %.4f', measures.metric, before)
+
+    def attempt(exclude):
+        made = quantizer.quantize(exclude)
+        score, report = evaluate(engine_forward(_engine(made)))
+        _log.info('INT8, %d layers in float32: %s %.4f', len(exclude), measures.metric, score)
+        return score, report, made
+
+    def harm(layer):
+        engine = _engine(quantizer.quantize([each for each in quantizer.layers if each != layer]))
+        return float(((_flat(engine.run(*arrays[0])) - wanted[0]) ** 2).mean())
+
+    most_lost = measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED
+    (after, int8_report, made), exclude = leave_out(
+        quantizer.layers, harm, attempt, lambda tried: before - tried[0] <= most_lost
+    )
+    _log.info(
+        'INT8: %s %.4f, of float32 %.4f; %d of %d layers stay in float32',
+        measures.metric, after, before, len(exclude), len(quantizer.layers),
+    )  # fmt: skip
+    return made, {
+        'quantization': 'static' if measures.static else 'dynamic',
+        'calib_mode': measures.method if measures.static else None,
+        'metric': measures.metric,
+        'float32': report,
+        'int8': int8_report,
+        'lost': before - after,
+        'float32_layers': exclude,
+        'layers': len(quantizer.layers),
+    }
+
+
+def _engine(model):
+    """An engine of a model that needs no file when it runs."""
+    copy = type(model)()
+    copy.CopyFrom(model)  # large weights are taken out of what is saved
+    with tempfile.TemporaryDirectory() as folder:
+        return OnnxRuntimeEngine(save(copy, os.path.join(folder, 'model.onnx'))[0])
+
+
+def _flat(outputs):
+    return np.concatenate([each.ravel() for each in outputs])
+
+
+def _cosine(batches, wanted):
+    """``evaluate(forward)``: how much the outputs for the calibration data are like `wanted`."""
+    theirs = np.concatenate(wanted)
+
+    def evaluate(forward):
+        outputs = [forward(batch) for batch in batches]
+        outputs = [each if isinstance(each, list) else [each] for each in outputs]
+        ours = np.concatenate([_flat([one.asnumpy() for one in each]) for each in outputs])
+        cosine = float(ours @ theirs / (np.linalg.norm(ours) * np.linalg.norm(theirs)))
+        return cosine, {'cosine': cosine}
+
+    return evaluate
 
 
 def export_onnx_folder(

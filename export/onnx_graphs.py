@@ -11,9 +11,10 @@ from model_zoo.blocks.decoder_heads import DecoderLM
 from model_zoo.errors import InputError
 from model_zoo.layers.graphs import standard_operators
 from model_zoo.layers.sequences import Mask
+from model_zoo.util.arrays import flatten
 from transfo_xl.model import TransfoXLBlock
 
-from .comparison import flatten, make_batch, plain_calls
+from .comparison import make_batch, plain_calls
 
 __all__ = ['Graph', 'graph_of']
 

@@ -1,23 +1,20 @@
 """Export one step of generation to symbol.json, with keys and values in arrays of a fixed size."""
 
-import os
 import warnings
 
 import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.decoder_heads import DecoderLM
-from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import without_nan
-from model_zoo.util.files import make_writable_dir, written_together
+from model_zoo.util.arrays import flatten
 from transfo_xl.heads import TransfoXLLMHeadModel
 
 from .comparison import (
     ExportError,
     check_exportable,
-    flatten,
     make_batch,
     parameters_of,
     plain_calls,
@@ -65,24 +62,15 @@ def export_steps(block, directory, name, capacity):
     ExportError
         If the files, loaded again, don't give the block's scores.
     """
-    check_exportable(block)
+    check_exportable(block, name, ['float32'])
     if not isinstance(block, (DecoderLM, TransfoXLLMHeadModel)):
         raise InputError(f'{type(block).__name__} is no language model: only these generate')
-    if block.precision != 'float32':
-        raise InputError(f"the block is {block.precision}: call block.cast('float32') first")
     if not 1 <= capacity <= (block.context_length or capacity):
         raise InputError(f'capacity is {capacity}: the model takes 1 to {block.context_length}')
-    if not name or os.path.basename(name) != name:
-        raise InputError(f'name must be the start of a file name, but is {name!r}')
-    directory = make_writable_dir(directory)
     step = step_of(block, capacity)
-    files = [f'{name}-symbol.json', f'{name}-0000.params']
-    with written_together(directory, f'{name}-') as temporary:
-        new = [os.path.join(temporary, file) for file in files]
-        write_symbol(step.symbol(), step.parameters(), *new)
-        _compare(step, *new)
-        write_sums(sums_path(new[0]), new)
-    return tuple(os.path.join(directory, file) for file in files)
+    return write_symbol(
+        directory, name, step.symbol(), step.parameters(), lambda *paths: _compare(step, *paths)
+    )
 
 
 def step_of(block, capacity):

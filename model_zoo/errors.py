@@ -11,6 +11,7 @@ aren't obvious.
 """
 
 import difflib
+import importlib.util
 
 __all__ = [
     'ZooError',
@@ -93,6 +94,13 @@ class MissingExtraError(ZooError, ImportError):
             f'{library} must be installed for this: '
             f"pip install 'gluon-transformer-zoo[{extra}]'"
         )
+
+    @classmethod
+    def check(cls, extra, *libraries):
+        """Raise the error unless these libraries of an extra are installed."""
+        for library in libraries:
+            if importlib.util.find_spec(library) is None:
+                raise cls.of(library, extra)
 
 
 def did_you_mean(name, known):

@@ -17,8 +17,9 @@ import os
 import sys
 
 from model_zoo.app import cli
+from model_zoo.app.arguments import add_fields
 from model_zoo.app.engines import add_use_arguments
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline
 from model_zoo.inference.server import (
     Reloader,
@@ -30,13 +31,12 @@ from model_zoo.inference.server import (
     serve,
     serve_on_ray,
 )
-from model_zoo.inference.server.errors import check_extra
 from model_zoo.tasks.sentence_modules import read_sentence_modules
 
 logger = logging.getLogger(__name__)
 
-#: the settings that are flags
-LIMITS = [field for field in dataclasses.fields(Settings) if 'help' in field.metadata]
+#: the settings that are flags as they are
+LIMITS = [name for name in Settings.defaults() if name not in ('allowed_hosts', 'api_key')]
 REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
 
 
@@ -59,17 +59,14 @@ def parse_arguments(argv=None):
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='as many as this when there is much to do; default: 4')
     ray('--replica_cpus', type=float, help='processors of a replica; default: 1')
-    limits = parser.add_argument_group('limits').add_argument
-    for field in LIMITS:
-        limits(f'--{field.name}', type=field.type, default=field.default,
-               help=field.metadata['help'])  # fmt: skip
+    add_fields(parser.add_argument_group(Settings.title), Settings, *LIMITS)
     args = parser.parse_args(argv)
     for name, default in REPLICAS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
         elif args.ray is None:
             raise InputError(f'--{name} is about replicas: it needs --ray')
-    for name in ('batch_tokens', *(field.name for field in LIMITS), *REPLICAS):
+    for name in ('batch_tokens', *REPLICAS):
         if getattr(args, name) <= 0:
             raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')
     return args
@@ -108,13 +105,14 @@ def main(argv=None):
     args = parse_arguments(argv)
     is_on_ray = args.ray is not None
     if is_on_ray:
-        check_extra('ray', extra='ray')
-    check_extra('fastapi', 'prometheus_client', 'uvicorn')  # before a model is opened
+        MissingExtraError.check('ray', 'ray')
+    # before a model is opened
+    MissingExtraError.check('serve', 'fastapi', 'prometheus_client', 'uvicorn')
     cli.setup_logging()
     settings = Settings(
         api_key=None if args.api_key is None else read_key(args.api_key),
-        allowed_hosts=args.allowed_hosts and tuple(host.lower() for host in args.allowed_hosts),
-        **{field.name: getattr(args, field.name) for field in LIMITS},
+        allowed_hosts=args.allowed_hosts,
+        **{name: getattr(args, name) for name in LIMITS},
     )
     named, bound = name_models(args.models), bind(args.host, args.port)
     options = {

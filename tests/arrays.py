@@ -3,6 +3,8 @@
 import mxnet as mx
 import numpy as np
 
+from model_zoo.util.arrays import flatten  # noqa: F401  of the tests
+
 __all__ = ['array', 'assert_equal', 'assert_same', 'flatten', 'masked_inputs']
 
 
@@ -14,12 +16,6 @@ def masked_inputs():
     """Two rows of words below 41, token types, and a mask with holes in one of them."""
     words, types = np.random.randint(0, 41, (2, 7)), np.random.randint(0, 2, (2, 7))
     return array(words), array(types), mx.nd.array([[0, 1, 1, 1, 1, 0, 1], [1] * 7])
-
-
-def flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [array for output in outputs for array in flatten(output)]
 
 
 def assert_same(ours, theirs, tolerance=1e-5):

@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from ..layers.precision import BFLOAT16
-from ..util.arrays import pad_rows
+from ..util.arrays import flatten, pad_rows
 
 __all__ = ['CastBlock', 'Engine', 'MXNetEngine']
 
@@ -102,7 +102,7 @@ class CastBlock:
         names = block.export_inputs
         inputs = {name: mx.sym.var(name) for name in names}
         with mx.autograd.pause():
-            traced = mx.sym.Group(_flatten(block(**inputs)))
+            traced = mx.sym.Group(flatten(block(**inputs)))
         parameters = {name: each.data() for name, each in block.collect_params().items()}
         self.symbol, self.parameters = _cast_once(traced, parameters)
         self._names = names
@@ -137,9 +137,3 @@ def _cast_once(symbol, parameters):
         f'{name}{_ENDING}': mx.nd.amp_cast(parameters[name], dtype=BFLOAT16) for name in made
     }}  # fmt: skip
     return symbol, {name: values[name] for name in symbol.list_arguments() if name in values}
-
-
-def _flatten(outputs):
-    if not isinstance(outputs, (list, tuple)):
-        return [outputs]
-    return [each for output in outputs for each in _flatten(output)]

@@ -13,8 +13,14 @@ from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
 from ..util.files import read_json
 from .engine import Engine, MXNetEngine
-from .onnx_engine import OnnxEngine, OnnxRuntimeEngine, OpenVINOEngine, OpenVINOInt8Engine
-from .onnx_generation import OnnxGenerationEngine, OpenVINOGenerationEngine
+from .onnx_engine import (
+    OnnxEngine,
+    OnnxGenerationEngine,
+    OnnxRuntimeEngine,
+    OpenVINOEngine,
+    OpenVINOGenerationEngine,
+    OpenVINOInt8Engine,
+)
 
 __all__ = ['ENGINES', 'AutoEngine', 'Choice', 'choices', 'has_engine', 'make_engine', 'processor']
 

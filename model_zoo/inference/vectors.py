@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
-from ..util.arrays import pool
+from ..util.arrays import POOLINGS, pool
 from .pipeline import FLAG, NUMBER, Pipeline, one_of
 
 __all__ = [
@@ -13,8 +13,6 @@ __all__ = [
     'nearest',
     'unit_vectors',
 ]
-
-POOLINGS = ('mean', 'cls', 'max')
 
 
 class FeatureExtraction(Pipeline):

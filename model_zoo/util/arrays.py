@@ -4,7 +4,17 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = ['pad_rows', 'pool']
+__all__ = ['POOLINGS', 'flatten', 'pad_rows', 'pool']
+
+#: the ways of `pool` that users choose from; other models of sentence-transformers have more
+POOLINGS = ('mean', 'cls', 'max')
+
+
+def flatten(outputs):
+    """The arrays of nested lists, in their order."""
+    if not isinstance(outputs, (list, tuple)):
+        return [outputs]
+    return [array for output in outputs for array in flatten(output)]
 
 
 def pad_rows(rows, pad_id=0, length=None, round_to=1):

@@ -104,7 +104,7 @@ def test_bad_input_is_one_line(folders, tmp_path, capsys, monkeypatch):
     cases = [
         ([tmp_path / 'nothing', '--port', 0], 'nothing'),
         ([folder, folder], 'NAME=MODEL'),
-        ([folder, '--queue_size', 0], '--queue_size is 0'),
+        ([folder, '--queue_size', 0], '--queue_size 0: give 1 or more'),
         ([folder, '--port', 10**6], 'cannot serve on 127.0.0.1'),
         ([folder, '--port', 0, '--api_key', 'env:NO_KEY'], 'NO_KEY'),
         ([folder, '--port', 0, '--max_len', 10**6], 'max_length'),

@@ -38,7 +38,6 @@ EXCEPTIONS = {
     'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
-    'model_zoo.inference.onnx_generation': {'onnxruntime', 'openvino'},
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnx', 'onnxruntime'},

@@ -1,5 +1,7 @@
 """The server's application: its models and routes, and what every request passes."""
 
+import asyncio
+import concurrent.futures
 import contextlib
 import hmac
 import importlib.metadata
@@ -9,11 +11,12 @@ import logging
 import re
 import time
 
-from ...errors import ZooError
+from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
+from ..pipeline import TooLargeError
 from . import huggingface, open_inference, openai_api, page
-from .errors import TooLargeError, check_extra, status_of
-from .models import Models
+from .models import Models, NoSuchModelError
 from .service import Service, Settings
+from .worker import ClosedError, OverloadedError
 
 __all__ = [
     'Gate',
@@ -30,6 +33,15 @@ OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/opena
 #: tasks of which a model reads two texts at once
 PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
               'rerank'}  # fmt: skip
+#: errors and their HTTP status; the first that fits counts
+STATUSES = (
+    (NoSuchModelError, 404),
+    (TooLargeError, 413),
+    ((InputError, UnknownNameError), 400),
+    (OverloadedError, 429),
+    (ClosedError, 503),
+    ((TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError), 504),
+)
 PROJECT = 'gluon-transformer-zoo'
 DESCRIPTION = """
 Models of gluon-transformer-zoo. With an API key, requests have the header
@@ -51,7 +63,7 @@ def build_app(models, settings=None):
 
         app = build_app({'sentiment': model_zoo.pipeline('output_dir/sentiment/best_model')})
     """
-    check_extra('fastapi', 'prometheus_client')
+    MissingExtraError.check('serve', 'fastapi', 'prometheus_client')
     import fastapi
 
     settings = settings or Settings()
@@ -183,9 +195,9 @@ def error_response(path, error, status=None, headers=None):
     """The response for an error."""
     from starlette.responses import Response
 
-    if status is None:
-        status = status_of(error)
-    if status == 500 and not isinstance(error, (str, ZooError)):  # what nobody expects
+    if status is None:  # 500 is for what nobody expects
+        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    if status == 500 and not isinstance(error, (str, ZooError)):
         error = f'the server failed: {type(error).__name__}'
     wait = getattr(error, 'retry_after', None)
     if wait is not None:

@@ -9,11 +9,11 @@ import socket
 import threading
 from types import SimpleNamespace
 
-from ...errors import InputError
+from ...errors import InputError, MissingExtraError
 from ...util.executor import join_cluster
 from .app import Gate, Metrics, error_response
-from .errors import ClosedError, OverloadedError, check_extra
 from .run import serve
+from .worker import ClosedError, OverloadedError
 
 __all__ = ['serve_on_ray']
 
@@ -194,7 +194,7 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
         Of a Ray cluster that this machine belongs to; by default there is one on this machine, as
         long as the server.
     """
-    check_extra('ray', 'fastapi', 'uvicorn', 'prometheus_client', extra='ray')
+    MissingExtraError.check('ray', 'ray', 'fastapi', 'uvicorn', 'prometheus_client')
     fewest, most = replicas
     if not 1 <= fewest <= most:
         raise InputError(f'{fewest} to {most} replicas are wanted: at least 1, and not fewer at '

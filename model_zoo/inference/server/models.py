@@ -4,15 +4,13 @@ import logging
 import threading
 import time
 
-from ...errors import InputError
+from ...errors import InputError, UnknownNameError
 from ...util.files import state_of
 from ..factory import PIPELINES
 from ..text import TextGeneration
-from .errors import NoSuchModelError
-from .worker import BatchWorker
-from .writer import GenerationWorker
+from .worker import BatchWorker, GenerationWorker
 
-__all__ = ['Models', 'Reloader', 'Served', 'pipelines_of']
+__all__ = ['Models', 'NoSuchModelError', 'Reloader', 'Served', 'pipelines_of']
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +66,10 @@ class Served:
         if task not in self.pipelines:
             raise InputError(f'the model {self.name} is for {" and ".join(self.tasks)}, not {task}')
         return self.pipelines[task]
+
+
+class NoSuchModelError(UnknownNameError):
+    """A request for a model that isn't served."""
 
 
 class Models:

@@ -10,8 +10,7 @@ import socket
 import threading
 import time
 
-from ...errors import InputError
-from .errors import check_extra
+from ...errors import InputError, MissingExtraError
 
 __all__ = ['bind', 'name_models', 'read_key', 'serve']
 
@@ -100,7 +99,7 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
         Above these the connections are closed that have waited longest for a request. It is at
         most half of the files that the process may open.
     """
-    check_extra('uvicorn')
+    MissingExtraError.check('serve', 'uvicorn')
     host, port = bound.getsockname()[:2]
     _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     if threading.current_thread() is threading.main_thread():

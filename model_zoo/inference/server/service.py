@@ -3,13 +3,14 @@
 import asyncio
 import concurrent.futures
 import json
-from dataclasses import dataclass, field
-from typing import Callable, NamedTuple, Optional, Tuple
+from dataclasses import dataclass
+from typing import Callable, List, NamedTuple, Optional
 
 from ...errors import InputError
-from ..pipeline import Meter
-from .errors import ClosedError, TooLargeError
-from .writer import Sampling, WritingJob
+from ...training import settings
+from ...training.settings import setting
+from ..pipeline import Meter, TooLargeError
+from .worker import ClosedError, Sampling, WritingJob
 
 __all__ = [
     'Call',
@@ -201,58 +202,42 @@ def _json_parts(value):
     yield b'}' if is_object else b']'
 
 
-def _limit(default, text):
-    """A field that is a flag of ``zoo serve``, too."""
-    return field(default=default, metadata={'help': text})
+@dataclass
+class Settings(settings.Settings):
+    """Limits of a server; all but the last two are flags of ``zoo serve``."""
 
+    title = 'limits'
 
-@dataclass(frozen=True)
-class Settings:
-    """Limits of a server.
-
-    Parameters
-    ----------
-    queue_size : int
-        Most requests for one model that are accepted and unanswered. A further one is answered
-        with status 429.
-    timeout : float
-        Seconds until an accepted request is answered with status 504.
-    max_text : int
-        Most characters of a text.
-    max_texts : int
-        Most texts of a request.
-    max_rows : int
-        Most rows that a request becomes: its texts, or each text with each of its labels or
-        choices, or the windows of long texts.
-    max_tokens : int
-        Most tokens of these rows.
-    max_answer : int
-        Most bytes of an answer, about.
-    max_body : int
-        Most bytes of a request; and most characters of its rows, before they are cut.
-    max_new_tokens : int
-        Most tokens that a request may ask a language model for.
-    max_sequences : int
-        Most texts that a language model writes at once; further ones wait.
-    allowed_hosts : tuple of str, optional
-        Names that requests may have in their header ``Host``, in lower case and without a port;
-        ``*`` is any. Those of loopback addresses always work there. Default: on loopback only
-        those, elsewhere any.
-    api_key : str, optional
-        Without it requests are refused, but those for the server's health and documentation.
-    """
-
-    queue_size: int = _limit(256, 'requests a model')
-    timeout: float = _limit(60.0, 'seconds for a request')
-    max_text: int = _limit(100_000, 'characters of a text')
-    max_texts: int = _limit(1024, 'texts of a request')
-    max_rows: int = _limit(
-        4096, 'texts of a request with each of their labels or choices, or their windows'
+    queue_size: int = setting(
+        256, 'requests for a model that are accepted and unanswered; a further one is answered '
+        'with status 429', at_least=1,
+    )  # fmt: skip
+    timeout: float = setting(
+        60.0, 'seconds until an accepted request is answered with status 504', above=0
     )
-    max_tokens: int = _limit(2**17, 'of these, altogether')
-    max_answer: int = _limit(2**25, 'bytes of an answer, about')
-    max_body: int = _limit(8 * 2**20, 'bytes of a request')
-    max_new_tokens: int = _limit(1024, 'of a text')
-    max_sequences: int = _limit(16, 'texts that a language model writes at once')
-    allowed_hosts: Optional[Tuple[str, ...]] = None
-    api_key: Optional[str] = None
+    max_text: int = setting(100_000, 'characters of a text', at_least=1)
+    max_texts: int = setting(1024, 'texts of a request', at_least=1)
+    max_rows: int = setting(
+        4096, 'texts of a request with each of their labels or choices, or their windows',
+        at_least=1,
+    )  # fmt: skip
+    max_tokens: int = setting(2**17, 'of these, altogether', at_least=1)
+    max_answer: int = setting(2**25, 'bytes of an answer, about', at_least=1)
+    max_body: int = setting(
+        8 * 2**20, 'bytes of a request; and characters of its rows, before they are cut', at_least=1
+    )
+    max_new_tokens: int = setting(1024, 'that a language model may be asked for', at_least=1)
+    max_sequences: int = setting(
+        16, 'texts that a language model writes at once; further ones wait', at_least=1
+    )
+    allowed_hosts: Optional[List[str]] = setting(
+        None, 'names that requests may have in their header Host, without a port; * is any; those '
+        'of loopback addresses always work there; default: on loopback only those, elsewhere any',
+    )  # fmt: skip
+    api_key: Optional[str] = setting(
+        None, "without it requests are refused, but those for the server's health and documentation"
+    )
+
+    def check(self):
+        super().check()
+        self.allowed_hosts = self.allowed_hosts and [host.lower() for host in self.allowed_hosts]

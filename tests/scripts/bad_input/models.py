@@ -75,7 +75,7 @@ SEARCH = [
 ]
 SERVE = [
     (['MODEL', '--batch_tokens', '0'], '--batch_tokens is 0; it must be above 0'),
-    (['MODEL', '--timeout', '-1'], '--timeout is -1.0; it must be above 0'),
+    (['MODEL', '--timeout', '-1'], '--timeout -1.0: give a number above 0'),
     (['no_such_model', '--port', '0'], 'no_such_model'),
     (['MODEL', '--api_key', 'none.txt', '--port', '0'], 'none.txt'),
 ]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ....analysis import attention_of
 from ....errors import InputError
-from ..errors import OverloadedError
 from ..service import Call, to_json
+from ..worker import OverloadedError
 
 __all__ = ['PATHS', 'add_routes']
 
