@@ -11,7 +11,7 @@ from tiny_models import save_bert, save_gpt2
 
 import model_zoo
 from bert import BertForSequenceClassification
-from model_zoo.inference.server import Reloader, build_app, writer
+from model_zoo.inference.server import Reloader, build_app, worker
 
 httpx = pytest.importorskip('httpx')
 pytest.importorskip('fastapi')
@@ -82,7 +82,7 @@ def test_a_folder_that_is_replaced_under_load(client, folders):
 
 def test_streams_of_a_folder_that_is_replaced(client, app, folders, monkeypatch):
     """One is read to its end, and one is left: then the old model ends, and the new one writes."""
-    models, go, stream = app.state.service.models, threading.Event(), writer.stream
+    models, go, stream = app.state.service.models, threading.Event(), worker.stream
     old = models.get('writer')
     wanted = old.pipeline('The model', **WRITING)[0]['generated_text']
 
@@ -91,7 +91,7 @@ def test_streams_of_a_folder_that_is_replaced(client, app, folders, monkeypatch)
             assert number < 2 or go.wait(300)
             yield new
 
-    monkeypatch.setattr(writer, 'stream', held)
+    monkeypatch.setattr(worker, 'stream', held)
     body = {'inputs': 'The model', 'parameters': WRITING, 'stream': True}
     with client.stream('POST', '/models/writer', json=body) as read:
         events = (json.loads(line[5:]) for line in read.iter_lines() if line)
