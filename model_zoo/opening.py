@@ -471,16 +471,16 @@ def _open(
     )
     id2label = options.pop('id2label', None)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
-    changed = {each: options.pop(each) for each in list(options) if each in known}
-    num_labels = changed.get('num_labels')
+    changes = {each: options.pop(each) for each in list(options) if each in known}
+    num_labels = changes.get('num_labels')
     if id2label is not None:
-        changed.update(_labels(id2label, num_labels))
+        changes.update(_labels(id2label, num_labels))
     elif files.labels and task in (family.tasks.get('classification'), 'classification') and (
         config.extras.get('id2label') is None and num_labels in (None, len(files.labels))
     ):
-        changed.update(_labels(dict(enumerate(files.labels))))
-    if changed:
-        config = type(config).from_dict({**config.to_dict(), **changed})
+        changes.update(_labels(dict(enumerate(files.labels))))
+    if changes:
+        config = config.changed(changes)
     if tokenizer is not None:
         check_vocab(len(tokenizer.vocab), config)
     block_class = family.zoo_block if task is None else family.block_class(task)
@@ -606,7 +606,7 @@ def _build(
     vocab = vocab or file.vocab
     config = configure(family, model, files, lambda: vocab)
     if fields:
-        config = type(config).from_dict({**config.to_dict(), **fields})
+        config = config.changed(fields)
     check_vocab(len(vocab), config, f'the weights of {model}')
     block_class = family.zoo_block
     if files.weights is None:  # a new one, with all parts that aren't refused

@@ -176,6 +176,11 @@ class TransfoXLConfig(Config):
                 values.pop(theirs, None)
         return super().from_dict(values)
 
+    def changed(self, fields):
+        if 'cutoffs' in fields:  # of which there is one for each cluster
+            fields = {'tie_projs': None, **fields}
+        return super().changed(fields)
+
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
         if format in PYTORCH_FORMATS:

@@ -141,6 +141,10 @@ class Config(metaclass=_ConfigType):
         """A new dict with the fields, and the unknown ones of `from_dict`."""
         return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
 
+    def changed(self, fields):
+        """A configuration with other values of some fields."""
+        return type(self).from_dict({**self.to_dict(), **fields})
+
     def to_format(self, format, architecture):
         """The configuration as another program's file."""
         fields = self.to_dict()
