@@ -5,6 +5,7 @@ import numpy as np
 from ..batches.windows import split_windows
 from ..errors import InputError
 from ..tasks.scores import softmax
+from ..tokenization.encoding import UNLIMITED
 from .pipeline import ALL, COUNT, FLAG, NUMBER, Pipeline, Row
 
 __all__ = ['QuestionAnswering']
@@ -74,35 +75,31 @@ class QuestionAnswering(Pipeline):
         return [self._windows(item, options, meter) for item in items]
 
     def _windows(self, item, options, meter):
-        """Rows of a question, each `about` (the pair's places, the window's).
+        """Rows of a question, each `about` its window.
 
-        These are offsets and word ids of the whole pair; pieces before the context, the context's
-        first piece that the window sees, and how many it sees.
+        These are offsets and word ids of the whole context, the row's pieces before the context,
+        the context's first piece that the window sees, and how many it sees.
         """
-        question, context = self._question(item)
-        special = len(self.tokenizer.encode('a', 'a')) - 2 * len(
-            self.tokenizer.encode('a', add_special_tokens=False)
-        )
-        asked = self.tokenizer.encode(question, add_special_tokens=False)
-        most = options['length'] - special - options['stride'] - 1
-        if len(asked) > most:
+        texts = [(text, None) for text in self._question(item)]
+        asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
+        room = options['length'] - self.tokenizer.pair_size()
+        if len(asked) >= room - options['stride']:
             raise InputError(
                 f'{self.task}: the question has {len(asked)} tokens, and max_seq_len '
-                f'{options["length"]} with doc_stride {options["stride"]} leaves room for {most}'
+                f'{options["length"]} with doc_stride {options["stride"]} leaves room for '
+                f'{room - options["stride"] - 1}'
             )
-        encoding = self.tokenizer.encode(question, context)
-        ids, types = encoding.input_ids, encoding.token_types
-        head = special - len(self.tokenizer.template[-1]) + len(asked)
-        tail = len(ids) - len(self.tokenizer.template[-1])
-        room = options['length'] - len(asked) - special
-        windows = split_windows(tail - head, room, room - options['stride'])
+        room -= len(asked)
+        windows = split_windows(len(seen), room, room - options['stride'])
+        overhead = options['length'] - room
         meter.add('rows', len(windows))
-        meter.add('tokens', len(windows) * (special + len(asked)) + sum(n for _, n in windows))
-        places, rows = (encoding.offsets, encoding.word_ids), []  # each reading makes them anew
+        meter.add('tokens', sum(overhead + length for _, length in windows))
+        places, rows = (seen.offsets, seen.word_ids), []  # each reading makes them anew
         for first, length in windows:
-            keep = np.r_[0:head, head + first : head + first + length, tail : len(ids)]
-            about = places, head, first, length
-            rows.append(Row(ids[keep], types[keep], about))
+            ids, types, head = self.tokenizer.with_special_tokens(
+                asked, seen[first : first + length]
+            )
+            rows.append(Row(ids, types, (places, head, first, length)))
         return rows
 
     def _answer_size(self, item, rows, options):
@@ -138,9 +135,9 @@ class QuestionAnswering(Pipeline):
 
     def _answer(self, row, start, end, context, align):
         (offsets, words), head, first, _ = row.about
-        start, end = start + first, end + first
+        start, end = start - head + first, end - head + first
         if align:
-            while start > head and words[start - 1] == words[start]:
+            while start > 0 and words[start - 1] == words[start]:
                 start -= 1
             while end + 1 < len(words) and words[end + 1] == words[end]:
                 end += 1

@@ -15,8 +15,7 @@ from .engine import MXNetEngine
 
 __all__ = [
     'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Pipeline', 'Row', 'TooLargeError',
-    'Work', 'a_list', 'check_option', 'number', 'one_of', 'parts_of',
-    'refuse_arguments_of_transformers',
+    'Work', 'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
 ]  # fmt: skip
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
@@ -25,8 +24,6 @@ BATCH_TOKENS = 2048
 BATCH_ROWS = 256
 # Rows are sorted by length among so many items; their outputs are what lies in memory.
 POOL_ITEMS = 256
-# Characters of texts that are cut into tokens together, which takes some 100 bytes for each.
-POOL_CHARACTERS = 2**20
 #: bytes of a number in JSON
 NUMBER = 24
 
@@ -383,21 +380,13 @@ class Pipeline:
                 meter.add('characters', len(text) + len(pair or ''))
                 pairs.append((text, pair))
             counts.append(len(pairs) - before)
-        encoded, reduce = [None] * len(pairs), None
+        reduce, rows = None, []
         if type(self)._reduced is not Pipeline._reduced:
             reduce = functools.partial(self._reduced, options=options)
-        sizes = [len(text) + len(pair or '') for text, pair in pairs]
-        for has_pair in (False, True):
-            places = [n for n, (_, pair) in enumerate(pairs) if (pair is not None) is has_pair]
-            for part in parts_of(places, sizes.__getitem__):
-                texts, others = zip(*(pairs[place] for place in part))
-                batch = self.tokenizer.encode_batch(
-                    list(texts), list(others) if has_pair else None, self.max_length, pad=False
-                )
-                for place, ids, types in zip(part, batch.input_ids, batch.token_types):
-                    meter.add('tokens', len(ids))
-                    encoded[place] = Row(ids, types, None, reduce)
-        rows = iter(encoded)
+        for encoding in self.tokenizer.encode_pairs(pairs, self.max_length):
+            meter.add('tokens', len(encoding))
+            rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
+        rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
 
     def _reduced(self, row, outputs, options):
@@ -452,16 +441,3 @@ class Pipeline:
                 for place, own in zip(places, self.run_batch([rows[n] for n in places])):
                     outputs[place] = own
             yield from self.finish(Work(pool, of_items, options), outputs)
-
-
-def parts_of(things, size_of):
-    """Lists of things that are encoded together."""
-    part, size = [], 0
-    for each in things:
-        if part and (len(part) == POOL_ITEMS or size + size_of(each) > POOL_CHARACTERS):
-            yield part
-            part, size = [], 0
-        part.append(each)
-        size += size_of(each)
-    if part:
-        yield part

@@ -8,7 +8,8 @@ import numpy as np
 from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
 from ..tasks.scores import softmax
-from .pipeline import ALL, COUNT, NUMBER, TEXT, Pipeline, Row, a_list, one_of, parts_of
+from ..tokenization.encoding import UNLIMITED
+from .pipeline import ALL, COUNT, NUMBER, TEXT, Pipeline, Row, a_list, one_of
 
 __all__ = [
     'FillMask',
@@ -58,7 +59,7 @@ class TokenClassification(Pipeline):
         ignore_labels: a_list(TEXT) = ('O',),
         stride: dict(COUNT, minimum=0) = None,
     ):
-        special = len(self.tokenizer.encode(''))
+        special = len(self.tokenizer.with_special_tokens([])[0])
         room = None if self.max_length is None else self.max_length - special
         if stride is None:
             stride = 0 if room is None else room // 4
@@ -67,35 +68,28 @@ class TokenClassification(Pipeline):
         return {
             'strategy': aggregation_strategy,
             'ignored': set(ignore_labels),
+            'special': special,
             'room': room,
             'stride': stride,
         }
 
     def _rows(self, items, options, meter):
-        rows = []
-        for part in parts_of([self._text(item) for item in items], len):
-            encodings = self.tokenizer.encode_batch(part, pad=False).rows
-            rows += [self._windows(encoding, options, meter) for encoding in encodings]
-        return rows
+        texts = [(self._text(item), None) for item in items]
+        encodings = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
+        return [self._windows(encoding, options, meter) for encoding in encodings]
 
     def _windows(self, encoding, options, meter):
-        """Rows of a text, each `about` (its pieces, the first of them that the row sees)."""
+        """Rows of a text, each `about` its pieces, the first that the row sees, and where it is."""
         ids, room = encoding.input_ids, options['room']
-        before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
-        count = len(ids) - before - after
-        meter.add('tokens', len(ids))
-        if room is None or count <= room:
-            meter.add('rows', 1)
-            pieces = list(zip(encoding, encoding.offsets, encoding.word_ids))
-            return [Row(ids, encoding.token_types, (pieces, 0))]
-        windows = split_windows(count, room, room - options['stride'])
+        windows = [(0, len(ids))]
+        if room is not None and len(ids) > room:
+            windows = split_windows(len(ids), room, room - options['stride'])
         meter.add('rows', len(windows))
-        meter.add('tokens', sum(length for _, length in windows))
+        meter.add('tokens', sum(length + options['special'] for _, length in windows))
         pieces, rows = list(zip(encoding, encoding.offsets, encoding.word_ids)), []
         for first, length in windows:
-            inner = ids[before + first : before + first + length]
-            seen = np.concatenate([ids[:before], inner, ids[len(ids) - after :]])
-            rows.append(Row(seen, np.zeros_like(seen), (pieces, first)))
+            seen, types, head = self.tokenizer.with_special_tokens(ids[first : first + length])
+            rows.append(Row(seen, types, (pieces[first : first + length], first, head)))
         return rows
 
     def _answer_size(self, item, rows, options):
@@ -125,12 +119,11 @@ class TokenClassification(Pipeline):
 
     def _tokens(self, row, scores, text):
         """The tokens of a window, special ones left out."""
-        pieces, shift = row.about
-        before, after = (len(self.tokenizer.template[place]) for place in (0, -1))
+        pieces, first, head = row.about
         tokens = []
-        for place, own in enumerate(scores[before : len(scores) - after], before + shift):
-            token, (start, end), word = pieces[place]
-            tokens.append(_Token([(token, text[start:end])], own, start, end, place, word))
+        for place, (token, (start, end), word) in enumerate(pieces, head):
+            parts = [(token, text[start:end])]
+            tokens.append(_Token(parts, scores[place], start, end, place + first, word))
         return tokens
 
     def _one_word(self, tokens, strategy):

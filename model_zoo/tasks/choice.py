@@ -31,17 +31,17 @@ from ..util.files import atomic_write
 from ..util.lines import read_lines
 from .scores import Examination, check_finite, cross_entropies, softmax
 from .tables import check_files, given_rows, is_path, name_fields, read_records, read_rows
-from .task import Task
+from .task import Task, encode_several
 
 __all__ = [
     'ChoiceSettings',
     'ChoiceTask',
     'Story',
-    'StoryClozeFeatures',
     'StorySettings',
     'StoryTask',
     'SwagExample',
-    'SwagFeatures',
+    'encode_stories',
+    'encode_swag',
     'hold_out',
     'read_story_cloze',
     'read_swag',
@@ -51,7 +51,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 1024  # examples encoded at once: bounds what the tokenizer remembers of them
 _ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
 _TEXT, _CHOICES = 'context', 'choices'
 
@@ -155,47 +154,34 @@ def _number(value):
     return int(value) if isinstance(value, (int, np.integer)) and value is not True else None
 
 
-class SwagFeatures:
-    """Turns examples into ``[CLS] context [SEP] start ending [SEP]``, one for each ending.
+def encode_swag(examples, tokenizer, max_length=128):
+    """Samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
 
-    Where that is longer than `max_len`, the longer one of the two texts loses tokens at its end
-    until it fits.
+    Where that is longer than `max_length`, the longer one of the two texts loses tokens at its end
+    until it fits. The log says how many examples were cut.
     """
+    _check_length(max_length)
+    pairs = [
+        [(example.context, f'{example.start} {ending}'.strip()) for ending in example.endings]
+        for example in examples
+    ]
+    labels = [example.label for example in examples]
+    samples, cut = encode_several(tokenizer, pairs, labels, max_length)
+    _tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
+    return samples
 
-    def __init__(self, tokenizer, max_len=128):
-        if max_len < 5:
-            raise InputError(
-                f'a length of {max_len} is too small: three special tokens and one of each text '
-                'make 5'
-            )
-        self._tokenizer, self._max_len = tokenizer, max_len
 
-    def __call__(self, examples):
-        """Encode `examples`, and log how many had to be cut."""
-        features, cut = [], 0
-        for start in range(0, len(examples), CHUNK):
-            chunk = examples[start : start + CHUNK]
-            pairs = [
-                (example.context, f'{example.start} {ending}')
-                for example in chunk
-                for ending in example.endings
-            ]
-            encoded = self._tokenizer.encode_batch(
-                *map(list, zip(*pairs)), max_length=self._max_len, pad=False
-            )
-            first = 0
-            for example in chunk:
-                own = slice(first, first + len(example.endings))
-                cut += bool((encoded.truncated[own] > 0).any())
-                words, types = encoded.input_ids[own], encoded.token_types[own]
-                features.append(Sample(tuple(words), tuple(types), example.label))
-                first = own.stop
-        if cut:
-            total = len(examples)
-            logger.warning(
-                '%d of %d examples are longer than %d tokens: cut', cut, total, self._max_len
-            )
-        return features
+def _check_length(max_length):
+    if max_length < 5:
+        raise InputError(
+            f'a length of {max_length} is too small: three special tokens and one of each text '
+            'make 5'
+        )
+
+
+def _tell_cut(cut, count, unit, max_length):
+    if cut:
+        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
 
 
 def write_swag_predictions(path, examples, probabilities):
@@ -300,7 +286,7 @@ class ChoiceTask(MultipleChoice):
         return examples
 
     def encode(self, rows, tokenizer):
-        return SwagFeatures(tokenizer, self.settings.max_seq_length)(rows)
+        return encode_swag(rows, tokenizer, self.settings.max_seq_length)
 
     def prepare(self, rows, choice=None):
         self._choices = len(next(iter(rows.values()))[0].endings)
@@ -373,47 +359,32 @@ def hold_out(examples, count):
     return kept, [examples[place] for place in sorted(chosen)]
 
 
-class StoryClozeFeatures:
-    """Turns stories into ``start story delimiter ending classify``, one for each ending.
+def encode_stories(stories, encode, special, max_length):
+    """Samples ``start story delimiter ending classify``, one row for each ending.
 
-    Where that is longer than the model takes, the longer one of story and ending loses tokens at
-    its end until it fits.
+    ``encode(text)`` gives a text's ids, and `special` has those of the three tokens. Of two long
+    texts each gets half of the room; what one of them doesn't need is the other's. The log says how
+    many stories were cut.
 
     References
     ----------
     Radford et al., "Improving Language Understanding by Generative Pre-Training", section 3.3.
     """
-
-    def __init__(self, encode, start, delimiter, classify, max_len):
-        if max_len < 5:
-            raise InputError(
-                f'a length of {max_len} is too small: three special tokens and one of each text '
-                'make 5'
-            )
-        self._encode = encode
-        self._start, self._delimiter, self._classify = start, delimiter, classify
-        self._room = max_len - 3
-
-    def __call__(self, stories):
-        """Encode `stories`, and log how many had to be cut."""
-        features, cut = [], 0
-        for story in stories:
-            context = self._encode(story.context)
-            endings = [self._encode(ending) for ending in story.endings]
-            cut += any(len(context) + len(ending) > self._room for ending in endings)
-            choices = tuple(self._join(context, ending) for ending in endings)
-            features.append(Sample(choices, label=story.label))
-        if cut:
-            logger.warning(
-                '%d of %d stories are longer than %d tokens: cut', cut, len(stories), self._room + 3
-            )
-        return features
-
-    def _join(self, context, ending):
-        # of two long texts half of the room each; what one of them doesn't need is the other's
-        for_ending = min(len(ending), max(self._room // 2, self._room - len(context)))
-        context, ending = context[: self._room - for_ending], ending[:for_ending]
-        return np.array([self._start, *context, self._delimiter, *ending, self._classify], np.int32)
+    _check_length(max_length)
+    (first, delimiter, last), room = special, max_length - 3
+    samples, cut = [], 0
+    for story in stories:
+        context = encode(story.context)
+        endings = [encode(ending) for ending in story.endings]
+        cut += any(len(context) + len(ending) > room for ending in endings)
+        rows = []
+        for ending in endings:
+            count = min(len(ending), max(room // 2, room - len(context)))
+            ids = [first, *context[: room - count], delimiter, *ending[:count], last]
+            rows.append(np.array(ids, np.int32))
+        samples.append(Sample(tuple(rows), label=story.label))
+    _tell_cut(cut, len(stories), 'stories', max_length)
+    return samples
 
 
 def write_story_cloze_predictions(path, stories, probabilities):
@@ -520,12 +491,12 @@ class StoryTask(MultipleChoice):
         return {'prepare': add_special_tokens}
 
     def fit(self, model, tokenizer):
-        special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
-        self._features = StoryClozeFeatures(tokenizer.encode, *special, model.context_length)
+        self._most = model.context_length
         return model
 
     def encode(self, rows, tokenizer):
-        return self._features(rows)
+        special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
+        return encode_stories(rows, tokenizer.encode, special, self._most)
 
     def loader_options(self, segment):
         return {'pad_val': 0}

@@ -91,8 +91,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-CHUNK = 4096  # examples encoded at once: bounds what the tokenizer remembers of them
-
 
 class ClassifierFeatures:
     """Turns examples of a task into samples.
@@ -114,27 +112,17 @@ class ClassifierFeatures:
 
     def __call__(self, examples):
         """Encode `examples`, and log how many had to be cut."""
+        pairs = [(example.text_a, example.text_b) for example in examples]
         features, cut = [], 0
-        for start in range(0, len(examples), CHUNK):
-            chunk = examples[start : start + CHUNK]
-            encoded = self.tokenizer.encode_batch(
-                [example.text_a for example in chunk],
-                [example.text_b for example in chunk] if self.task.is_pair else None,
-                max_length=self.max_len,
-                pad=False,
-            )
-            cut += int((encoded.truncated > 0).sum())
-            for row, example in enumerate(chunk):
-                label = None if example.label is None else self.task.label_id(example.label)
-                features.append(Sample(encoded.input_ids[row], encoded.token_types[row], label))
+        for example, row in zip(examples, self.tokenizer.encode_pairs(pairs, self.max_len)):
+            label = None if example.label is None else self.task.label_id(example.label)
+            features.append(Sample(row.input_ids, row.token_types, label))
+            cut += row.truncated > 0
         if cut:
             logger.warning(
                 '%d of %d examples of %s have more than %d tokens and were cut',
-                cut,
-                len(examples),
-                self.task.name,
-                self.max_len,
-            )
+                cut, len(examples), self.task.name, self.max_len,
+            )  # fmt: skip
         return features
 
 

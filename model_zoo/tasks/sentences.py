@@ -8,7 +8,6 @@ from typing import List, NamedTuple, Optional, Tuple
 import mxnet as mx
 import numpy as np
 
-from ..batches import Sample
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..training.objective import mean_over_examples
@@ -18,13 +17,12 @@ from .classification import pearson, spearman
 from .scores import check_finite
 from .sentence_modules import own_pooling, write_sentence_modules
 from .tables import SPLITS, given_rows, is_path, is_table, read_records, segment_files
-from .task import Task
+from .task import Task, encode_several
 
 __all__ = [
     'LOSSES',
     'RECALLS',
     'SentenceExample',
-    'SentenceFeatures',
     'SentenceSet',
     'SentenceSettings',
     'SentenceTask',
@@ -127,36 +125,6 @@ def _score(row, name, place):
     if not math.isfinite(score):
         raise InputError(f'{place}: {name} is {row[name]!r}, and must be a number')
     return score
-
-
-CHUNK = 1024  # examples encoded at once: bounds what the tokenizer remembers of them
-
-
-class SentenceFeatures:
-    """Turns examples into samples with ``[CLS] text [SEP]`` for each text."""
-
-    def __init__(self, tokenizer, max_len=128, max_score=1.0):
-        if max_len < 3:
-            raise InputError(f'`max_len` {max_len}: two special tokens and one of the text make 3')
-        self._tokenizer, self._max_len, self._max_score = tokenizer, max_len, max_score
-
-    def __call__(self, examples):
-        """Encode `examples`, and log how many texts had to be cut."""
-        samples, cut = [], 0
-        for start in range(0, len(examples), CHUNK):
-            chunk = examples[start : start + CHUNK]
-            texts = [text for example in chunk for text in example.texts]
-            encoded = self._tokenizer.encode_batch(texts, max_length=self._max_len, pad=False)
-            cut += int((encoded.truncated > 0).sum())
-            size = len(chunk[0].texts)
-            for place, example in enumerate(chunk):
-                own = slice(place * size, (place + 1) * size)
-                label = None if example.score is None else example.score / self._max_score
-                words, types = encoded.input_ids[own], encoded.token_types[own]
-                samples.append(Sample(tuple(words), tuple(types), label))
-        if cut:
-            logger.warning('%d texts are longer than %d tokens: cut', cut, self._max_len)
-        return samples
 
 
 #: loss -> the kinds of examples that it can learn from
@@ -289,7 +257,15 @@ class SentenceTask(Task):
         return {'pooling': self.settings.pooling}
 
     def encode(self, rows, tokenizer):
-        return SentenceFeatures(tokenizer, self.settings.max_len, self._highest)(rows)
+        length = self.settings.max_len
+        if length < 3:
+            raise InputError(f'`max_len` {length}: two special tokens and one of the text make 3')
+        texts = [[(text, None) for text in row.texts] for row in rows]
+        labels = [None if row.score is None else row.score / self._highest for row in rows]
+        samples, cut = encode_several(tokenizer, texts, labels, length)
+        if any(cut):
+            logger.warning('%d texts are longer than %d tokens: cut', sum(cut), length)
+        return samples
 
     def loader_options(self, segment):
         # other texts of the batch are the negatives: those of similar length alone won't do

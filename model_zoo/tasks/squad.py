@@ -38,6 +38,7 @@ from ..batches.windows import best_windows, split_windows
 from ..checkpoint.numpy_files import ArrayArchive
 from ..environment import available_processors
 from ..errors import CheckpointError, InputError
+from ..tokenization.encoding import UNLIMITED
 from ..training.settings import (
     CheckpointSettings,
     DeploySettings,
@@ -272,7 +273,6 @@ def _field(mapping, name, kind, where):
 FORMAT = 1  # of the files and of what is in them: another number for other pieces or places
 CHUNK = 64  # paragraphs that are encoded at once
 PARALLEL = 4096  # questions from which processes are worth their start of a few seconds
-UNCUT = 2**31  # a length that no text has
 
 # The white space at which the originals part words; more kinds separate words for the tokenizer.
 _WORD = re.compile('[^ \t\r\n\u202f]+')
@@ -322,7 +322,7 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     Parameters
     ----------
     tokenizer : object
-        As ``bert.BertTokenizer``: it has ``encode_batch`` and ``save_pretrained`` (which
+        As ``bert.BertTokenizer``: it has ``encode_pairs`` and ``save_pretrained`` (which
         identifies the tokenizer), and can be pickled.
     cache_dir : str, optional
         Folder for files ``squad-KEY.npz``, whose key comes from the set's file, the number of its
@@ -439,18 +439,23 @@ def _encode_chunk(chunk, tokenizer):
 
     def encode(texts):
         # a length is given, or those over the model's are warned of: windows cut them to it
-        return tokenizer.encode_batch(texts, max_length=UNCUT, pad=False, add_special_tokens=False)
+        pairs = [(text, None) for text in texts]
+        return list(tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False))
 
-    docs = encode(paragraphs)
-    queries = encode([question.text for question in questions])
+    def ids_of(texts):
+        return [row.input_ids for row in encode(texts)]
+
+    rows = encode(paragraphs)
+    docs = [row.input_ids for row in rows]
+    queries = ids_of([question.text for question in questions])
     learnt = [question for question in questions if question.start is not None]
     answers = [question.answers[0] for question in learnt]
-    forms = [encode(answers).input_ids]
+    forms = [ids_of(answers)]
     if tokenizer.word_prefix:
-        forms.append(encode([tokenizer.word_prefix + answer for answer in answers]).input_ids)
+        forms.append(ids_of([tokenizer.word_prefix + answer for answer in answers]))
     answers = zip(*forms)
     words, spans = [], []
-    for text, group, row in zip(paragraphs, asked, docs.rows):
+    for text, group, row, ids in zip(paragraphs, asked, rows, docs):
         _, starts = split_words(text)
         pieces = np.array([start for start, _ in row.offsets], dtype=np.int64)
         words.append(np.searchsorted(starts, pieces, side='right') - 1)
@@ -459,14 +464,14 @@ def _encode_chunk(chunk, tokenizer):
             if question.start is not None:
                 ends = question.start, question.start + len(question.answers[0]) - 1
                 first, last = np.maximum(np.searchsorted(starts, ends, side='right') - 1, 0)
-                span = _answer_span(row.input_ids, words[-1], first, last, next(answers))
+                span = _answer_span(ids, words[-1], first, last, next(answers))
             spans.append(span)
     return SquadEncoding(
-        _bounds(docs.input_ids),
-        _flat(docs.input_ids),
+        _bounds(docs),
+        _flat(docs),
         _flat(words),
-        _bounds(queries.input_ids),
-        _flat(queries.input_ids),
+        _bounds(queries),
+        _flat(queries),
         np.array(spans, dtype=np.int32).reshape(-1, 2),
     )
 
@@ -567,7 +572,7 @@ class SquadFeatures(collections.abc.Sequence):
         query = self.query(question)
         ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
         part = ids[start : start + length]
-        input_ids, token_types, place = self.tokenizer.join_pair(query, part)
+        input_ids, token_types, place = self.tokenizer.with_special_tokens(query, part)
         label = None
         if self.squad.is_training:
             first, last = self.encoding.spans[question]
@@ -701,7 +706,8 @@ class _Finder:
         """(first piece, last piece, start score, end score) of the spans that may be answers."""
         found = []
         parts = self._features.rows[windows.start : windows.stop, 1:]
-        _, _, head = self._features.tokenizer.join_pair(self._features.query(question), [])
+        query = self._features.query(question)
+        _, _, head = self._features.tokenizer.with_special_tokens(query, [])
         size = parts[-1].sum() if len(parts) else 0
         best = best_windows(parts, size) if len(parts) else None
         for number, ((first, length), (start_scores, end_scores)) in enumerate(zip(parts, rows)):

@@ -239,7 +239,7 @@ class TaggingFeatures:
         *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
         firsts = np.array(firsts, np.int32)  # of the words' pieces
         if length <= self._room:
-            return [self._sample(ids, firsts + 1, label)]
+            return [self._sample(ids, firsts, label)]
         features = []
         for window in even_windows(length, self._room):
             start, stop = np.searchsorted(firsts, (window.first, window.last))
@@ -247,14 +247,12 @@ class TaggingFeatures:
                 continue  # the middle of a word that is longer than the window
             own = None if label is None else label[start:stop]
             seen = ids[window.start : window.stop]
-            features.append(self._sample(seen, firsts[start:stop] - window.start + 1, own))
+            features.append(self._sample(seen, firsts[start:stop] - window.start, own))
         return features
 
     def _sample(self, ids, positions, label):
-        seen = np.empty(len(ids) + 2, np.int32)
-        seen[0], seen[-1] = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
-        seen[1:-1] = ids
-        return Sample(seen, np.zeros_like(seen), label, positions.astype(np.int32, copy=False))
+        seen, types, head = self._tokenizer.with_special_tokens(ids)
+        return Sample(seen, types, label, positions + head)
 
 
 OUTSIDE = 'O'

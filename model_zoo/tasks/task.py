@@ -1,11 +1,12 @@
 """What a task is: one object that reads, encodes, scores and writes its rows."""
 
+import itertools
 import os
 from typing import NamedTuple, Sequence
 
 import numpy as np
 
-from ..batches import BucketedLoader, SampleLoader
+from ..batches import BucketedLoader, Sample, SampleLoader
 from ..errors import InputError
 from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
@@ -21,7 +22,7 @@ from .scores import (
 )
 from .tables import segment_files
 
-__all__ = ['Data', 'Task']
+__all__ = ['Data', 'Task', 'encode_several']
 
 
 class Data(NamedTuple):
@@ -31,6 +32,24 @@ class Data(NamedTuple):
     rows: Sequence
     samples: Sequence
     loader: SampleLoader
+
+
+def encode_several(tokenizer, examples, labels, max_length):
+    """Samples of several rows, and how many rows of each lost tokens.
+
+    Parameters
+    ----------
+    examples : sequence of list of (str, str or None)
+        A row's text, and the second one of a pair.
+    """
+    pairs = list(itertools.chain.from_iterable(examples))
+    encodings, samples, cut = tokenizer.encode_pairs(pairs, max_length), [], []
+    for example, label in zip(examples, labels):
+        rows = list(itertools.islice(encodings, len(example)))
+        ids = tuple(row.input_ids for row in rows)
+        samples.append(Sample(ids, tuple(row.token_types for row in rows), label))
+        cut.append(sum(row.truncated > 0 for row in rows))
+    return samples, cut
 
 
 class Task:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import math
+import operator
 import os
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ['Tokenizer', 'TokenizerFiles']
 
 TokenizerType = TypeVar('TokenizerType')
+
+# Texts, and characters of them, that are cut into pieces together: some 100 bytes for each.
+_TEXTS, _CHARACTERS = 1024, 2**20
 
 
 class TokenizerFiles(abc.ABC):
@@ -462,14 +467,36 @@ eos_token_id : int or None
             )
         return BatchEncoding(rows, length, pad_id or 0)
 
-    def join_pair(self, ids, pair_ids):
-        """A pair's ids with special tokens, their types, and where the second text begins."""
-        frame = self._around(True)[1]
-        before, between, after = frame.ids
-        joined = np.concatenate([before, ids, between, pair_ids, after]).astype(np.int32)
+    def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
+        """Yield the `Encoding` of each (text, second text or None), see :meth:`encode`.
+
+        Tasks and pipelines encode by this. Of many texts few are cut into pieces together, which
+        bounds the memory.
+        """
+        ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
+        parts = [(place // _TEXTS, end // _CHARACTERS) for place, end in enumerate(ends)]
+        frames = self._around(add_special_tokens)
+        for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
+            texts, others = map(list, zip(*(pair for _, pair in part)))
+            if all(other is None for other in others):
+                others = None
+            else:  # a second text without a piece is left out
+                others = [other or '' for other in others]
+            yield from self._rows(texts, others, max_length, frames)
+
+    def with_special_tokens(self, ids, pair_ids=None):
+        """A text's or a pair's ids with special tokens, the types, and where the last text begins.
+
+        Tasks and pipelines make windows over a long text by this.
+        """
+        texts = [ids] if pair_ids is None else [ids, pair_ids]
+        frame = self._around(True)[len(texts) - 1]
+        *before, after = frame.ids
+        parts = [part for pair in zip(before, texts) for part in pair]
+        joined = np.concatenate([*parts, after]).astype(np.int32)
         types = np.zeros_like(joined)
-        frame.fill_types(types, (len(ids), len(pair_ids)))
-        return joined, types, len(before) + len(ids) + len(between)
+        frame.fill_types(types, list(map(len, texts)))
+        return joined, types, sum(map(len, parts[:-1]))
 
     def pair_size(self):
         """Number of special tokens of a pair."""

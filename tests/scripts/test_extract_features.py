@@ -14,7 +14,6 @@ import tiny
 from script_runs import SCRIPTS, run, start, wait_until
 
 from bert import BertModel, BertTokenizer
-from model_zoo.tasks.features import POOL, FeatureExtractor
 from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'
@@ -142,13 +141,13 @@ def test_input_is_not_held_in_memory(script, folder, tmp_path):
     model, tokenizer = script.make_model(args, mx.cpu())
     taken = []
     lines = (taken.append(number) or 'a b' for number in range(100))
-    extractor = FeatureExtractor(
+    extractor = script.FeatureExtractor(
         model, tokenizer, args.layers, args.max_seq_length, args.batch_size, mx.cpu()
     )
     results = extractor.extract(lines)
     for count in range(1, 30):
         next(results)
-        assert len(taken) <= count + 2 * POOL
+        assert len(taken) <= count + 2 * script.POOL
 
 
 def test_results(script, folder, tmp_path):
@@ -165,15 +164,15 @@ def test_results(script, folder, tmp_path):
     assert 'mxnet' in results['versions']
 
 
-def count_work(monkeypatch):
+def count_work(script, monkeypatch):
     """A list that gets the number of lines of each pool whose vectors are computed."""
-    pools, original = [], FeatureExtractor._fill
+    pools, original = [], script.FeatureExtractor._fill
 
     def fill(self, pool, *more):
         pools.append(len(pool))
         return original(self, pool, *more)
 
-    monkeypatch.setattr(FeatureExtractor, '_fill', fill)
+    monkeypatch.setattr(script.FeatureExtractor, '_fill', fill)
     return pools
 
 
@@ -185,7 +184,7 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     flags += ['--input_file', folder / 'longer.txt']
     whole, path = tmp_path / f'whole-{name}', tmp_path / name
     assert extract(script, folder, whole, *flags) == 0
-    original = FeatureExtractor.extract
+    original = script.FeatureExtractor.extract
 
     def failing(*args):
         yield from itertools.islice(original(*args), 19)
@@ -193,11 +192,11 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
 
     path.write_text('old')
     with monkeypatch.context() as patch:
-        patch.setattr(FeatureExtractor, 'extract', failing)
+        patch.setattr(script.FeatureExtractor, 'extract', failing)
         assert extract(script, folder, path, *flags) == 1
     assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
     assert 'enough' in capsys.readouterr().err
-    pools = count_work(monkeypatch)
+    pools = count_work(script, monkeypatch)
     for changed, flag in [
         (['--layers=-1,1'], 'layers'),
         (['--input_file', folder / 'input.txt'], 'input_file'),
@@ -223,7 +222,7 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
 def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch, capsys):
     """One that was trained meanwhile, in the same folder."""
     flags = ['--layers=-1', '--max_seq_length=12', '--batch_size=1']
-    original, make_model = FeatureExtractor.extract, script.make_model
+    original, make_model = script.FeatureExtractor.extract, script.make_model
 
     def failing(*args):
         yield from itertools.islice(original(*args), 2)
@@ -235,7 +234,7 @@ def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch
         return model, tokenizer
 
     with monkeypatch.context() as patch:
-        patch.setattr(FeatureExtractor, 'extract', failing)
+        patch.setattr(script.FeatureExtractor, 'extract', failing)
         assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
     with monkeypatch.context() as patch:
         patch.setattr(script, 'make_model', make_other)
@@ -291,7 +290,7 @@ def test_resume_before_the_results_were_written(script, folder, tmp_path, monkey
         patch.setattr(script, 'write_results', fail)
         assert extract(script, folder, path, *flags) == 1
     assert path.read_bytes() == expected
-    pools = count_work(monkeypatch)
+    pools = count_work(script, monkeypatch)
     assert extract(script, folder, path, *flags, '--resume') == 0
     assert not pools and path.read_bytes() == expected
     results = json.loads((tmp_path / f'{name}.results.json').read_text('utf-8'))
@@ -382,9 +381,9 @@ def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
         assert f'interrupted: what is finished is in {tmp_path / name}.part; run' in told
         assert 'Traceback' not in told
     assert not (tmp_path / name).exists()
-    pools = count_work(monkeypatch)
+    pools = count_work(script, monkeypatch)
     assert run(script, *argv, tmp_path / name, '--resume') == 0
-    assert sum(pools) <= COUNT - 100 + 4 * POOL
+    assert sum(pools) <= COUNT - 100 + 4 * script.POOL
     assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
 
 

@@ -157,7 +157,7 @@ def test_tokenizer(folder):
     assert places == [(3, 9), (9, 15), (15, 16), (17, 23)]
     assert tokenizer.join(['\u0120a', 'b']) == 'ab'
     assert not tokenizer.is_first_subword('ab') and tokenizer.is_first_subword('\u0120a')
-    ids, types, start = tokenizer.join_pair([8], [9])
+    ids, types, start = tokenizer.with_special_tokens([8], [9])
     assert ids.tolist() == [0, 8, 2, 2, 9, 2] and not types.any() and start == 4
 
 

@@ -7,7 +7,7 @@ from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
     Story,
-    StoryClozeFeatures,
+    encode_stories,
     hold_out,
     read_story_cloze,
     write_story_cloze_predictions,
@@ -73,8 +73,9 @@ def test_the_same_examples_are_held_out():
 
 def features(max_len, context, *endings):
     story = Story('', ' '.join(context), tuple(' '.join(ending) for ending in endings), 1)
-    make = StoryClozeFeatures(lambda text: list(map(int, text.split())), 90, 91, 92, max_len)
-    (feature,) = make([story])
+    (feature,) = encode_stories(
+        [story], lambda text: list(map(int, text.split())), (90, 91, 92), max_len
+    )
     assert feature.label == 1
     return [choice.tolist() for choice in feature.input_ids]
 

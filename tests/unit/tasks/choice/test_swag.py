@@ -10,7 +10,7 @@ from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
     SwagExample,
-    SwagFeatures,
+    encode_swag,
     read_swag,
     write_swag_predictions,
 )
@@ -99,19 +99,19 @@ def texts(tokenizer, feature):
 
 def test_features(tokenizer, caplog):
     example = SwagExample('', 'a b c', 'd', ('e', 'f g'), 1)
-    (feature,) = SwagFeatures(tokenizer, 16)([example])
+    (feature,) = encode_swag([example], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]de', 'abc[SEP]dfg']
     types = [[0] * 5 + [1] * 3, [0] * 5 + [1] * 4]
     assert [each.tolist() for each in feature.token_types] == types
     assert feature.label == 1 and not caplog.text
     # the longer text loses its end; at equal lengths the second does
-    (feature,) = SwagFeatures(tokenizer, 7)([example])
+    (feature,) = encode_swag([example], tokenizer, 7)
     assert texts(tokenizer, feature) == ['ab[SEP]de', 'ab[SEP]df']
     assert '1 of 1 examples are longer than 7 tokens: cut' in caplog.text
-    (feature,) = SwagFeatures(tokenizer, 16)([example._replace(start='')])
+    (feature,) = encode_swag([example._replace(start='')], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
     with pytest.raises(InputError, match='a length of 4 is too small'):
-        SwagFeatures(tokenizer, 4)
+        encode_swag([example], tokenizer, 4)
 
 
 @pytest.mark.parametrize('num_choices', [2, 3, 5])

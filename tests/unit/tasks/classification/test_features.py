@@ -78,8 +78,8 @@ def test_nothing_is_logged_where_nothing_is_cut(tokenizer, caplog):
     assert not caplog.records
 
 
-def test_chunks_keep_the_order(tokenizer, monkeypatch):
-    monkeypatch.setattr(classification, 'CHUNK', 2)
+def test_parts_keep_the_order(tokenizer, monkeypatch):
+    monkeypatch.setattr('model_zoo.tokenization.tokenizer._TEXTS', 2)
     examples = [Example(str(n), text, None, None) for n, text in enumerate('abcde')]
     result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature)[6] for feature in result] == list('abcde')
