@@ -40,7 +40,7 @@ from model_zoo.tasks.pretraining import (
     write_tfrecords,
 )
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.training.settings import setting, settings
+from model_zoo.training.settings import lower_case, setting, settings
 from model_zoo.util.files import make_output_dir
 from model_zoo.util.remote import is_file, is_url, join, names_in
 
@@ -74,10 +74,7 @@ class CreateSettings(SampleSettings):
     )  # fmt: skip
     sentencepiece: Optional[str] = setting(None, 'SentencePiece model, in place of `vocab`')
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
-    do_lower_case: Optional[bool] = setting(
-        None, 'whether to lower-case the text; default: what the vocabulary is for',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
-    )  # fmt: skip
+    do_lower_case: Optional[bool] = lower_case()
     sp_nbest: int = setting(0, 'draw a segmentation from this many best ones')
     sp_alpha: float = setting(1.0, 'inverse temperature of that draw')
     random_seed: int = setting(12345)

@@ -59,7 +59,13 @@ from model_zoo.batches import make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError
 from model_zoo.training.loop import InterruptGuard
-from model_zoo.training.settings import BertSettings, CheckpointSettings, setting, settings
+from model_zoo.training.settings import (
+    BertSettings,
+    CheckpointSettings,
+    lower_case,
+    setting,
+    settings,
+)
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.lines import read_lines
@@ -103,10 +109,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         128, 'in tokens, special ones included; longer texts are cut', at_least=3
     )
     batch_size: int = setting(32, at_least=1)
-    do_lower_case: Optional[bool] = setting(
-        None, 'whether to lower-case the texts; default: what the vocabulary is for',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
-    )  # fmt: skip
+    do_lower_case: Optional[bool] = lower_case()
     gpu: Optional[int] = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
     resume: bool = setting(False, 'continue an interrupted run')

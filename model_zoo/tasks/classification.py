@@ -34,9 +34,11 @@ from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
 from ..training.objective import Objective
 from ..training.settings import (
+    YES_OR_NO,
     CheckpointSettings,
     DeploySettings,
     FinetuneSettings,
+    lower_case,
     setting,
     settings,
 )
@@ -411,7 +413,6 @@ _CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'multi_label'
 #: usual names of the column of the label
 _LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
 _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
-_BOOLEAN = {'type': 'boolean', 'nargs': '?', 'const': True}
 
 
 class Teacher:
@@ -538,15 +539,13 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         'pytorch-pretrained-BERT and Google', choices=[GLUONNLP, ORIGINALS],
     )  # fmt: skip
     max_len: int = setting(128, 'in tokens, special ones included')
-    do_lower_case: Optional[bool] = setting(
-        None, 'whether to lower-case the texts; default: what the vocabulary is for', flag=_BOOLEAN
-    )
+    do_lower_case: Optional[bool] = lower_case()
     do_predict: bool = setting(
         False, 'write test_results.tsv of the test set, too: one line per sample, one column per '
-        'class; alone: `only_inference` on the test set', flag=_BOOLEAN,
+        'class; alone: `only_inference` on the test set', flag=YES_OR_NO,
     )  # fmt: skip
     do_eval: Optional[bool] = setting(
-        None, 'evaluate, as a training does in any case; alone: `only_inference`', flag=_BOOLEAN
+        None, 'evaluate, as a training does in any case; alone: `only_inference`', flag=YES_OR_NO
     )
 
     def check(self):

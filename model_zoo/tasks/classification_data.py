@@ -11,21 +11,17 @@ import collections
 import contextlib
 import dataclasses
 import functools
-import io
 import itertools
 import logging
 import math
 import os
 import re
-import tarfile
-import textwrap
-import zipfile
 from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from ..errors import InputError, UnknownNameError, did_you_mean
-from .tables import has_named_fields, is_table, read_rows
+from .tables import downloading, has_named_fields, is_table, read_rows
 
 __all__ = [
     'BrokenRow',
@@ -335,109 +331,79 @@ _NLI = {
 }
 _SENTIMENT = {'negative': '0', 'positive': '1'}
 
+
+def _data_set(name, *layouts, **fields):
+    """A data set whose folders, files and name in GluonNLP are the usual ones."""
+    usual = {
+        'folders': (name, name.lower()), 'files': _SEGMENTS, 'submissions': {'test': f'{name}.tsv'},
+        'gluonnlp_name': name,
+    }  # fmt: skip
+    return DataSet(name, layouts, **{**usual, **fields})
+
+
 _TASKS = [
-    DataSet(
+    _data_set(
         'MRPC',
-        (Layout(('#1 String', '#2 String'), 'Quality'),),
-        _BINARY,
-        ('accuracy', 'f1'),
+        Layout(('#1 String', '#2 String'), 'Quality'),
+        labels=_BINARY,
+        metrics=('accuracy', 'f1'),
         label_aliases={'not_equivalent': '0', 'equivalent': '1'},
         positive='1',
-        folders=('MRPC', 'mrpc'),
-        files=_SEGMENTS,
-        submissions={'test': 'MRPC.tsv'},
-        gluonnlp_name='MRPC',
     ),
-    DataSet(
+    _data_set(
         'QQP',
-        (Layout(('question1', 'question2'), 'is_duplicate'),),
-        _BINARY,
-        ('accuracy', 'f1'),
+        Layout(('question1', 'question2'), 'is_duplicate'),
+        labels=_BINARY,
+        metrics=('accuracy', 'f1'),
         label_aliases={'not_duplicate': '0', 'duplicate': '1'},
         positive='1',
-        folders=('QQP', 'qqp'),
-        files=_SEGMENTS,
-        submissions={'test': 'QQP.tsv'},
-        gluonnlp_name='QQP',
         tolerant=True,  # some rows of GLUE's training file are cut short
     ),
-    DataSet(
-        'QNLI',
-        (Layout(('question', 'sentence'), 'label'),),
-        **_ENTAILMENT,
-        folders=('QNLI', 'qnli'),
-        files=_SEGMENTS,
-        submissions={'test': 'QNLI.tsv'},
-        gluonnlp_name='QNLI',
-    ),
-    DataSet(
-        'RTE',
-        (Layout(_PAIR, 'label'),),
-        **_ENTAILMENT,
-        folders=('RTE', 'rte'),
-        files=_SEGMENTS,
-        submissions={'test': 'RTE.tsv'},
-        gluonnlp_name='RTE',
-    ),
-    DataSet(
+    _data_set('QNLI', Layout(('question', 'sentence'), 'label'), **_ENTAILMENT),
+    _data_set('RTE', Layout(_PAIR, 'label'), **_ENTAILMENT),
+    _data_set(
         'STS-B',
-        (Layout(_PAIR, 'score'),),
+        Layout(_PAIR, 'score'),
         metrics=('pearson', 'spearman'),
         regression=True,
         label_range=(0.0, 5.0),
         folders=('STS-B', 'STSB', 'sts-b'),
-        files=_SEGMENTS,
-        submissions={'test': 'STS-B.tsv'},
-        gluonnlp_name='STS-B',
     ),
-    DataSet(
+    _data_set(
         'CoLA',
         # train and dev: source, label, the author's mark, sentence; test: index, sentence
-        (Layout(('sentence',)), Layout((3,), 1, header=False, width=4)),
-        _BINARY,
-        ('matthews',),
+        Layout(('sentence',)),
+        Layout((3,), 1, header=False, width=4),
+        labels=_BINARY,
+        metrics=('matthews',),
         label_aliases={'unacceptable': '0', 'acceptable': '1'},
-        folders=('CoLA', 'cola'),
-        files=_SEGMENTS,
-        submissions={'test': 'CoLA.tsv'},
-        gluonnlp_name='CoLA',
     ),
-    DataSet(
+    _data_set(
         'MNLI',
-        (Layout(_PAIR, 'gold_label'),),
+        Layout(_PAIR, 'gold_label'),
         **_NLI,
-        folders=('MNLI', 'mnli'),
         files=_names('train', 'dev_matched', 'dev_mismatched', 'test_matched', 'test_mismatched'),
         submissions={'test_matched': 'MNLI-m.tsv', 'test_mismatched': 'MNLI-mm.tsv'},
-        gluonnlp_name='MNLI',
     ),
-    DataSet(
+    _data_set(
         'WNLI',
-        (Layout(_PAIR, 'label'),),
-        _BINARY,
+        Layout(_PAIR, 'label'),
+        labels=_BINARY,
         label_aliases={'not_entailment': '0', 'entailment': '1'},
-        folders=('WNLI', 'wnli'),
-        files=_SEGMENTS,
-        submissions={'test': 'WNLI.tsv'},
-        gluonnlp_name='WNLI',
     ),
-    DataSet(
+    _data_set(
         'SST',
-        (Layout(('sentence',), 'label'),),
-        _BINARY,
+        Layout(('sentence',), 'label'),
+        labels=_BINARY,
         label_aliases=_SENTIMENT,
         folders=('SST-2', 'SST', 'sst'),
-        files=_SEGMENTS,
         submissions={'test': 'SST-2.tsv'},
-        gluonnlp_name='SST',
     ),
-    DataSet(
+    _data_set(
         'XNLI',
-        (
-            Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition, Chinese only
-            Layout(_PAIR, 'gold_label', where=('language', 'zh')),  # XNLI 1.0
-            Layout(('premise', 'hypo'), 'label'),  # XNLI-MT 1.0, MNLI's training part translated
-        ),
+        Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition, Chinese only
+        Layout(_PAIR, 'gold_label', where=('language', 'zh')),  # XNLI 1.0
+        Layout(('premise', 'hypo'), 'label'),  # XNLI-MT 1.0, MNLI's training part translated
         **_NLI,
         folders=('XNLI', 'xnli', 'task_data/xnli', 'XNLI-1.0', 'XNLI-MT-1.0/multinli'),
         files={
@@ -445,37 +411,26 @@ _TASKS = [
             'dev': ('dev.tsv', 'dev.txt', 'xnli.dev.tsv'),
             'test': ('test.tsv', 'test.txt', 'xnli.test.tsv'),
         },
-        submissions={'test': 'XNLI.tsv'},
-        gluonnlp_name='XNLI',
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
-    DataSet(
+    _data_set(
         'LCQMC',
-        (
-            Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition
-            Layout((0, 1), 2, header=False, width=3),
-            Layout((0, 1), header=False, width=2),
-        ),
-        _BINARY,
+        Layout(('text_a', 'text_b'), 'label'),  # Baidu's edition
+        Layout((0, 1), 2, header=False, width=3),
+        Layout((0, 1), header=False, width=2),
+        labels=_BINARY,
         folders=('LCQMC', 'lcqmc', 'task_data/lcqmc'),
-        files=_SEGMENTS,
-        submissions={'test': 'LCQMC.tsv'},
         gluonnlp_name=None,  # may not be redistributed
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
-    DataSet(
+    _data_set(
         'ChnSentiCorp',
-        (
-            Layout(('text_a',), 'label'),  # Baidu's edition
-            Layout((0,), 1, header=False, width=2),
-            Layout((0,), header=False, width=1),
-        ),
-        _BINARY,
+        Layout(('text_a',), 'label'),  # Baidu's edition
+        Layout((0,), 1, header=False, width=2),
+        Layout((0,), header=False, width=1),
+        labels=_BINARY,
         label_aliases=_SENTIMENT,
         folders=('ChnSentiCorp', 'chnsenticorp', 'task_data/chnsenticorp'),
-        files=_SEGMENTS,
-        submissions={'test': 'ChnSentiCorp.tsv'},
-        gluonnlp_name='ChnSentiCorp',
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
 ]
@@ -873,22 +828,8 @@ def load_gluonnlp(task, segment='train'):
         raise InputError(f'{task.name} has no public download; {advice}')
     from gluonnlp.data import classification
 
-    logger.info("%s: taking GluonNLP's data set, downloaded where it is missing", segment)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
-            rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
-    except (
-        OSError,
-        RuntimeError,
-        EOFError,
-        UserWarning,  # MXNet's download raises it where the checksum is wrong
-        zipfile.BadZipFile,
-        tarfile.TarError,
-    ) as error:
-        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
-        raise InputError(
-            f'cannot download the {segment} set of {task.name}: {reason}; {advice}'
-        ) from error
+    with downloading(f'the {segment} set of {task.name}', advice):
+        rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
     is_test = segment.startswith('test')
     text = range(2 if task.is_pair else 1)
     columns = {'text': list(text), 'label': None if is_test else len(text), 'guid': None}

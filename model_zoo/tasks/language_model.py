@@ -15,7 +15,7 @@ from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab_file import find_vocab_file
-from ..training.objective import Objective
+from ..training.objective import Objective, outputs_of
 from ..training.settings import (
     BackendSettings,
     NamedModelSettings,
@@ -105,15 +105,9 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
         The score, which is the negative loss; and by `segment` ``loss`` and ``perplexity`` per
         token, ``word_perplexity``, and the numbers of ``tokens`` and ``words``.
     """
-    started, total, tokens, previous = time.perf_counter(), 0.0, 0, None
-    for batch in loader:
-        if guard is not None:
-            guard.check()
-        # the device works on this batch while the last one's loss is read
-        current = loss_sum(batch)
-        total += 0.0 if previous is None else float(previous.asscalar())
-        tokens, previous = tokens + batch.count, current
-    total += float(previous.asscalar())
+    started, total, tokens = time.perf_counter(), 0.0, 0
+    for batch, loss in outputs_of(loss_sum, loader, guard):
+        total, tokens = total + float(loss.asscalar()), tokens + batch.count
     with np.errstate(over='ignore'):  # infinite, then
         perplexity, word_perplexity = np.exp([total / tokens, total / num_words]).tolist()
     metrics = {

@@ -17,6 +17,7 @@ from ..training.settings import (
     BertSettings,
     Settings,
     TrainingSettings,
+    lower_case,
     setting,
     settings,
 )
@@ -97,10 +98,7 @@ class MaskedLMSettings(
         False, 'of `pregenerated_data`: unpack the samples to `output_dir` for the training, and '
         'map them into memory, all mixed; `train_corpus` is read in small parts anyhow',
     )  # fmt: skip
-    do_lower_case: Optional[bool] = setting(
-        None, 'whether to lower-case the text; default: what the vocabulary is for',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
-    )  # fmt: skip
+    do_lower_case: Optional[bool] = lower_case()
     num_workers: int = setting(
         1, 'of a text: processes that make samples; 0: it is done between the updates', at_least=0
     )

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..training.objective import mean_over_examples
-from ..training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.files import atomic_write
 from .classification import pearson, spearman
 from .scores import check_finite
@@ -181,7 +181,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     )
     normalize: bool = setting(
         True, 'have the saved model give vectors of length 1; no loss depends on it',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+        flag=YES_OR_NO,
     )  # fmt: skip
     max_len: int = setting(128, 'in tokens, special ones included')
 

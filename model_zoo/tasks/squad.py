@@ -11,9 +11,7 @@ Sources: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert
 import collections
 import collections.abc
 import concurrent.futures
-import contextlib
 import hashlib
-import io
 import json
 import logging
 import math
@@ -23,9 +21,7 @@ import re
 import signal
 import string
 import tempfile
-import textwrap
 import time
-import zipfile
 from concurrent.futures.process import BrokenProcessPool
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -39,17 +35,19 @@ from ..checkpoint.numpy_files import ArrayArchive
 from ..environment import available_processors
 from ..errors import CheckpointError, InputError
 from ..tokenization.encoding import UNLIMITED
+from ..training.objective import outputs_of
 from ..training.settings import (
     CheckpointSettings,
     DeploySettings,
     FinetuneSettings,
+    lower_case,
     setting,
     settings,
 )
 from ..util.files import atomic_write, make_writable_dir, parse_json, write_json
 from ..util.remote import open_binary
 from .scores import Examination
-from .tables import check_files, given_rows, is_path
+from .tables import check_files, downloading, given_rows, is_path
 from .task import Task
 
 __all__ = [
@@ -115,17 +113,9 @@ def find_squad(segment, version_2=False, root=None):
 
     version = '2.0' if version_2 else '1.1'
     root = root or os.path.join(get_home_dir(), 'datasets', 'squad')
-    logger.info("%s: taking GluonNLP's SQuAD %s, downloaded where it is missing", segment, version)
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
-            SQuAD(segment, version=version, root=root)
-    except (OSError, RuntimeError, EOFError, UserWarning, zipfile.BadZipFile) as error:
-        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
-        flag = 'train_file' if segment == 'train' else 'predict_file'
-        raise InputError(
-            f'cannot download the {segment} set of SQuAD {version}: {reason}; give a local file '
-            f'with --{flag}'
-        ) from error
+    flag = 'train_file' if segment == 'train' else 'predict_file'
+    with downloading(f'the {segment} set of SQuAD {version}', f'give a local file with `{flag}`'):
+        SQuAD(segment, version=version, root=root)
     return os.path.join(root, f'{segment}-v{version}.json')
 
 
@@ -930,10 +920,7 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     debug: bool = setting(False, 'take 10000 questions to train, 100 to evaluate')
     sentencepiece: Optional[str] = setting(None, 'SentencePiece model, for `vocab_file`')
     uncased: bool = setting(False, 'check that the vocabulary is for lower case')
-    do_lower_case: Optional[bool] = setting(
-        None, 'whether to lower-case the texts; default: what the vocabulary is for',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
-    )  # fmt: skip
+    do_lower_case: Optional[bool] = lower_case()
 
     def check(self):
         super().check()
@@ -1028,10 +1015,8 @@ class SquadTask(Task):
     def predict(self, forward, data, guard=None):
         """The `Answers`, of all windows of a question together."""
         scores, settings = [None] * data.loader.num_samples, self.settings
-        for batch in data.loader:
-            if guard is not None:
-                guard.check()
-            starts, ends = (scores_.astype('float32').asnumpy() for scores_ in forward(batch))
+        for batch, outputs in outputs_of(forward, data.loader, guard):
+            starts, ends = (array.astype('float32').asnumpy() for array in outputs)
             sizes = batch.valid_length.asnumpy().astype(int)
             for index, start, end, size in zip(batch.indices, starts, ends, sizes):
                 scores[index] = start[:size], end[:size]

@@ -1,7 +1,13 @@
 """The rows of tables: TSV, CSV, JSON lines, and folders of Hugging Face's `datasets`."""
 
+import contextlib
 import csv
+import io
+import logging
 import os
+import tarfile
+import textwrap
+import zipfile
 from collections.abc import Iterable
 
 from ..errors import InputError, MissingExtraError
@@ -15,6 +21,7 @@ __all__ = [
     'SPLITS',
     'TEXT_COLUMNS',
     'check_files',
+    'downloading',
     'find_splits',
     'given_rows',
     'has_named_fields',
@@ -28,6 +35,8 @@ __all__ = [
     'split_text',
     'text_file',
 ]
+
+logger = logging.getLogger(__name__)
 
 #: usual names of the column of a text
 TEXT_COLUMNS = ('text', 'sentence', 'review', 'content')
@@ -110,6 +119,25 @@ def split_text(path, share, folder, between='\n'):
         with atomic_write(paths[-1]) as file:
             file.write(between.join(chosen) + '\n')
     return paths
+
+
+@contextlib.contextmanager
+def downloading(what, advice):
+    """Let GluonNLP download a data set where it is missing; its failure is an InputError."""
+    logger.info("GluonNLP's data is taken for %s, and downloaded where it is missing", what)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
+            yield
+    except (
+        OSError,
+        RuntimeError,
+        EOFError,
+        UserWarning,  # MXNet's download raises it where the checksum is wrong
+        zipfile.BadZipFile,
+        tarfile.TarError,
+    ) as error:
+        reason = textwrap.shorten(str(error) or type(error).__name__, 150, placeholder=' ...')
+        raise InputError(f'cannot download {what}: {reason}; {advice}') from error
 
 
 def is_table(path):

@@ -18,8 +18,8 @@ from ..batches import Sample
 from ..batches.windows import even_windows
 from ..errors import InputError, MissingExtraError
 from ..tokenization.chunks import SentenceEncoder
-from ..training.objective import Objective
-from ..training.settings import FileSettings, FinetuneSettings, setting, settings
+from ..training.objective import Objective, outputs_of
+from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 from .labels import labels_of_folder
@@ -330,23 +330,12 @@ def predict_words(forward, loader, guard=None):
     """
     positions = [sample.positions for sample in loader.samples]
     bounds = np.cumsum([0, *map(len, positions)])
-    result, previous = None, None
-
-    def store(indices, scores):
-        for index, rows in zip(indices, scores.astype('float32').asnumpy()):
-            result[bounds[index] : bounds[index + 1]] = rows[positions[index]]
-
-    for batch in loader.epoch(0):
-        if guard is not None:
-            guard.check()
-        # the device works on this batch while the last one's scores are copied
-        current = batch.indices, forward(batch)
+    result = None
+    for batch, scores in outputs_of(forward, loader.epoch(0), guard):
         if result is None:
-            result = np.zeros((bounds[-1], current[1].shape[-1]), np.float32)
-        else:
-            store(*previous)
-        previous = current
-    store(*previous)
+            result = np.zeros((bounds[-1], scores.shape[-1]), np.float32)
+        for index, rows in zip(batch.indices, scores.astype('float32').asnumpy()):
+            result[bounds[index] : bounds[index + 1]] = rows[positions[index]]
     return result
 
 
@@ -383,7 +372,7 @@ class TaggingSettings(FileSettings, FinetuneSettings):
     )
     cased: Optional[bool] = setting(
         None, 'whether to use the weights for cased English or those for uncased',
-        flag={'type': 'boolean', 'nargs': '?', 'const': True},
+        flag=YES_OR_NO,
     )  # fmt: skip
 
     def check(self):

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..blocks.graphs import finish_backward
 
-__all__ = ['Objective', 'mean_over_examples', 'predict']
+__all__ = ['Objective', 'mean_over_examples', 'outputs_of', 'predict']
 
 
 class Objective(NamedTuple):
@@ -94,22 +94,24 @@ def predict(forward, loader, guard=None):
     -------
     numpy.ndarray, shape (num_samples, ...)
     """
-    result, previous = None, None
-    for batch in loader:
+    result = None
+    for batch, rows in outputs_of(forward, loader, guard):
+        rows = rows.asnumpy()
+        if result is None:
+            result = np.zeros((loader.num_samples, *rows.shape[1:]), rows.dtype)
+        result[batch.indices] = rows
+    return result
+
+
+def outputs_of(forward, batches, guard=None):
+    """Yield each batch with its outputs, while the device works on the next batch."""
+    previous = None
+    for batch in batches:
         if guard is not None:
             guard.check()
-        # the device works on this batch while the last one's outputs are copied
-        current = batch.indices, forward(batch)
-        result = _store(result, previous, loader.num_samples)
+        current = batch, forward(batch)
+        if previous is not None:
+            yield previous
         previous = current
-    return _store(result, previous, loader.num_samples)
-
-
-def _store(result, part, num_samples):
-    if part is None:
-        return result
-    indices, rows = part[0], part[1].asnumpy()
-    if result is None:
-        result = np.zeros((num_samples, *rows.shape[1:]), rows.dtype)
-    result[indices] = rows
-    return result
+    if previous is not None:
+        yield previous

@@ -30,7 +30,9 @@ __all__ = [
     'ScheduleSettings',
     'Settings',
     'TrainingSettings',
+    'YES_OR_NO',
     'check_fields',
+    'lower_case',
     'setting',
     'settings',
     'value_type',
@@ -64,6 +66,17 @@ def setting(
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+#: `flag` of a field for which the command line takes yes or no, or the flag alone
+YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
+
+
+def lower_case():
+    """The field that says whether texts are lower-cased."""
+    return setting(
+        None, 'whether to lower-case the text; default: what the vocabulary is for', flag=YES_OR_NO
+    )
 
 
 def settings(**defaults):

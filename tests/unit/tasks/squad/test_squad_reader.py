@@ -163,7 +163,7 @@ def test_failed_download_says_what_to_do(tmp_path, monkeypatch, segment):
     # nobody listens there; the data set's own code
     monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
     flag = 'train_file' if segment == 'train' else 'predict_file'
-    with pytest.raises(InputError, match=f'cannot download the {segment} set .*--{flag}'):
+    with pytest.raises(InputError, match=f'cannot download the {segment} set .*`{flag}`'):
         find_squad(segment, root=str(tmp_path))
 
 
