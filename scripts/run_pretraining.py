@@ -31,7 +31,7 @@ from model_zoo.app import (
 )
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.tasks.pretrain import PretrainingSettings, PretrainingTask
+from model_zoo.tasks.masked_lm import PretrainingSettings, PretrainingTask
 from model_zoo.tasks.pretraining.objective import PretrainingLogger, plot_pretraining
 from model_zoo.training.callbacks import Callback, Profiler, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop

@@ -11,7 +11,7 @@ import sys
 import run_pretraining
 
 from model_zoo.app import cli
-from model_zoo.tasks.pretrain import PretrainingSettings
+from model_zoo.tasks.masked_lm import PretrainingSettings
 from model_zoo.training.settings import settings
 
 

@@ -200,6 +200,13 @@ def write_swag_predictions(path, examples, probabilities):
             file.write('\t'.join(cells) + '\n')
 
 
+def _check_work(settings):
+    if not (settings.do_train or settings.do_eval):
+        raise InputError('nothing to do: give `do_train`, `do_eval` or both')
+    if settings.resume and not settings.do_train:
+        raise InputError('`resume` continues a training: it needs `do_train`')
+
+
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
@@ -212,10 +219,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     )
 
     def check(self):
-        if not (self.do_train or self.do_eval):
-            raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-        if self.resume and not self.do_train:
-            raise InputError('`resume` continues a training: it needs `do_train`')
+        _check_work(self)
         self.only_inference = not self.do_train
         super().check()
 
@@ -448,16 +452,13 @@ class StoryTask(MultipleChoice):
 
     def begin(self):
         settings = self.settings
-        if not (settings.do_train or settings.do_eval):
-            raise InputError('nothing to do: give `do_train`, `do_eval` or both')
+        _check_work(settings)
         if settings.do_train and not settings.train_dataset:
             raise InputError('`do_train` needs `train_dataset`')
         if not (settings.train_dataset or settings.eval_dataset):
             raise InputError('`do_eval` needs `eval_dataset`')
         if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
             raise InputError('`do_eval`: there is no dev set; give `eval_dataset`, or `n_valid`')
-        if settings.resume and not settings.do_train:
-            raise InputError('`resume` continues a training: it needs `do_train`')
         check_files(settings, 'train_dataset', 'eval_dataset')
 
     def sources(self):

@@ -25,7 +25,7 @@ from ..training.settings import (
 )
 from ..util.lines import read_text
 from .tables import check_files, split_text, text_file
-from .task import Data, Task
+from .task import Data, TextTask
 
 __all__ = [
     'BlockLoader',
@@ -230,16 +230,16 @@ class BlockReading:
         return self.mean_loss(batch) * batch.count
 
 
-class LanguageModelTask(Task):
+class LanguageModelTask(TextTask):
     """Words that follow: the training of OpenAI GPT, GPT-2 or Transformer-XL on a text.
 
     Sets in memory are texts, or rows with a column of texts; there is a line's end between them.
     """
 
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
-    family = trained_for = predicted = None
+    family = trained_for = None
     metric, use, unit, samples_unit = 'loss', 'text-generation', 'tokens', 'tokens'
-    score_name, length, has_own_head = 'log-likelihood of a token', 'block_size', False
+    score_name, length = 'log-likelihood of a token', 'block_size'
     free = 'train_file', 'eval_file', 'vocab_file', 'text_column'
 
     def __init__(self, settings):
@@ -272,13 +272,6 @@ class LanguageModelTask(Task):
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""
         return split_text(rows, share, self.settings.output_dir)
-
-    def read(self, source, segment):
-        """A text stays in its file."""
-        return source
-
-    def is_labelled(self, rows):
-        return True
 
     def prepare(self, rows, choice=None):
         if choice is None:
@@ -359,15 +352,6 @@ class LanguageModelTask(Task):
             )
             score, report = score if report else value, {**report, **part}
         return score, report
-
-    def predict(self, forward, data, guard=None):
-        """Nothing."""
-
-    def decode(self, data, outputs):
-        """Nothing."""
-
-    def examine(self, segment, data, outputs):
-        """Nothing: there are no single examples."""
 
     def results(self):
         return {'tokens': self._train_tokens, 'vocab_size': self._model.config.vocab_size}

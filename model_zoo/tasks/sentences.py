@@ -16,7 +16,7 @@ from ..util.files import atomic_write
 from .classification import pearson, spearman
 from .scores import check_finite
 from .sentence_modules import own_pooling, write_sentence_modules
-from .tables import SPLITS, given_rows, is_path, is_table, read_records, segment_files
+from .tables import SPLITS, given_rows, is_path, is_table, read_records
 from .task import Task, encode_several
 
 __all__ = [
@@ -196,23 +196,8 @@ class SentenceTask(Task):
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
     head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
-
-    def sources(self):
-        settings = self.settings
-        names = {
-            segment: [*(f'{segment}.{extension}' for extension in EXTENSIONS), *SPLITS[segment]]
-            for segment in ('train', 'dev', 'test')
-        }
-        found = segment_files(settings, is_table, **names)
-        if settings.only_inference:
-            found.pop('train', None)
-            if not found:
-                raise InputError(
-                    '`only_inference` needs a dev or a test set: `dev_file`, `test_file`'
-                )
-        elif 'train' not in found:
-            raise InputError('there is no train set: give `train_file`, or `data_dir`')
-        return found
+    files = {name: (*(f'{name}.{each}' for each in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
+    is_source = staticmethod(is_table)
 
     def read(self, source, segment):
         settings = self.settings

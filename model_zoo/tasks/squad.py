@@ -10,19 +10,16 @@ Sources: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert
 
 import collections
 import collections.abc
-import concurrent.futures
+import functools
 import hashlib
 import json
 import logging
 import math
-import multiprocessing
 import os
 import re
-import signal
 import string
 import tempfile
 import time
-from concurrent.futures.process import BrokenProcessPool
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -46,6 +43,7 @@ from ..training.settings import (
 )
 from ..util.files import atomic_write, make_writable_dir, parse_json, write_json
 from ..util.remote import open_binary
+from .pretraining.processes import LostProcessError, Processes
 from .scores import Examination
 from .tables import check_files, downloading, given_rows, is_path
 from .task import Task
@@ -391,35 +389,15 @@ def _chunks(squad):
 
 def _encode_all(chunks, tokenizer, processes):
     """Encodings of the chunks, in order, each as soon as it is there."""
-    done = 0
-    if processes > 1:
-        # Not forked: MXNet's threads are missing in a copy of this process.
-        pool = concurrent.futures.ProcessPoolExecutor(
-            processes,
-            multiprocessing.get_context('spawn'),
-            initializer=_start_process,
-            initargs=(tokenizer,),
-        )
-        try:
-            with pool:
-                for part in pool.map(_encode_in_process, chunks):
-                    done += 1
-                    yield part
-        except BrokenProcessPool:
-            logger.warning('the processes cannot be started or have died; going on without them')
-    for chunk in chunks[done:]:
-        yield _encode_chunk(chunk, tokenizer)
-
-
-def _start_process(tokenizer):
-    global _tokenizer
-    _tokenizer = tokenizer
-    os.environ['TOKENIZERS_PARALLELISM'] = 'false'  # the processes are parallel enough
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for us
-
-
-def _encode_in_process(chunk):
-    return _encode_chunk(chunk, _tokenizer)
+    done, encode = 0, functools.partial(_encode_chunk, tokenizer=tokenizer)
+    try:
+        with Processes(encode, processes if processes > 1 else 0) as pool:
+            for part in pool.map((chunk,) for chunk in chunks):
+                done += 1
+                yield part
+    except LostProcessError:
+        logger.warning('the processes cannot be started or have died; going on without them')
+        yield from map(encode, chunks[done:])
 
 
 def _encode_chunk(chunk, tokenizer):

@@ -299,24 +299,24 @@ def check_files(settings, *names):
             raise InputError(f'`{name}` {path!r}: {problem}')
 
 
-def segment_files(settings, is_file=is_file, **names):
+def segment_files(settings, is_source, **names):
     """The files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
 
     Parameters
     ----------
-    is_file : callable
+    is_source : callable
         Whether a path is of something that the task reads.
     **names
         Segment -> tuple of the names that its file may have in the folder.
     """
     files = {segment: getattr(settings, f'{segment}_file') for segment in names}
-    given = [segment for segment, path in files.items() if path and not is_file(path)]
+    given = [segment for segment, path in files.items() if path and not is_source(path)]
     check_files(settings, *(f'{segment}_file' for segment in given))
     if settings.data_dir is not None:
         found = {}
         for segment, own in names.items():
             paths = (join(settings.data_dir, name) for name in own)
-            found[segment] = next(filter(is_file, paths), None)
+            found[segment] = next(filter(is_source, paths), None)
         if not any(found.values()):
             expected = ', '.join(' or '.join(own) for own in names.values())
             raise InputError(f'`data_dir` {settings.data_dir!r} has none of {expected}')

@@ -13,6 +13,7 @@ from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
 from ..util.files import atomic_write
+from ..util.remote import is_file
 from .scores import (
     Examination,
     cross_entropies,
@@ -22,7 +23,7 @@ from .scores import (
 )
 from .tables import segment_files
 
-__all__ = ['Data', 'Task', 'encode_several']
+__all__ = ['Data', 'Task', 'TextTask', 'encode_several']
 
 
 class Data(NamedTuple):
@@ -89,6 +90,8 @@ class Task:
         The setting under which a job records the training set.
     free : tuple of str
         Settings that may differ when a training goes on: where things are.
+    is_source : callable
+        Whether a path is of something that `read` takes.
     in_python : dict
         Settings that `model_zoo.finetune` begins with.
     reads_late : bool
@@ -116,7 +119,7 @@ class Task:
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
     has_own_head, draws_updates = True, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False
-    family = 'bert'
+    family, is_source = 'bert', staticmethod(is_file)
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -189,7 +192,8 @@ class Task:
 
     def sources(self):
         """What the rows of each segment are read from, as the settings say."""
-        settings, found = self.settings, segment_files(self.settings, **self.files)
+        settings = self.settings
+        found = segment_files(settings, self.is_source, **self.files)
         if settings.only_inference:
             found.pop('train', None)
         if settings.only_inference and found:
@@ -388,3 +392,25 @@ class Task:
     def results(self):
         """Further entries of results.json."""
         return {'task': self.name}
+
+
+class TextTask(Task):
+    """Base of the tasks that learn from a text: it stays in its files, and nothing is predicted."""
+
+    predicted = None
+    has_own_head = False
+
+    def read(self, source, segment):
+        return source
+
+    def is_labelled(self, rows):
+        return True
+
+    def predict(self, forward, data, guard=None):
+        return None
+
+    def decode(self, data, outputs):
+        return None
+
+    def examine(self, segment, data, outputs):
+        return None

@@ -163,7 +163,7 @@ sys.path.insert(0, {scripts!r})
 import run_pretraining_hvd
 from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.tasks import pretrain as task
+from model_zoo.tasks import masked_lm as task
 
 make_objective, calls = task.pretraining_objective, []
 

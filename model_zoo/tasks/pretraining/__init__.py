@@ -14,7 +14,7 @@ from .files import (
     write_shard,
     write_tfrecords,
 )
-from .loaders import NUM_BUCKETS, PairLoader, PretrainingLoader, SyntheticLoader, make_batch
+from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
 from .samples import Samples
 from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
@@ -24,7 +24,6 @@ __all__ = [
     'PART_BYTES',
     'Corpus',
     'MappedShards',
-    'PairLoader',
     'PretrainingLoader',
     'SampleMaker',
     'SampleOptions',

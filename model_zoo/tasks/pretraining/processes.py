@@ -1,17 +1,22 @@
 """A function that runs in several processes, ahead of the use of its results."""
 
 import concurrent.futures
-import concurrent.futures.process
+import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
 import signal
 import threading
+from concurrent.futures.process import BrokenProcessPool
 
 from ...errors import InputError
 from ...util.executor import Executor
 
 _function = None  # of a worker process
+
+
+class LostProcessError(InputError):
+    """A worker process was killed, or cannot be started."""
 
 
 class Processes(Executor):
@@ -34,8 +39,8 @@ class Processes(Executor):
         Returns
         -------
         object
-            With ``result()``, which waits for it (and raises InputError if a process was killed),
-            and ``cancel()``. Without processes, the function is called by ``result()``.
+            With ``result()``, which waits for it (and raises LostProcessError if a process was
+            killed), and ``cancel()``. Without processes, the function is called by ``result()``.
         """
         if not self._count:
             return _Later(self._function, arguments)
@@ -44,7 +49,8 @@ class Processes(Executor):
                 self._count, _context(), initializer=_set_up,
                 initargs=(dict(os.environ), self._function),
             )  # fmt: skip
-        return _Pending(self._executor.submit(_call, *arguments))
+        with _telling():
+            return _Pending(self._executor.submit(_call, *arguments))
 
     def close(self):
         """End the processes once they have done what they are at."""
@@ -89,15 +95,21 @@ class _Pending:
         self._future = future
 
     def result(self):
-        try:
+        with _telling():
             return self._future.result()
-        except concurrent.futures.process.BrokenProcessPool as error:
-            raise InputError(
-                'a worker process was killed, perhaps for want of memory: use fewer'
-            ) from error
 
     def cancel(self):
         self._future.cancel()
+
+
+@contextlib.contextmanager
+def _telling():
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise LostProcessError(
+            'a worker process was killed, perhaps for want of memory: use fewer'
+        ) from error
 
 
 def _set_up(environment, function):

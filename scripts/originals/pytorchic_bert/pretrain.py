@@ -17,8 +17,9 @@ import sys
 from bert import BertForPreTraining, BertTokenizer
 from model_zoo.app import Run, cli, job_of
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import PairLoader, describe_files
+from model_zoo.tasks.pretraining import describe_files
 from model_zoo.tasks.pretraining.objective import pretraining_objective
+from mxnet_pytorchic_bert.pairs import PairLoader
 from mxnet_pytorchic_bert.training import (
     add_pytorchic_arguments,
     choose_gpus,

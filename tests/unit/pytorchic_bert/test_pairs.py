@@ -9,9 +9,9 @@ import pytest
 
 from bert import BertTokenizer
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import PairLoader
+from mxnet_pytorchic_bert.pairs import PairLoader
 
-FOLDER = pathlib.Path(__file__).parents[3] / 'fixtures' / 'pytorchic'
+FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 LENGTH, MASKS = 32, 5
 
 
