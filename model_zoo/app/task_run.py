@@ -47,7 +47,7 @@ class Evaluator:
         return outputs
 
     def evaluate(self, guard=None, segments=None):
-        """See `evaluate_segments`: of the dev sets, or those named."""
+        """See `Task.evaluate`: of the dev sets, or those named."""
         segments = self._task.evaluated(self.sets) if segments is None else segments
         return self._task.evaluate(self, self.labelled(*segments), guard)
 

@@ -24,24 +24,16 @@ from ..errors import InputError, UnknownNameError, did_you_mean
 from .tables import downloading, has_named_fields, is_table, read_rows
 
 __all__ = [
-    'BrokenRow',
     'Example',
     'Layout',
-    'UnknownLabel',
-    'check_width',
     'custom_task',
-    'expected_columns',
     'find_file',
     'get_task',
     'has_segment',
     'infer_labels',
     'list_tasks',
-    'load_gluonnlp',
-    'make_example',
     'read_examples',
     'read_file',
-    'recognize',
-    'short',
 ]
 
 logger = logging.getLogger(__name__)

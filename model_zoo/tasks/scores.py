@@ -2,7 +2,6 @@
 
 import collections
 import dataclasses
-import logging
 from typing import Dict, List, Optional, Sequence
 
 import numpy as np
@@ -14,37 +13,10 @@ __all__ = [
     'check_finite',
     'class_scores',
     'cross_entropies',
-    'evaluate_segments',
     'mean_cross_entropy',
     'softmax',
     'squeeze',
 ]
-
-logger = logging.getLogger(__name__)
-
-
-def evaluate_segments(measure, segments, primary, guard=None):
-    """Measure a model on dev sets, and log the results.
-
-    Parameters
-    ----------
-    measure : callable
-        ``measure(segment, guard) -> (metrics, samples per second)``: floats by name, and a float.
-
-    Returns
-    -------
-    (float, dict)
-        The mean of the segments' primary metrics (0 if there are none), and segment -> its metrics
-        and ``samples_per_second``, in the form that `Evaluation` needs.
-    """
-    report = {}
-    for segment in segments:
-        metrics, speed = measure(segment, guard)
-        shown = ', '.join(f'{name} {value:.4f}' for name, value in metrics.items())
-        logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
-        report[segment] = {**metrics, 'samples_per_second': speed}
-    scores = [metrics[primary] for metrics in report.values()]
-    return float(np.mean(scores)) if scores else 0.0, report
 
 
 def mean_cross_entropy(labels, outputs):

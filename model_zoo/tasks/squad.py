@@ -648,8 +648,7 @@ class _Finder:
         self._features = features
         self._size, self._longest = n_best_size, max_answer_length
         self._version_2 = version_2
-        self._texts = _Texts(features.tokenizer)
-        self._paragraph = None, None
+        self._paragraph, self._normalized = (None, None), {}
 
     def find(self, question, scores):
         """The best (text, start score, end score), at least one, and the score of no answer."""
@@ -718,23 +717,12 @@ class _Finder:
             self._paragraph = number, words
         ids, places = self._features.encoding.paragraph(number)
         words = self._paragraph[1][places[first] : places[last] + 1]
-        return self._texts.find(ids[first : last + 1], words)
-
-
-class _Texts:
-    """Texts of pieces, with a cache of normalized words."""
-
-    def __init__(self, tokenizer):
-        self._tokenizer = tokenizer
-        self._normalized = {}
-
-    def find(self, ids, words):
-        """The part of the words that some of their pieces stand for, see `map_to_text`."""
+        tokenizer, known = self._features.tokenizer, self._normalized
         for word in words:
-            if word not in self._normalized:
-                self._normalized[word] = self._tokenizer.normalized(word)
-        normalized = ' '.join(filter(None, (self._normalized[word] for word in words)))
-        return map_to_text(self._tokenizer.spell(ids), ' '.join(words), normalized)
+            if word not in known:
+                known[word] = tokenizer.normalized(word)
+        normalized = ' '.join(filter(None, map(known.get, words)))
+        return map_to_text(tokenizer.spell(ids[first : last + 1]), ' '.join(words), normalized)
 
 
 def map_to_text(part, text, normalized):

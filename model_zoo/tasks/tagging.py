@@ -5,7 +5,6 @@ have columns; the first is usually the word and the last its tag. Lines that beg
 ``-DOCSTART-`` divide documents and are no sentences.
 """
 
-import collections.abc
 import itertools
 import logging
 import os
@@ -339,21 +338,10 @@ def predict_words(forward, loader, guard=None):
     return result
 
 
-class _Words(collections.abc.Sequence):
-    """Each word marked in its sentence; made when it is asked for."""
-
-    def __init__(self, sentences, around=12):
-        self._sentences, self._around = sentences, around
-        self._places = [(s, w) for s, each in enumerate(sentences) for w in range(len(each.words))]
-
-    def __len__(self):
-        return len(self._places)
-
-    def __getitem__(self, number):
-        sentence, place = self._places[number]
-        words = list(self._sentences[sentence].words)
-        words[place] = f'[{words[place]}]'
-        return ' '.join(words[max(place - self._around, 0) : place + self._around + 1])
+def _marked(words, place, around=12):
+    """A word marked among its neighbours."""
+    shown = [*words[max(place - around, 0) : place], f'[{words[place]}]']
+    return ' '.join([*shown, *words[place + 1 : place + around + 1]])
 
 
 @settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
@@ -475,7 +463,7 @@ class TaggingTask(Task):
         guesses = [[guess] * len(row.words) for row in data.rows]
         return Examination(
             segment,
-            _Words(data.rows),
+            [_marked(row.words, place) for row in data.rows for place in range(len(row.words))],
             right,
             [self.labels[number] for number in outputs.argmax(axis=-1)],
             cross_entropies(self.numbers(data.rows), outputs),

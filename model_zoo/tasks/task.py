@@ -1,6 +1,7 @@
 """What a task is: one object that reads, encodes, scores and writes its rows."""
 
 import itertools
+import logging
 import os
 from typing import NamedTuple, Sequence
 
@@ -17,13 +18,14 @@ from ..util.remote import is_file
 from .scores import (
     Examination,
     cross_entropies,
-    evaluate_segments,
     mean_cross_entropy,
     softmax,
 )
 from .tables import segment_files
 
 __all__ = ['Data', 'Task', 'TextTask', 'encode_several']
+
+logger = logging.getLogger(__name__)
 
 
 class Data(NamedTuple):
@@ -317,8 +319,27 @@ class Task:
     # -- results
 
     def evaluate(self, evaluator, segments, guard=None):
-        """Score the model on sets."""
-        return evaluate_segments(evaluator.measure, segments, self.metric, guard)
+        """Score the model on sets, and log the results.
+
+        Parameters
+        ----------
+        evaluator : object
+            ``evaluator.measure(segment, guard) -> (scores, samples per second)``.
+
+        Returns
+        -------
+        (float, dict)
+            The mean of `metric` over the sets (0 if there are none), and segment -> its scores and
+            ``samples_per_second``.
+        """
+        report = {}
+        for segment in segments:
+            scores, speed = evaluator.measure(segment, guard)
+            shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
+            logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
+            report[segment] = {**scores, 'samples_per_second': speed}
+        primary = [scores[self.metric] for scores in report.values()]
+        return float(np.mean(primary)) if primary else 0.0, report
 
     def forward(self, model, batch):
         """The outputs of a model without labels."""

@@ -4,7 +4,7 @@ from ..errors import InputError
 from .files import parse_json
 from .remote import open_binary
 
-__all__ = ['read_json_lines', 'read_lines', 'read_span', 'read_text']
+__all__ = ['decode_at', 'read_json_lines', 'read_lines', 'read_span', 'read_text']
 
 
 def read_lines(path):
@@ -37,16 +37,21 @@ def read_span(path, start, stop):
                 line = file.readline()
                 if not line:
                     return
-                try:
-                    yield line.decode('utf-8' if place else 'utf-8-sig')
-                except UnicodeDecodeError as error:
-                    raise InputError(
-                        f'{path}: byte 0x{line[error.start]:02x} at position '
-                        f'{place + error.start} is not UTF-8; save the file as UTF-8'
-                    ) from None
+                yield decode_at(path, place, line)
                 place += len(line)
     except OSError as error:
         raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+
+
+def decode_at(path, place, line):
+    """The text of a line that begins at byte `place` of a file."""
+    try:
+        return line.decode('utf-8' if place else 'utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f'{path}: byte 0x{line[error.start]:02x} at position {place + error.start} is not '
+            'UTF-8; save the file as UTF-8'
+        ) from None
 
 
 def read_json_lines(path):

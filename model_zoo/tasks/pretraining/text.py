@@ -8,7 +8,6 @@ ends a document.
 """
 
 import bisect
-import codecs
 import concurrent.futures
 import dataclasses
 import itertools
@@ -20,6 +19,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...tokenization.chunks import SentenceEncoder
+from ...util.lines import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
 from .samples import Samples
 
@@ -103,7 +103,7 @@ def _documents(path, start, stop):
         sentences, begin = [], place
         # lines end at a newline only, as everywhere here; the limit is for files without any
         for line in iter(lambda: file.readline(_LONGEST_DOCUMENT), b''):
-            sentence = _decode(path, place, line)
+            sentence = decode_at(path, place, line).strip()
             if sentence and may_begin:
                 if place + len(line) - begin >= _LONGEST_DOCUMENT:
                     raise InputError(
@@ -132,19 +132,6 @@ def _skip_line(file):
         if part.endswith(b'\n'):
             break
     return count
-
-
-def _decode(path, place, line):
-    """The sentence on a line that begins at byte `place`."""
-    if place == 0 and line.startswith(codecs.BOM_UTF8):
-        line = line[len(codecs.BOM_UTF8) :]
-    try:
-        return line.decode('utf-8').strip()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f'{path}: byte 0x{line[error.start]:02x} at position {place + error.start} is not '
-            'UTF-8; save the file as UTF-8'
-        ) from None
 
 
 def pack_sentences(tokens, documents, room, separator):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 
 import mxnet as mx
 import numpy as np
@@ -28,7 +29,7 @@ from model_zoo.app import (
     write_eval_results,
 )
 from model_zoo.errors import InputError
-from model_zoo.tasks.scores import evaluate_segments
+from model_zoo.tasks.task import Task
 from model_zoo.training.objective import Objective
 from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
@@ -164,10 +165,13 @@ def test_files_that_are_none(tmp_path):
 
 def test_the_score_is_the_mean_of_the_dev_sets():
     measured = {'one': ({'f1': 0.5, 'loss': 1.0}, 8.0), 'two': ({'f1': 1.0, 'loss': 0.0}, 4.0)}
-    score, report = evaluate_segments(lambda name, guard: measured[name], measured, 'f1')
+    evaluator = types.SimpleNamespace(measure=lambda name, guard: measured[name])
+    task = Task(TrainingSettings())
+    task.metric = 'f1'
+    score, report = task.evaluate(evaluator, measured)
     assert score == 0.75
     assert report['two'] == {'f1': 1.0, 'loss': 0.0, 'samples_per_second': 4.0}
-    assert evaluate_segments(None, [], 'f1') == (0.0, {})
+    assert task.evaluate(None, []) == (0.0, {})
 
 
 class OneBatch:
