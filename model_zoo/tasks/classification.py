@@ -763,16 +763,6 @@ class ClassificationTask(Task):
             None if record.regression else class_scores(record.labels, labels, answers),
         )
 
-    def check_outputs(self, words, outputs):
-        shape = getattr(outputs, 'shape', None)  # None of a list: a model with several outputs
-        if shape == (words.shape[0], self.record.num_labels):
-            return None
-        shown = f'{len(outputs)} outputs' if shape is None else f'outputs of shape {shape}'
-        return (
-            f'{shown} for {words.shape[0]} samples; {self.record.name} needs '
-            f'{self.record.num_labels} numbers each'
-        )
-
     @property
     def data_field(self):
         return 'train_file' if self.settings.train_file else 'data_dir'

@@ -285,10 +285,11 @@ class Task:
     def check_outputs(self, words, outputs):
         """What is wrong with the outputs of an exported model; None if nothing is."""
         shape = getattr(outputs, 'shape', None)  # None of a list: a model with several outputs
-        wanted = (words.shape[0], *([len(self.labels)] if self.labels else []))
+        counts = [self.model_options().get('num_labels')]
+        wanted = (words.shape[0], *filter(None, counts))
         if shape is None or shape[: len(wanted)] != wanted:
             shown = f'{len(outputs)} outputs' if shape is None else f'outputs of shape {shape}'
-            return f'{shown} for {words.shape[0]} samples; {wanted} are needed'
+            return f'{shown} for {words.shape[0]} samples, where the shape {wanted} is needed'
         return None
 
     # -- training
