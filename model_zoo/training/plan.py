@@ -5,18 +5,12 @@ import logging
 import math
 from typing import Callable, Optional, Tuple
 
-from ..errors import InputError
+from ..batches.loaders import check_positive
 from .checkpoint import CheckpointStore, check_same_config
 
 __all__ = ['Checkpoints', 'Evaluation', 'Plan']
 
 logger = logging.getLogger(__name__)
-
-
-def _check_positive(**numbers):
-    for name, value in numbers.items():
-        if value is not None and value < 1:
-            raise InputError(f'{name} is {value}; it must be 1 or more')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Plan:
     num_epochs: Optional[int] = None
 
     def __post_init__(self):
-        _check_positive(
+        check_positive(
             num_steps=self.num_steps,
             accumulate=self.accumulate,
             log_interval=self.log_interval,
@@ -75,7 +69,7 @@ class Evaluation:
     early_stop: Optional[int] = None
 
     def __post_init__(self):
-        _check_positive(evaluate_interval=self.interval, early_stop=self.early_stop)
+        check_positive(evaluate_interval=self.interval, early_stop=self.early_stop)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +108,7 @@ class Checkpoints:
     resume_hint: str = 'run the same command with `resume` to go on'
 
     def __post_init__(self):
-        _check_positive(checkpoint_interval=self.interval)
+        check_positive(checkpoint_interval=self.interval)
 
     def check(self, saved, current):
         """Raise InputError, naming the fields, unless a training goes on as it began."""
