@@ -58,7 +58,6 @@ from .scores import (
     Examination,
     check_finite,
     class_scores,
-    cross_entropies,
     mean_cross_entropy,
     softmax,
 )
@@ -729,9 +728,12 @@ class ClassificationTask(Task):
         write = write_class_probabilities if self.settings.do_predict else write_predictions
         return write(folder, self.record, segment, data.rows, outputs)
 
+    def text_of(self, row):
+        return ' / '.join(filter(None, (row.text_a, row.text_b)))
+
     def examine(self, segment, data, outputs):
         record, labels = self.record, self.numbers(data.rows)
-        texts = [' / '.join(filter(None, (row.text_a, row.text_b))) for row in data.rows]
+        texts = list(map(self.text_of, data.rows))
         if record.multi_label:
             usual = (labels.mean(axis=0) > 0.5).astype(int)  # labels that most texts have
             return Examination(
@@ -745,23 +747,15 @@ class ClassificationTask(Task):
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
             answers = outputs.astype(np.float64).reshape(-1)
+            right, predicted = ([f'{number:.4g}' for number in each] for each in (labels, answers))
             losses = (answers - labels) ** 2
-            names = [f'{number:.4g}' for number in (*labels, *answers, guess)]
-        else:
-            losses, answers = cross_entropies(labels, outputs), outputs.argmax(axis=-1)
-            names = [record.require_labels()[number] for number in (*labels, *answers, guess)]
-        count = len(data.rows)
-        return Examination(
-            segment,
-            texts,
-            names[:count],
-            names[count:-1],
-            losses,
-            dict(baseline),
-            names[-1],
-            None if record.regression else record.require_labels(),
-            None if record.regression else class_scores(record.labels, labels, answers),
-        )
+            return Examination(
+                segment, texts, right, predicted, losses, dict(baseline), f'{guess:.4g}'
+            )
+        examination = super().examine(segment, data, outputs)
+        examination.baseline = dict(baseline)
+        examination.per_class = class_scores(record.labels, labels, outputs.argmax(axis=-1))
+        return examination
 
     @property
     def data_field(self):

@@ -44,7 +44,7 @@ from ..training.settings import (
 from ..util.files import atomic_write, make_writable_dir, parse_json, write_json
 from ..util.remote import open_binary
 from .pretraining.processes import LostProcessError, Processes
-from .scores import Examination
+from .scores import Examination, softmax
 from .tables import check_files, downloading, given_rows, is_path
 from .task import Task
 
@@ -632,9 +632,7 @@ def write_answers(folder, answers):
 
 
 def _with_probabilities(best):
-    from scipy.special import softmax
-
-    probabilities = softmax([start + end for _, start, end in best])
+    probabilities = softmax(np.array([start + end for _, start, end in best]))
     return [
         {'text': text, 'probability': float(share), 'start_logit': start, 'end_logit': end}
         for (text, start, end), share in zip(best, probabilities)
