@@ -536,7 +536,7 @@ def test_resume_before_the_first_checkpoint_starts_anew(tmp_path, caplog):
 
 @pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
 def test_numbers_are_checked(name):
-    with pytest.raises(InputError, match=f'{name} 0'):
+    with pytest.raises(InputError, match=f'{name} (is )?0'):
         make_loop(**{'schedule': None, name: 0})
 
 
