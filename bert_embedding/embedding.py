@@ -27,7 +27,7 @@ from model_zoo.opening import find_block_class, open_model
 from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
 from model_zoo.util.arrays import POOLINGS
 
-__all__ = ['OOV_WAYS', 'POOLINGS', 'BertEmbedding']
+__all__ = ['OOV_WAYS', 'BertEmbedding']
 
 logger = logging.getLogger(__name__)
 
