@@ -23,7 +23,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
-from model_zoo.opening import find_block_class, open_model
+from model_zoo.opening import find_family, open_model
 from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
 from model_zoo.util.arrays import POOLINGS
 
@@ -491,7 +491,7 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         )
     bert, tokenizer, _ = open_model(
         model,
-        find_block_class('bert', None, model, dataset_name),
+        find_family(model, dataset_name, 'bert').base,
         dataset_name=dataset_name,
         weights=params_path or True,
         tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,

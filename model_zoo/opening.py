@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 __all__ = [
     'WHERE',
     'Located',
+    'NoConfigurationError',
     'Opened',
     'Weights',
     'check_vocab',
     'config_of_folder',
-    'find_block_class',
     'find_family',
     'locate',
     'model_function',
@@ -109,22 +109,20 @@ def locate(
 WHERE = frozenset(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
 
 
-def find_family(name_or_folder, dataset_name=None):
-    """The `Family` of a model; nothing large is fetched."""
-    where = {'dataset_name': dataset_name, 'weights': False, 'vocab': False}
-    return locate(name_or_folder, **where).family
+def find_family(name_or_folder, dataset_name=None, like=None):
+    """The `Family` of a model; nothing large is fetched.
 
-
-def find_block_class(family, task, name_or_folder, dataset_name=None):
-    """The class of the block for a task of a model of a family, or of one of its variants.
-
-    Of a model of another family, it is the class of `family`, which can't be opened with it.
+    With `like`, a family's name, it is that family or a variant of it. Of a model of another
+    family, it is `like`, which the model can't be opened with.
     """
-    found = get_family(family)
-    if not names_files(name_or_folder) or small_files(name_or_folder).config is not None:
-        other = find_family(name_or_folder, dataset_name)
-        found = other if other.variant_of == family else found
-    return found.base if task is None else found.block_class(task)
+    where = {'dataset_name': dataset_name, 'weights': False, 'vocab': False}
+    try:
+        found = locate(name_or_folder, **where).family
+    except NoConfigurationError:
+        if like is None:
+            raise
+        return get_family(like)
+    return found if like in (None, found.variant_of) else get_family(like)
 
 
 def config_of_folder(folder):
@@ -167,9 +165,12 @@ def _family_of_files(name, files):
     if released:
         return released[0]
     if files.config is None:
-        if files.weights is None and os.path.exists(name):
-            find_files(path=name, vocab=False)  # tells what the folder lacks
-        raise no_configuration(files)
+        try:
+            if files.weights is None and os.path.exists(name):
+                find_files(path=name, vocab=False)  # tells what the folder lacks
+        except InputError as error:
+            raise NoConfigurationError(str(error)) from error
+        raise NoConfigurationError.of(files)
     fields = read_json(files.config, 'the configuration')
     if not isinstance(fields, dict):
         raise InputError(f'the configuration {files.config!r} is not a JSON object')
@@ -222,12 +223,17 @@ def _narrow(families, name):
     return originals if len(originals) == 1 else families
 
 
-def no_configuration(files):
-    folder = os.path.dirname(files.weights or files.vocab or '') or '.'
-    return InputError(
-        f'the directory {folder!r} has no configuration: put config.json (or bert_config.json, '
-        'hparams.json) beside the weights, or name its `config`'
-    )
+class NoConfigurationError(InputError):
+    """Neither a configuration nor the names of the files tell what a model is."""
+
+    @classmethod
+    def of(cls, files):
+        """Build the error for a model's `Files`."""
+        folder = os.path.dirname(files.weights or files.vocab or '') or '.'
+        return cls(
+            f'the directory {folder!r} has no configuration: put config.json (or '
+            'bert_config.json, hparams.json) beside the weights, or name its `config`'
+        )
 
 
 class Weights(NamedTuple):
@@ -552,7 +558,7 @@ def configure(family, model, files, vocab):
     if model is None:
         if os.path.basename(files.weights) in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
-        raise no_configuration(files)
+        raise NoConfigurationError.of(files)
     fields = {**architecture, 'vocab_size': len(vocab())}
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)

@@ -108,9 +108,12 @@ class Family:
         return next((heads[name] for name in architectures or () if name in heads), None)
 
     def block_class(self, task):
-        """The class for a task, a class's name here or on the Hugging Face hub, or a class."""
-        if isinstance(task, type):
-            return task
+        """The class for a task, a class's name here or on the Hugging Face hub, or a class.
+
+        None is the backbone's.
+        """
+        if task is None or isinstance(task, type):
+            return task or self.base
         if task in self.tasks:
             return self.tasks[task]
         for each in self.blocks:

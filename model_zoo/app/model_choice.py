@@ -1,5 +1,6 @@
 """The model that a command's flags choose."""
 
+import functools
 import glob
 import logging
 import os
@@ -7,9 +8,9 @@ import os
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError, ZooError
 from ..opening import (
+    NoConfigurationError,
     check_vocab,
     config_of_folder,
-    find_block_class,
     find_family,
     open_model,
     open_tokenizer,
@@ -86,12 +87,19 @@ class ModelChoice:
         """Whether the weights are a model's that was trained for a task."""
         return self.is_folder or self._parameters is not None
 
+    @functools.cached_property
+    def family(self):
+        """The model's `Family`."""
+        try:
+            return find_family(self.model, self.dataset, self._family)
+        except NoConfigurationError:
+            if self._given_family is None:
+                raise
+            return get_family(self._given_family)
+
     def block_class(self, task):
         """The class of the block for a task of the model, which may be a variant of the family."""
-        if isinstance(task, type):
-            return task
-        family = self._family or family_of(self.model, self.dataset) or self._given_family
-        return find_block_class(family, task, self.model, self.dataset)
+        return task if isinstance(task, type) else self.family.block_class(task)
 
     def check_trained_for(self, task):
         """Raise InputError if the model's folder says that it was trained for another task."""
@@ -128,9 +136,7 @@ class ModelChoice:
         if self.is_folder:
             weights = True
         elif not self.config:
-            model, _ = resolve(self.model, self.dataset)
-            family = get_family(get_entry(model).family)
-            options = {**family.fields_of(model, self._hparams), **options}
+            options = {**self.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
                 raise InputError(
                     f'--vocab_file {self.vocab_file!r}: pretrained weights have their own '

@@ -12,9 +12,8 @@ import socket
 from typing import Optional
 
 from ..errors import InputError
-from ..opening import config_of_folder, find_block_class
+from ..opening import config_of_folder, find_family
 from ..pretrained import get_entry, is_model_folder, resolve
-from ..registry import family_of_class
 from ..training.settings import (
     BackendSettings,
     BatchTokensSettings,
@@ -309,7 +308,7 @@ def pretraining_class(settings, model, dataset=None):
     """The class of the block to pre-train: that of 'pretraining', or of 'masked_lm' if that is
     asked for, or the model has no next sentences.
     """
-    family = family_of_class(find_block_class('bert', None, model, dataset))
+    family = find_family(model, dataset, 'bert')
     if 'replaced_words' in family.tasks and not settings.from_scratch:
         _check_generator(model, dataset)
     both = 'pretraining' in family.tasks and not settings.masked_lm_only
