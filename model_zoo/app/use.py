@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import InputError
 from ..inference import pipeline
 from ..opening import open_tokenizer
-from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows
+from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
 from ..util.display import counted
 from ..util.files import atomic_write, state_of
 from ..util.lines import read_json_lines, read_lines
@@ -208,10 +208,9 @@ def _columns(path, names, wanted, pairs, flag):
             return [int(name) for name in wanted], has_header
         missing = next(name for name in wanted if name not in names)
         raise InputError(f'{path!r} has no column {missing!r}: it has {", ".join(names):.300}')
-    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
+    pair, text = usual_columns(names)
     if pair and pairs is not False:
         return [names.index(name) for name in pair], True
-    text = next((name for name in TEXT_COLUMNS if name in names), None)
     if text and not pairs:
         return [names.index(text)], True
     if len(names) == 1 and not pairs:

@@ -135,13 +135,17 @@ class QuestionAnswering(Pipeline):
 
     def _answer(self, row, start, end, context, align):
         (offsets, words), head, first, _ = row.about
-        start, end = start - head + first, end - head + first
-        if align:
-            while start > 0 and words[start - 1] == words[start]:
+        begin = stop = 0  # of the row's first token, where a model points that finds no answer
+        if start >= head:
+            start += first - head
+            while align and start > 0 and words[start - 1] == words[start]:
                 start -= 1
-            while end + 1 < len(words) and words[end + 1] == words[end]:
+            begin = offsets[start][0]
+        if end >= head:
+            end += first - head
+            while align and end + 1 < len(words) and words[end + 1] == words[end]:
                 end += 1
-        begin, stop = offsets[start][0], offsets[end][1]
+            stop = offsets[end][1]
         return {'score': 0.0, 'start': begin, 'end': stop, 'answer': context[begin:stop]}
 
 

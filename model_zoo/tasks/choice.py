@@ -30,7 +30,7 @@ from ..training.settings import (
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 from .scores import Examination, check_finite, cross_entropies, softmax
-from .tables import check_files, given_rows, is_path, name_fields, read_records, read_rows
+from .tables import check_files, given_rows, is_path, read_records
 from .task import Task, encode_several
 
 __all__ = [
@@ -77,16 +77,16 @@ def read_swag(source, segment='data'):
         tuples in this order.
     """
     examples = []
-    for place, fields in _records(source, segment):
-        example = _example(fields, place, str(len(examples)))
+    for location, fields in _records(source, segment):
+        example = _example(fields, location, str(len(examples)))
         first = examples[0] if examples else example
         if len(example.endings) != len(first.endings):
             raise InputError(
-                f'{place}: {len(example.endings)} endings, where the first example has '
+                f'{location}: {len(example.endings)} endings, where the first example has '
                 f'{len(first.endings)}'
             )
         if (example.label is None) != (first.label is None):
-            raise InputError(f'{place}: give all examples a label, or none')
+            raise InputError(f'{location}: give all examples a label, or none')
         examples.append(example)
     if not examples:
         raise InputError(f'{str(source)!r} has no examples')
@@ -97,20 +97,20 @@ def _records(source, segment):
     """Places and fields with SWAG's names."""
     if is_path(source):
         format = 'json' if _is_json(source) else 'csv'
-        for place, fields in read_records(source, format, exact=True):
-            yield f'{source}, {place}', fields
+        for location, fields in read_records(source, format, exact=True):
+            yield f'{source}, {location}', fields
         return
     names = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}
-    for place, fields in given_rows(source, names, segment):
+    for location, fields in given_rows(source, names, segment):
         if _CHOICES in fields:
             if isinstance(fields[_CHOICES], str) or len(fields[_CHOICES]) < 2:
                 raise InputError(
-                    f'{place}: {_CHOICES} is {fields[_CHOICES]!r}, and must be a list of two texts '
-                    'or more'
+                    f'{location}: {_CHOICES} is {fields[_CHOICES]!r}, and must be a list of two '
+                    'texts or more'
                 )
             choices = {f'{_ENDING}{n}': text for n, text in enumerate(fields[_CHOICES])}
             fields = {_CONTEXT: fields.get(_TEXT), _START: '', **choices, **fields}
-        yield place, fields
+        yield location, fields
 
 
 def _is_json(path):
@@ -119,21 +119,21 @@ def _is_json(path):
     return first.lstrip().startswith('{')
 
 
-def _example(fields, place, guid):
+def _example(fields, location, guid):
     endings = (f'{_ENDING}{number}' for number in itertools.count())
     names = (_CONTEXT, _START, *itertools.takewhile(fields.__contains__, endings))
     missing = [name for name in (_CONTEXT, _START, 'ending0', 'ending1') if name not in fields]
     if missing:
         raise InputError(
-            f'{place}: there is no {", ".join(missing)}; give a file of SWAG as it was released: '
-            'CSV with a first line that names the columns, or JSON lines'
+            f'{location}: there is no {", ".join(missing)}; give a file of SWAG as it was '
+            'released: CSV with a first line that names the columns, or JSON lines'
         )
     wrong = [name for name in names if not isinstance(fields[name], str)]
     if wrong:
-        raise InputError(f'{place}: {wrong[0]} is {fields[wrong[0]]!r}, and must be a text')
+        raise InputError(f'{location}: {wrong[0]} is {fields[wrong[0]]!r}, and must be a text')
     context, start, *endings = (fields[name].strip() for name in names)
     if not context or not all(start or ending for ending in endings):
-        raise InputError(f'{place}: {_CONTEXT}, or a continuation of it, is empty')
+        raise InputError(f'{location}: {_CONTEXT}, or a continuation of it, is empty')
     label = fields.get(_LABEL)
     if label in (None, ''):
         label = None
@@ -141,7 +141,7 @@ def _example(fields, place, guid):
         label = _number(label)
         if label is None or not 0 <= label < len(endings):
             raise InputError(
-                f'{place}: {_LABEL} is {fields[_LABEL]!r}, and must be a number from 0 to '
+                f'{location}: {_LABEL} is {fields[_LABEL]!r}, and must be a number from 0 to '
                 f'{len(endings) - 1}'
             )
     return SwagExample(str(fields.get(_ID, guid)), context, start, tuple(endings), label)
@@ -277,10 +277,10 @@ class ChoiceTask(MultipleChoice):
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
     def sources(self):
-        found = super().sources()
-        if self.settings.do_eval and not {'dev', 'test'}.intersection(found):
+        files = super().sources()
+        if self.settings.do_eval and not {'dev', 'test'}.intersection(files):
             raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
-        return found
+        return files
 
     def read(self, source, segment):
         examples = read_swag(source, segment)
@@ -322,31 +322,28 @@ def read_story_cloze(path):
         Its first line names the columns: InputStoryid, InputSentence1 to 4,
         RandomFifthSentenceQuiz1 and 2, and AnswerRightEnding (1 or 2), which may be missing.
     """
-    rows = read_rows(path, 'csv')
-    _, header = next(rows, (None, []))
-    missing = [name for name in (_STORY_ID, *_SENTENCES, *_ENDINGS) if name not in header]
-    if missing:
-        raise InputError(
-            f'{str(path)!r}: its first line lacks {", ".join(missing)}; give a CSV file of the '
-            'Story Cloze Test as it was released'
-        )
-    stories = [
-        _story(fields, f'{path}, {place}')
-        for place, fields in name_fields(path, header, rows, exact=True)
-    ]
+    stories = []
+    for location, fields in read_records(path, 'csv', exact=True):
+        missing = [name for name in (_STORY_ID, *_SENTENCES, *_ENDINGS) if name not in fields]
+        if missing:
+            raise InputError(
+                f'{str(path)!r}: its first line lacks {", ".join(missing)}; give a CSV file of the '
+                'Story Cloze Test as it was released'
+            )
+        stories.append(_story(fields, f'{path}, {location}'))
     if not stories:
         raise InputError(f'{str(path)!r} has no stories')
     return stories
 
 
-def _story(fields, place):
+def _story(fields, location):
     texts = [' '.join(fields[name].strip() for name in _SENTENCES)]
     texts += [fields[name].strip() for name in _ENDINGS]
     if not all(text.strip() for text in texts):
-        raise InputError(f'{place}: a story or an ending is empty')
+        raise InputError(f'{location}: a story or an ending is empty')
     label = fields.get(_STORY_ANSWER)
     if label not in (None, '1', '2'):
-        raise InputError(f'{place}: {_STORY_ANSWER} is {label!r}, and must be 1 or 2')
+        raise InputError(f'{location}: {_STORY_ANSWER} is {label!r}, and must be 1 or 2')
     label = None if label is None else int(label) - 1
     return Story(fields[_STORY_ID], texts[0], (texts[1], texts[2]), label)
 
@@ -359,8 +356,8 @@ def hold_out(examples, count):
             f'{len(examples) - 1}'
         )
     chosen = set(np.random.RandomState(0).permutation(len(examples))[:count].tolist())
-    kept = [example for place, example in enumerate(examples) if place not in chosen]
-    return kept, [examples[place] for place in sorted(chosen)]
+    kept = [example for number, example in enumerate(examples) if number not in chosen]
+    return kept, [examples[number] for number in sorted(chosen)]
 
 
 def encode_stories(stories, encode, special, max_length):

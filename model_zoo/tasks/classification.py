@@ -62,14 +62,13 @@ from .scores import (
     softmax,
 )
 from .tables import (
-    PAIR_COLUMNS,
-    TEXT_COLUMNS,
     check_files,
     find_splits,
     given_rows,
     is_path,
     is_table,
     read_rows,
+    usual_columns,
 )
 from .task import Task
 
@@ -791,8 +790,7 @@ def _find_columns(settings, files):
     if path is None or not is_table(path) or not (needs_label or not texts):
         return
     names = [str(name).strip() for name in next(read_rows(path), (None, []))[1]]
-    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
-    text = next((name for name in TEXT_COLUMNS if name in names), None)
+    pair, text = usual_columns(names)
     if not texts and (pair or text):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:

@@ -207,8 +207,8 @@ class DataSet:
 
     def match(self, names):
         """The task's labels that a model's names stand for, in their order; None if they aren't."""
-        found = tuple(map(self.find_label, names))
-        return found if len(found) == len(self.labels) and {*found} == {*self.labels} else None
+        labels = tuple(map(self.find_label, names))
+        return labels if len(labels) == len(self.labels) and {*labels} == {*self.labels} else None
 
     def in_order(self, whose):
         """The labels in another order, if it has a name in `orders`; else as they are."""
@@ -634,8 +634,8 @@ def recognize(task, path, is_test):
     list, 'label', 'guid', 'where'), the number of columns, and an iterator of the rows.
     """
     rows = read_rows(path)
-    place, cells = next(rows, (None, None))
-    if place is None:
+    location, cells = next(rows, (None, None))
+    if location is None:
         raise InputError(f'{path} is empty; expected {expected_columns(task)}, then rows')
     names = [cell.strip() for cell in cells]
     wanted = []
@@ -656,7 +656,7 @@ def recognize(task, path, is_test):
             columns = {'text': list(layout.text), 'label': label, 'guid': None}
             # the user's own file without a header: as wide as its first row, or as is needed
             width = max(len(cells), *(column + 1 for column in wanted))
-            return layout, columns, width, itertools.chain([(place, cells)], rows)
+            return layout, columns, width, itertools.chain([(location, cells)], rows)
         if not all(_position(names, column) is not None for column in wanted):
             continue
         columns = {
@@ -675,11 +675,11 @@ def recognize(task, path, is_test):
     flags = hint = ''
     if task.names_its_files:
         flags = ' (`text_columns`, `label_column`)'
-        hint = ''.join(did_you_mean(each, names) for each in wanted if each not in names)
+        hint = ''.join(did_you_mean(name, names) for name in wanted if name not in names)
         if len(cells) == 1 and ',' in cells[0] and not str(path).endswith('.csv'):
             hint = '; with commas between its columns, the file must be called .csv'
     raise InputError(
-        f'{path}, {place}: not the columns of {task.name}; expected '
+        f'{path}, {location}: not the columns of {task.name}; expected '
         f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown}{hint}'
     )
 
@@ -874,7 +874,7 @@ def read_file(task, path, segment, parse_label):
     is_test = segment.startswith('test')
     layout, columns, width, rows = recognize(task, path, is_test)
     examples, broken, elsewhere = [], [], 0
-    for place, cells in rows:
+    for location, cells in rows:
         try:
             check_width(cells, width, task.exact)
             if layout.where and cells[columns['where']].strip() != layout.where[1]:
@@ -886,8 +886,8 @@ def read_file(task, path, segment, parse_label):
                 there = ''
                 if isinstance(error, UnknownLabel) and not task.regression:
                     there = _labels_in(task, path, segment)
-                raise InputError(f'{path}, {place}: {error}{there}') from None
-            broken.append(place)
+                raise InputError(f'{path}, {location}: {error}{there}') from None
+            broken.append(location)
     if broken:
         logger.warning(
             '%s: skipped %d broken rows of %d, the first at %s',
@@ -907,7 +907,7 @@ def read_file(task, path, segment, parse_label):
 def _labels_in(task, path, segment):
     """The labels of a file, for a message."""
     with contextlib.suppress(InputError):
-        labels = sorted({each.label for each in read_file(task, path, segment, str.strip)})
+        labels = sorted({row.label for row in read_file(task, path, segment, str.strip)})
         return f'; the file has: {", ".join(labels[:20])}{", ..." if labels[20:] else ""}'
     return ''
 

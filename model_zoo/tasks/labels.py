@@ -33,7 +33,7 @@ _EXPORTED = re.compile(r'(.+)-\d{4}\.params')
 class _Statement:
     """What a checkpoint says about a classifier's outputs."""
 
-    place: str
+    model: str
     names: Optional[Tuple[str, ...]] = None
     task: Optional[str] = None  # that it was trained for
     order: Optional[str] = None  # None of a model without weights of its own
@@ -51,14 +51,14 @@ class _Statement:
         )
 
 
-def _names_in(fields, place):
+def _names_in(fields, model):
     """The names in a configuration, or None."""
     labels = fields.get('id2label')
     if labels is None or labels == {}:
         return None
     if not isinstance(labels, dict) or set(labels) != {str(n) for n in range(len(labels))}:
         raise InputError(
-            f'config.json of the model {place!r} has the id2label {labels!r}: write it as '
+            f'config.json of the model {model!r} has the id2label {labels!r}: write it as '
             '{"0": "first label", "1": "second label"} and so on'
         )
     return tuple(str(labels[str(number)]) for number in range(len(labels)))
@@ -71,30 +71,30 @@ def labels_of_folder(folder):
     return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
 
 
-def _state(place, dataset=None, config=None):
+def _state(model, dataset=None, config=None):
     """The `_Statement` of a model's name, folder or file, and of another configuration for it."""
-    place = os.fspath(place)
-    if not names_files(place):
+    model = os.fspath(model)
+    if not names_files(model):
         with contextlib.suppress(UnknownNameError):  # who opens the model is told
-            return _Statement(place, get_entry(*resolve(place, dataset)).labels)
-        return _Statement(place)
-    fields, files = config_of_folder(place), None
+            return _Statement(model, get_entry(*resolve(model, dataset)).labels)
+        return _Statement(model)
+    fields, files = config_of_folder(model), None
     with contextlib.suppress(InputError):
         fields = fields if config is None else read_json(config, shape=dict)
     with contextlib.suppress(ZooError):
-        files = small_files(place)
-    names = _names_in({**fields, **_fields_beside(files)}, place)
+        files = small_files(model)
+    names = _names_in({**fields, **_fields_beside(files)}, model)
     task = fields.get('finetuning_task')
     task = (isinstance(task, str) and task) or None
     with contextlib.suppress(UnknownNameError):
         task = task and get_task(task).name
     if files is None:
-        return _Statement(place, names, task)
+        return _Statement(model, names, task)
     order, reason = files.label_order
     if fields.get(LABEL_ORDER) in (GLUONNLP, ORIGINALS):
         order, reason = fields[LABEL_ORDER], f'its configuration says {LABEL_ORDER}'
     by_transformers = order == ORIGINALS and 'transformers_version' in fields
-    return _Statement(place, names, task, order, reason, by_transformers)
+    return _Statement(model, names, task, order, reason, by_transformers)
 
 
 def _fields_beside(files):
@@ -110,7 +110,7 @@ def label_names(block):
     """
     names = block.config.extras.get('id2label') or {}
     count = getattr(block, 'num_labels', None) or len(names)
-    return [str(names.get(str(place), f'LABEL_{place}')) for place in range(count)]
+    return [str(names.get(str(number), f'LABEL_{number}')) for number in range(count)]
 
 
 def write_labels(prefix, names):
@@ -151,12 +151,12 @@ def adopt_labels(
         return _follow(task, stated)
     if task.regression:
         return task
-    own = stated.names and task.match(stated.names)
+    known = stated.names and task.match(stated.names)
     if teacher is None:
-        return task.with_labels(own or task.in_order(order))
-    if own and own != task.labels:
+        return task.with_labels(known or task.in_order(order))
+    if known and known != task.labels:
         raise InputError(
-            f'the outputs of the model {model!r} are {", ".join(own)}, and those of its teacher '
+            f'the outputs of the model {model!r} are {", ".join(known)}, and those of its teacher '
             f'{teacher!r} {", ".join(task.labels)}: both must have one order'
         )
     return task
@@ -166,21 +166,21 @@ def _override(task, labels, stated):
     """The task with the labels that the user names."""
     if task.regression:
         raise InputError(f'{task.name} is a regression: leave out `labels`')
-    found = task.match(labels)
-    if found is None:
+    ordered = task.match(labels)
+    if ordered is None:
         raise InputError(
             f'`labels` {", ".join(labels)}: {task.name} has {", ".join(task.require_labels())}; '
             "give each once, in the order of the model's outputs"
         )
     names = stated and stated.names
-    if names and len(names) != len(found):
+    if names and len(names) != len(ordered):
         _refuse(task, stated, names)
-    if names and not stated.is_numbered and task.match(names) != found:
+    if names and not stated.is_numbered and task.match(names) != ordered:
         logger.warning(
             'the outputs are taken for %s, as `labels` says; the model calls them %s',
-            ', '.join(found), ', '.join(names),
+            ', '.join(ordered), ', '.join(names),
         )  # fmt: skip
-    return task.with_labels(found)
+    return task.with_labels(ordered)
 
 
 def _follow(task, stated):
@@ -208,7 +208,7 @@ def _follow(task, stated):
     # names that are words mean the same in another task
     if is_other and not task.names_its_files and (task.regression or not task.has_words):
         raise InputError(
-            f'the model {stated.place!r} was trained for {stated.task}, not for {task.name}; '
+            f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}; '
             'data of another task with the same labels goes with `task_name` custom'
         )
     return task
@@ -237,28 +237,28 @@ def _take_names(task, stated, known, names):
 
 def _place(task, stated, names):
     """The task's labels in the order of a model's outputs."""
-    found = names and task.match(names)
-    if found:
-        return found
+    ordered = names and task.match(names)
+    if ordered:
+        return ordered
     if names and not stated.is_numbered or names and len(names) != len(task.labels):
         _refuse(task, stated, names)
-    found = task.in_order(stated.order)
+    ordered = task.in_order(stated.order)
     if stated.order is None or not task.has_words:
-        return found
+        return ordered
     if not stated.is_numbered:
         logger.info(
             'the model has no names of labels; its outputs are taken for %s, the order of %s: %s',
-            ', '.join(found), _AUTHORS[stated.order], stated.reason,
+            ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
         )  # fmt: skip
-        return found
+        return ordered
     other = task.in_order('hub')
     logger.warning(
         'the model only numbers its labels; its outputs are taken for %s, the order of %s (%s). '
         '`labels` names them in another order%s',
-        ', '.join(found), _AUTHORS[stated.order], stated.reason,
-        '' if other == found else f", such as the data set's own: {' '.join(other)}",
+        ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
+        '' if other == ordered else f", such as the data set's own: {' '.join(other)}",
     )  # fmt: skip
-    return found
+    return ordered
 
 
 def _refuse(task, stated, names):
@@ -268,11 +268,11 @@ def _refuse(task, stated, names):
     )
     if stated.task is not None:
         raise InputError(
-            f'the model {stated.place!r} was trained for {stated.task}, where it {there}; a model '
+            f'the model {stated.model!r} was trained for {stated.task}, where it {there}; a model '
             f'for {task.name} {here}'
         )
     raise InputError(
-        f'the model {stated.place!r} {there}, and {task.name} {here}; `labels` names the outputs '
+        f'the model {stated.model!r} {there}, and {task.name} {here}; `labels` names the outputs '
         'in their order, if they are called otherwise there'
     )
 

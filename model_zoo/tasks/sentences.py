@@ -70,14 +70,14 @@ def read_sentences(source, text_columns=None, score_column=None, segment='data')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
         raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
     kind, examples, records = None, [], _records(source, segment)
-    for place, row in records:
+    for location, row in records:
         if kind is None:
             text_columns = text_columns or _known_columns(source, row)
             if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
                 score_column = SCORE_COLUMN
             kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
-        texts = tuple(_text(row, name, place) for name in text_columns)
-        score = _score(row, score_column, place) if kind == 'scored' else None
+        texts = tuple(_text(row, name, location) for name in text_columns)
+        score = _score(row, score_column, location) if kind == 'scored' else None
         examples.append(SentenceExample(texts, score))
     if kind is None:
         raise InputError(f'{source!r} has no examples')
@@ -86,7 +86,7 @@ def read_sentences(source, text_columns=None, score_column=None, segment='data')
 
 def _records(source, segment):
     if is_path(source):
-        return ((f'{source}, {place}', row) for place, row in read_records(source))
+        return ((f'{source}, {location}', row) for location, row in read_records(source))
     rows = list(source) if not hasattr(source, 'columns') else source
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
@@ -105,25 +105,27 @@ def _known_columns(source, row):
     )
 
 
-def _text(row, name, place):
+def _text(row, name, location):
     if name not in row:
-        raise InputError(f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}')
+        raise _lacks(row, name, location)
     if not isinstance(row[name], str) or not row[name].strip():
-        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a text')
+        raise InputError(f'{location}: {name} is {row[name]!r}, and must be a text')
     return row[name].strip()
 
 
-def _score(row, name, place):
+def _lacks(row, name, location):
+    return InputError(f'{location}: there is no column {name!r}, only {", ".join(map(str, row))}')
+
+
+def _score(row, name, location):
     try:
         score = float(row[name])
     except KeyError:
-        raise InputError(
-            f'{place}: there is no column {name!r}, only {", ".join(map(str, row))}'
-        ) from None
+        raise _lacks(row, name, location) from None
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise InputError(f'{place}: {name} is {row[name]!r}, and must be a number')
+        raise InputError(f'{location}: {name} is {row[name]!r}, and must be a number')
     return score
 
 
@@ -277,8 +279,8 @@ class SentenceTask(Task):
     def score(self, data, outputs):
         kind, cosines = data.rows.kind, _cosines(outputs)
         if kind == 'scored':
-            scores, found = np.array([row.score for row in data.rows]), cosines[:, 0]
-            return {'spearman': spearman(scores, found), 'pearson': pearson(scores, found)}
+            pair = np.array([row.score for row in data.rows]), cosines[:, 0]
+            return {'spearman': spearman(*pair), 'pearson': pearson(*pair)}
         scores = _recalls(outputs, data.rows)
         if kind == 'triplets':
             scores['accuracy'] = float((cosines[:, 0] > cosines[:, 1]).mean())

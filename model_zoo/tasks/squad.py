@@ -149,8 +149,8 @@ def read_squad(source, version_2=False, training=False):
     paragraphs, questions, places = [], [], {}
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
-        for place, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
-            inside = f'{where}, paragraph {place}' if is_path(source) else f'row {place - 1}'
+        for part, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
+            inside = f'{where}, paragraph {part}' if is_path(source) else f'row {part - 1}'
             paragraphs.append(_field(paragraph, 'context', str, inside))
             for entry in _field(paragraph, 'qas', list, inside):
                 question = _question(entry, paragraphs, version_2, training, inside)
@@ -159,7 +159,7 @@ def read_squad(source, version_2=False, training=False):
                         f'{inside}: the id {question.id!r} is that of a question in '
                         f'{places[question.id]} already'
                     )
-                places[question.id] = f'article {number}, paragraph {place}'
+                places[question.id] = f'article {number}, paragraph {part}'
                 questions.append(question)
     if not questions:
         raise InputError(f'{path} has no questions')
@@ -240,8 +240,8 @@ def _check_place(answer, start, context, where):
     if not answer.strip():
         raise InputError(f"{where}: the answer's text is empty")
     if start < 0 or context[start : start + len(answer)] != answer:
-        place = context.find(answer)
-        hint = 'the text is not in the paragraph' if place < 0 else f'it is at {place}'
+        position = context.find(answer)
+        hint = 'the text is not in the paragraph' if position < 0 else f'it is at {position}'
         raise InputError(
             f'{where}: the answer {answer!r} is not at its answer_start {start}; {hint}'
         )
@@ -323,10 +323,10 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     if cache_dir is not None:
         key = _key(squad, tokenizer)
         path = os.path.join(make_writable_dir(cache_dir), f'squad-{key}.npz')
-        found = _load(path, squad)
-        if found is not None:
+        kept = _load(path, squad)
+        if kept is not None:
             logger.info('%s: taking its pieces from %s', name, path)
-            return found
+            return kept
     if processes is None:
         processes = 1
         if len(squad.questions) >= PARALLEL:
@@ -369,9 +369,9 @@ def _load(path, squad):
         return None
     try:
         with ArrayArchive(path) as file:
-            found = SquadEncoding(*(file.read(name) for name in SquadEncoding._fields))
-        if found.spans.shape[:1] == (len(squad.questions),):
-            return found
+            encoding = SquadEncoding(*(file.read(name) for name in SquadEncoding._fields))
+        if encoding.spans.shape[:1] == (len(squad.questions),):
+            return encoding
     except CheckpointError:
         pass
     logger.warning('%s is damaged and will be made anew', path)
@@ -613,7 +613,7 @@ def find_answers(
         answers.nbest[question.id] = _with_probabilities(best)
         answers.predictions[question.id] = best[0][0]
         if version_2:
-            text, start, end = next((each for each in best if each[0]), NOTHING)
+            text, start, end = next((span for span in best if span[0]), NOTHING)
             difference = null_score - start - end
             answers.null_odds[question.id] = difference
             is_null = difference > null_score_diff_threshold
@@ -669,7 +669,7 @@ class _Finder:
 
     def _spans(self, question, windows, rows):
         """(first piece, last piece, start score, end score) of the spans that may be answers."""
-        found = []
+        spans = []
         parts = self._features.rows[windows.start : windows.stop, 1:]
         query = self._features.query(question)
         _, _, head = self._features.tokenizer.with_special_tokens(query, [])
@@ -686,8 +686,8 @@ class _Finder:
             for i, j in zip(*np.nonzero((lengths >= 1) & (lengths <= self._longest))):
                 start, end = starts[i], ends[j]
                 values = float(start_scores[start + head]), float(end_scores[end + head])
-                found.append((int(first + start), int(first + end), *values))
-        return found
+                spans.append((int(first + start), int(first + end), *values))
+        return spans
 
     def _best(self, question, spans, null):
         """The best spans with different texts."""
@@ -782,10 +782,10 @@ def score_v1(questions, predictions):
     for question in questions:
         if not question.answers:
             raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
-        found = normalize_answer(predictions[question.id])
+        predicted = normalize_answer(predictions[question.id])
         right = [normalize_answer(answer) for answer in question.answers]
-        exact += found in right
-        f1 += max(_overlap_f1(found.split(), answer.split()) for answer in right)
+        exact += predicted in right
+        f1 += max(_overlap_f1(predicted.split(), answer.split()) for answer in right)
     count = len(questions)
     return collections.OrderedDict(exact_match=100 * exact / count, f1=100 * f1 / count)
 
@@ -795,13 +795,15 @@ def _scores_v2(questions, predictions):
     _check(questions, predictions)
     exact, f1 = {}, {}
     for question in questions:
-        found = normalize_answer(predictions[question.id])
+        predicted = normalize_answer(predictions[question.id])
         right = [normalize_answer(answer) for answer in question.answers]
         right = [answer for answer in right if answer] or ['']
-        exact[question.id] = int(found in right)
+        exact[question.id] = int(predicted in right)
         # if one text is empty, the F1 is 1 if the other one is, too
         f1[question.id] = max(
-            _overlap_f1(found.split(), answer.split()) if found and answer else found == answer
+            _overlap_f1(predicted.split(), answer.split())
+            if predicted and answer
+            else predicted == answer
             for answer in right
         )
     return exact, f1
@@ -830,8 +832,9 @@ def score_v2(questions, predictions):
     metrics = collections.OrderedDict()
     for prefix, group in groups.items():
         if group:
-            metrics[f'{prefix}exact'] = 100 * sum(exact[each.id] for each in group) / len(group)
-            metrics[f'{prefix}f1'] = 100 * sum(f1[each.id] for each in group) / len(group)
+            for name, scores in (('exact', exact), ('f1', f1)):
+                total = sum(scores[question.id] for question in group)
+                metrics[f'{prefix}{name}'] = 100 * total / len(group)
             metrics[f'{prefix}total'] = len(group)
     return metrics
 
@@ -929,13 +932,13 @@ class SquadTask(Task):
         check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
 
     def sources(self):
-        settings, found = self.settings, {}
+        settings, files = self.settings, {}
         # with a training file of one's own nothing is downloaded that wasn't asked for
         if settings.predict_file or settings.only_inference or not settings.train_file:
-            found['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
+            files['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
         if not settings.only_inference:
-            found['train'] = settings.train_file or find_squad('train', settings.version_2)
-        return found
+            files['train'] = settings.train_file or find_squad('train', settings.version_2)
+        return files
 
     def read(self, source, segment):
         rows = read_squad(source, self.settings.version_2, training=segment == 'train')

@@ -28,12 +28,12 @@ __all__ = [
     'is_path',
     'is_table',
     'is_table_file',
-    'name_fields',
     'read_records',
     'read_rows',
     'segment_files',
     'split_text',
     'text_file',
+    'usual_columns',
 ]
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,12 @@ PAIR_COLUMNS = (
 _FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
+
+
+def usual_columns(names):
+    """The columns of a pair of texts and the column of a text, by their usual names, or None."""
+    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
+    return pair, next((name for name in TEXT_COLUMNS if name in names), None)
 
 
 def is_path(source):
@@ -71,17 +77,17 @@ def given_rows(rows, names, segment):
         rows = (dict(zip(columns, cells)) for _, cells in places)
     number = -1
     for number, row in enumerate(rows):
-        place = f'{segment}, row {number}'
+        location = f'{segment}, row {number}'
         if isinstance(row, dict):
-            yield place, row
+            yield location, row
             continue
-        forms = ' or '.join(f'({", ".join(each)})' for each in names.values())
+        forms = ' or '.join(f'({", ".join(parts)})' for parts in names.values())
         if not isinstance(row, (str, Iterable)):
-            raise InputError(f'{place} is {row!r}; give a text, a dict, or a tuple as {forms}')
+            raise InputError(f'{location} is {row!r}; give a text, a dict, or a tuple as {forms}')
         cells = (row,) if isinstance(row, str) else tuple(row)
         if len(cells) not in names:
-            raise InputError(f'{place} has {len(cells)} parts; give dicts, or tuples as {forms}')
-        yield place, dict(zip(names[len(cells)], cells))
+            raise InputError(f'{location} has {len(cells)} parts; give dicts, or tuples as {forms}')
+        yield location, dict(zip(names[len(cells)], cells))
     if number < 0:
         raise InputError(f'the {segment} set has no rows')
 
@@ -92,10 +98,10 @@ def text_file(source, segment, folder, between='\n', column=None):
         return os.fspath(source)
     rows = read_records(source) if is_path(source) else given_rows(source, {1: ('text',)}, segment)
     texts = []
-    for place, row in rows:
-        name = column or next(filter(row.__contains__, TEXT_COLUMNS), None)
+    for location, row in rows:
+        name = column or usual_columns(row)[1]
         if not isinstance(row.get(name), str):
-            raise InputError(f'{place}: give a text; its columns are {", ".join(map(str, row))}')
+            raise InputError(f'{location}: give a text; its columns are {", ".join(map(str, row))}')
         texts.append(row[name].strip('\n'))
     if not any(map(str.strip, texts)):
         raise InputError(f'the {segment} set has no text that is not blank')
@@ -160,11 +166,11 @@ def find_splits(folder):
     names = content.get('splits') if isinstance(content, dict) else None
     if not isinstance(names, list):
         raise InputError(f'{index!r} does not list splits')
-    found = {
+    paths = {
         segment: next((os.path.join(folder, name) for name in known if name in names), None)
         for segment, known in SPLITS.items()
     }
-    return {segment: path for segment, path in found.items() if path}
+    return {segment: path for segment, path in paths.items() if path}
 
 
 def has_named_fields(path):
@@ -195,23 +201,22 @@ def read_records(path, format=None, exact=False):
     if format == 'json':
         yield from ((f'line {number}', fields) for number, fields in read_json_lines(path))
         return
-    rows = ((place, cells) for place, cells in read_rows(path, format) if any(cells))
-    _, names = next(rows, (None, []))
-    yield from name_fields(path, names, rows, exact)
-
-
-def name_fields(path, names, rows, exact=False):
-    """Make dicts of the rows that follow the one with the names; see `read_records`."""
-    for place, cells in rows:
+    names = None
+    for location, cells in read_rows(path, format):
+        if not any(cells):
+            continue
+        if names is None:
+            names = cells
+            continue
         if exact and len(cells) != len(names):
             raise InputError(
-                f'{path}, {place}: {len(cells)} fields, where the header has {len(names)}'
+                f'{path}, {location}: {len(cells)} fields, where the header has {len(names)}'
             )
         if len(cells) < len(names):
             raise InputError(
-                f'{path}, {place}: {len(cells)} columns, where the first line has {len(names)}'
+                f'{path}, {location}: {len(cells)} columns, where the first line has {len(names)}'
             )
-        yield place, dict(zip(names, cells))
+        yield location, dict(zip(names, cells))
 
 
 def _format(path):
@@ -313,12 +318,12 @@ def segment_files(settings, is_source, **names):
     given = [segment for segment, path in files.items() if path and not is_source(path)]
     check_files(settings, *(f'{segment}_file' for segment in given))
     if settings.data_dir is not None:
-        found = {}
-        for segment, own in names.items():
-            paths = (join(settings.data_dir, name) for name in own)
-            found[segment] = next(filter(is_source, paths), None)
-        if not any(found.values()):
-            expected = ', '.join(' or '.join(own) for own in names.values())
+        in_folder = {}
+        for segment, file_names in names.items():
+            paths = (join(settings.data_dir, name) for name in file_names)
+            in_folder[segment] = next(filter(is_source, paths), None)
+        if not any(in_folder.values()):
+            expected = ', '.join(' or '.join(file_names) for file_names in names.values())
             raise InputError(f'`data_dir` {settings.data_dir!r} has none of {expected}')
-        files = {segment: path or found[segment] for segment, path in files.items()}
+        files = {segment: path or in_folder[segment] for segment, path in files.items()}
     return {segment: path for segment, path in files.items() if path}

@@ -338,10 +338,10 @@ def predict_words(forward, loader, guard=None):
     return result
 
 
-def _marked(words, place, around=12):
+def _marked(words, number, around=12):
     """A word marked among its neighbours."""
-    shown = [*words[max(place - around, 0) : place], f'[{words[place]}]']
-    return ' '.join([*shown, *words[place + 1 : place + around + 1]])
+    shown = [*words[max(number - around, 0) : number], f'[{words[number]}]']
+    return ' '.join([*shown, *words[number + 1 : number + around + 1]])
 
 
 @settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
@@ -490,15 +490,15 @@ class TaggingTask(Task):
 def _given(rows, segment):
     names = {2: ('words', 'labels'), 1: ('words',)}
     sentences = []
-    for place, row in given_rows(rows, names, segment):
+    for location, row in given_rows(rows, names, segment):
         words = row.get('words', row.get('tokens'))
         labels = row.get('labels', row.get('tags'))
         if not words or isinstance(words, str):
-            raise InputError(f'{place}: the words are {words!r}, and must be a list of texts')
+            raise InputError(f'{location}: the words are {words!r}, and must be a list of texts')
         if labels is not None and len(labels) != len(words):
-            raise InputError(f'{place} has {len(words)} words and {len(labels)} labels')
+            raise InputError(f'{location} has {len(words)} words and {len(labels)} labels')
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
-            raise InputError(f'{place}: give all sentences labels, or none')
+            raise InputError(f'{location}: give all sentences labels, or none')
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
     return sentences

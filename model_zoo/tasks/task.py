@@ -195,15 +195,15 @@ class Task:
     def sources(self):
         """What the rows of each segment are read from, as the settings say."""
         settings = self.settings
-        found = segment_files(settings, self.is_source, **self.files)
+        files = segment_files(settings, self.is_source, **self.files)
         if settings.only_inference:
-            found.pop('train', None)
-        if settings.only_inference and found:
-            return found
+            files.pop('train', None)
+        if settings.only_inference and files:
+            return files
         segment = 'dev' if settings.only_inference else 'train'
-        if segment not in found:
+        if segment not in files:
             raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
-        return found
+        return files
 
     def evaluated(self, sets):
         """Names of the sets that are scored after each epoch."""

@@ -40,8 +40,8 @@ def test_a_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'message'),
     [
-        ((), r'lacks InputStoryid, InputSentence1'),
-        (('storyid,title',), 'lacks InputStoryid'),
+        ((), 'has no stories'),
+        (('storyid,title', '1,x'), 'lacks InputStoryid, InputSentence1'),
         ((HEADER,), 'has no stories'),
         ((HEADER, ROW + ',x'), 'line 2: 9 fields, where the header has 8'),
         ((HEADER, ROW, ROW[:-1] + '3'), "line 3: AnswerRightEnding is '3'"),
