@@ -54,42 +54,43 @@ def _parse(argv, model):
         '--file', help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
         'column of texts',
     )  # fmt: skip
-    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts')
+    add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add('--model', default=model, help='the same as MODEL')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
-    add('--params_path', help='file of weights to take in place of the pretrained ones')
+    add('--params_path', help='file of weights instead of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
     add(
         '--max_seq_length',
         type=int,
-        help='most pieces per sentence; longer ones are cut; default: nothing is cut, sentences '
-        "over the model's length are embedded in overlapping windows",
+        help='maximum number of pieces per sentence; longer ones are truncated; default: nothing '
+        "is truncated, sentences longer than the model's context are embedded in overlapping "
+        'windows',
     )
-    add('--batch_size', type=int, default=256, help='most sentences per batch')
+    add('--batch_size', type=int, default=256, help='maximum number of sentences per batch')
     add(
         '--oov_way',
         choices=OOV_WAYS,
         default='avg',
-        help="how the pieces' vectors make a word's vector",
+        help="how to combine the pieces' vectors into a word's vector",
     )
     add(
         '--pooling',
         choices=(*POOLINGS, 'model'),
-        help="embed sentences, not words: how the pieces' vectors make a sentence's vector; "
-        'model: as a model of sentence-transformers does it itself',
+        help="embed sentences, not words: how to combine the pieces' vectors into a sentence's "
+        'vector; model: the way a sentence-transformers model defines',
     )
     add('--prompt', help='text to put before each sentence, for sentence vectors')
-    add('--prompt_name', help="the model's name of such a text")
+    add('--prompt_name', help="name of one of the model's own prompts")
     add('--normalize', action='store_true', help='scale sentence vectors to length 1')
     add('--output', help=f'write to this file, .{", .".join(FORMATS)}, instead of printing')
     add_many_files_arguments(arguments, source, FORMATS)
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
         '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
-        help='what the model computes in; int8 needs --engine onnxruntime or openvino',
+        help='precision of the model; int8 needs --engine onnxruntime or openvino',
     )  # fmt: skip
-    add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, and '
-        'what is faster here once there is enough to do')  # fmt: skip
+    add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, then '
+        'the fastest installed engine once there is enough work')  # fmt: skip
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)
@@ -100,7 +101,7 @@ def _parse(argv, model):
         taken = f'; {args.words[0]!r:.60} was taken for the model' if args.words else ''
         arguments.error(f'there is no text: write MODEL TEXT, or give --sentences or --file{taken}')
     if args.text_column and not args.file:
-        raise InputError('--text_column is of --file: give that, too')
+        raise InputError('--text_column needs --file')
     return args
 
 
@@ -221,9 +222,9 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     args = _parse(argv, model)
     setup_logging(verbose=args.verbose)
     if args.normalize and not args.pooling:
-        raise InputError('--normalize is for sentence vectors: give --pooling mean, cls or max too')
+        raise InputError('--normalize is for sentence vectors: give --pooling, too')
     if (args.prompt or args.prompt_name) and not args.pooling:
-        raise InputError('--prompt and --prompt_name are for sentence vectors: give --pooling too')
+        raise InputError('--prompt and --prompt_name are for sentence vectors: also give --pooling')
     if args.files:
         _embed_files(args)
         return

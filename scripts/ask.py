@@ -4,10 +4,10 @@
     python ask.py best_model --text 'The cat sleeps in Paris.' 'Where does the cat sleep?'
     python ask.py best_model --file questions.csv --output answers.csv
 
-The model is a folder that finetune_squad.py wrote, or any other model for question answering that
-the zoo reads. A text may be of any length; a table with the columns ``question`` and ``context``
-has a text for each question. ``--may_be_empty`` lets a model that was trained on SQuAD 2.0 answer
-that the text has no answer.
+The model is a folder that finetune_squad.py wrote, or any other question answering model that the
+zoo reads. A text may be of any length; a table with the columns ``question`` and ``context`` has a
+text for each question. With ``--may_be_empty`` a model trained on SQuAD 2.0 may answer that the
+text has no answer.
 """
 
 import sys
@@ -22,15 +22,15 @@ from model_zoo.util.lines import read_lines
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, 'questions', 'the questions, each in quotes')
     add = parser.add_argument
-    add('--context', metavar='FILE', help='the text')
+    add('--context', metavar='FILE', help='file with the text')
     add('--text', help='the text itself')
-    add('--top_k', type=int, default=1, help='answers to each question')
-    add('--may_be_empty', action='store_true', help='a text may have no answer: say so')
-    add('--max_answer_len', type=int, default=15, help='in tokens')
+    add('--top_k', type=int, default=1, help='number of answers per question')
+    add('--may_be_empty', action='store_true', help='the answer may be "no answer"')
+    add('--max_answer_len', type=int, default=15, help='maximum length, in tokens')
     args = parser.parse_intermixed_args(argv)
     in_table = args.file is not None and is_table_file(args.file) and not args.questions
     if args.context is not None and args.text is not None:
-        raise InputError('--context and --text both give the text: choose one')
+        raise InputError('--context and --text both name the text: give one')
     if args.context is None and args.text is None and not in_table:
         raise InputError('give the text: --context FILE, or --text TEXT')
     return args

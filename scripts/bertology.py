@@ -4,9 +4,9 @@
         --sentence 'Time flies like an arrow .'
     python bertology.py --model gpt2 --eval_file valid.txt --try_masking
 
-The flags are the same as in pytorch-pretrained-bert's bertology.py. The data are the dev set of a
-task of finetune_classifier.py, a custom one included, for a BERT that was trained there, or a text,
-for OpenAI GPT and GPT-2. With --sentence and no data, only the attention over it is drawn.
+The flags are the same as in pytorch-pretrained-bert's bertology.py. The data is the dev set of a
+task of finetune_classifier.py, or of your own task, for a BERT that was trained on it; for OpenAI
+GPT and GPT-2 it is a text. With --sentence and no data, only the attention over it is drawn.
 
 ``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,
 its importance (how much the loss depends on its output) and its rank. ``entropy.png`` and
@@ -98,44 +98,44 @@ def parse_arguments(argv=None):
     group = parser.add_argument_group('data')
     add = group.add_argument
     add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}, or custom; default: MRPC')
-    add('--data_dir', help="of BERT: folder of the task's TSV files; default: GluonNLP downloads "
+    add('--data_dir', help="BERT: folder with the task's TSV files; default: GluonNLP downloads "
         'them')  # fmt: skip
-    add('--dev_file', help='of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that '
-        'datasets has saved')  # fmt: skip
+    add('--dev_file', help='custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
+        'has saved')  # fmt: skip
     add_fields(
         group, ClassificationSettings, 'text_columns', 'text_column', 'text_pair_column',
         'label_column', 'labels', 'header', 'regression',
     )  # fmt: skip
-    add('--metric_name', help='for masking; default: that by which the task compares models')
-    add('--max_seq_length', type=int, help='of BERT: tokens, the special ones counted; default: '
-        '128')  # fmt: skip
-    add('--eval_file', help='of OpenAI GPT and GPT-2: text in UTF-8')
-    add('--block_size', type=int, help='of OpenAI GPT and GPT-2: how many tokens are read at a '
-        'time; default: 128, or what the model takes if that is less')  # fmt: skip
+    add('--metric_name', help="metric for masking; default: the task's first metric")
+    add('--max_seq_length', type=int, help='BERT: in tokens, including special '
+        'tokens; default: 128')  # fmt: skip
+    add('--eval_file', help='OpenAI GPT and GPT-2: text in UTF-8')
+    add('--block_size', type=int, help='OpenAI GPT and GPT-2: tokens to read at a time; default: '
+        "128, or the model's context if that is shorter")  # fmt: skip
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
     add('--batch_size', type=int, default=8, help='does not affect the results')
     add = parser.add_argument_group('analysis').add_argument
     add(
         '--dont_normalize_importance_by_layer',
         action='store_true',
-        help='else the importances of each layer have the Euclidean norm 1',
+        help="don't scale the importances of each layer to a Euclidean norm of 1",
     )
     add(
         '--dont_normalize_global_importance',
         action='store_true',
-        help='else the importances are spread from 0 to 1',
+        help="don't scale all importances to the range from 0 to 1",
     )
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
-    add('--masking_threshold', type=float, default=0.9, help='share of the metric that must stay')
+    add('--masking_threshold', type=float, default=0.9, help='share of the metric that must remain')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
-    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over two; '
-        'without data nothing else')  # fmt: skip
+    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over a '
+        'pair; without data, do nothing else')  # fmt: skip
     add_settings(parser, NamedModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
-    parser.add_argument('--seed', type=int, default=42, help='of parameters that the model lacks')
+    parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
     parser.add_argument('--output_dir', default='./output_dir')
     parser.add_argument(
-        '--resume', action='store_true', help='go on with what an interrupted run has measured'
+        '--resume', action='store_true', help='continue an interrupted run'
     )
     parser.set_defaults(dtype='float32')
     parser.names = {'data': '--data'}  # of a job: what --data_dir or --eval_file holds
@@ -156,7 +156,7 @@ def check_arguments(args):
         if not 0 < getattr(args, name) < 1:
             raise InputError(f'--{name} {getattr(args, name)}: give a number between 0 and 1')
     if not all(sentence.strip() for sentence in args.sentence or ()):
-        raise InputError('--sentence: there is nothing in it; give a text')
+        raise InputError('--sentence is empty: give a text')
     if args.model is None:
         raise InputError('give --model, a name or a folder')
     check_task_choice(args, trains=False)
@@ -268,7 +268,7 @@ def prune(args, folder, task, study, scores, importance):
     path = folder.file('pruned_model')
     task.model.save_pretrained(path, task.tokenizer)
     left, all_heads = found['after']['heads'], found['before']['heads']
-    logger.info('%d of %d heads are left; the model is in %s', left, all_heads, path)
+    logger.info('%d of %d heads remain; the model is in %s', left, all_heads, path)
     return {**found, 'model': 'pruned_model'}
 
 

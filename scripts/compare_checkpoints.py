@@ -1,4 +1,4 @@
-"""Compare a checkpoint's outputs in its own software with our block's, layer by layer.
+"""Compare a checkpoint's outputs in its own software and in this project, layer by layer.
 
     python compare_checkpoints.py --family bert --software tensorflow --code google-research-bert \
         uncased_L-12_H-768_A-12 --input_file sentences.txt
@@ -6,8 +6,8 @@
 
 Each layer and each prediction gets a line: the largest difference, the standard deviation of the
 differences, and for predictions how many are the same. ``--output_dir`` receives them as
-comparison.json and comparison.png. The software reads the checkpoint. Our block reads it too, or
-with ``--converted`` the directory that convert_checkpoint.py wrote.
+comparison.json and comparison.png. The software reads the checkpoint. This project's block reads
+it, too, or with ``--converted`` the folder that convert_checkpoint.py wrote.
 
 With BERT this compares all layers, the pooled vector, the predictions of masked words and of next
 sentences, and the start, end and loss of answers (SQuAD). A checkpoint without the last layer for
@@ -16,8 +16,8 @@ the outputs of the checkpoint's class; with GPT, GPT-2 and Transformer-XL all la
 prediction of the next words.
 
 ``--software tensorflow`` needs TensorFlow and ``--code``, a clone of google-research/bert,
-openai/gpt-2 or kimiyoung/transformer-xl. (google-research/bert approximates gelu since February
-2019, for every checkpoint: ``--hidden_act gelu_new`` makes our block do the same.)
+openai/gpt-2 or kimiyoung/transformer-xl. (google-research/bert has approximated gelu since February
+2019, for every checkpoint: with ``--hidden_act gelu_new`` this project does the same.)
 """
 
 import logging
@@ -44,18 +44,18 @@ logging.getLogger('tensorflow').setLevel(logging.ERROR)
 
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('checkpoint', help='directory of the checkpoint')
-    parser.add_argument('--converted', help='directory that our block reads; default: CHECKPOINT')
+    parser.add_argument('checkpoint', help='folder of the checkpoint')
+    parser.add_argument('--converted', help='folder that this project reads; default: CHECKPOINT')
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--software', choices=SOFTWARE, required=True)
-    parser.add_argument('--code', help="folder of the original's program for TensorFlow")
-    parser.add_argument('--input_file', help='a text in each line, for BERT also "first ||| '
-                        'second"; default: random tokens')  # fmt: skip
+    parser.add_argument('--code', help='folder with the original TensorFlow program')
+    parser.add_argument('--input_file', help='file with one text per line, for BERT also "first '
+                        '||| second"; default: random tokens')  # fmt: skip
     parser.add_argument('--num_examples', type=int, default=8)
-    parser.add_argument('--max_seq_length', type=int, default=128, help='in tokens')
-    parser.add_argument('--hidden_act', help="our BERT's activation, where the software doesn't "
-                        'use the one of the configuration')  # fmt: skip
+    parser.add_argument('--max_seq_length', type=int, default=128, help='maximum length, in tokens')
+    parser.add_argument('--hidden_act', help="activation of this project's BERT, if the software "
+                        "doesn't use the configuration's")  # fmt: skip
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--output_dir', help='folder for comparison.json and comparison.png')
     args = parser.parse_args(argv)

@@ -7,21 +7,20 @@ Formats:
 - native: this project's, config.json and model.params;
 - huggingface: config.json and model.safetensors, in one or several files;
 - pytorch: config.json and pytorch_model.bin, in one or several files;
-- pytorch_pretrained_bert: the same by that program's names, buffers included, only written;
+- pytorch_pretrained_bert: the same with that library's names and buffers, for writing only;
 - tensorflow: a checkpoint (.index and .data-* files) with bert_config.json, hparams.json (GPT-2) or
   config.json (Transformer-XL); needs TensorFlow to write;
 - numpy: params_shapes.json and params_0.npy to params_9.npy, of OpenAI GPT;
 - gluonnlp: a .params file with GluonNLP's names, of BERT and GPT-2.
 
-IN is a directory, or a file of weights beside its configuration; also in an archive, at an address,
-or owner/name of the Hugging Face hub. A vocabulary beside the weights is converted, too. OUT is a
-directory, or a file with the ending .bin (pytorch), .safetensors (huggingface) or .params (native),
-which gets a configuration beside it if there is none. The output is read again and compared with
-the input.
+IN is a folder, a file of weights beside its configuration, an archive, an address, or owner/name of
+the Hugging Face hub. A vocabulary beside the weights is converted, too. OUT is a folder, or a file
+that ends in .bin (pytorch), .safetensors (huggingface) or .params (native), with a configuration
+beside it. The output is read again and compared with the input.
 
-``--corpus FILE``, besides or instead of IN, is the pickled data set of a Transformer-XL. Its ids
-and its vocabulary are written to OUT, as vocab.bin and corpus.bin (pytorch), or as vocab.json and
-corpus.npz (native).
+``--corpus FILE``, in addition to IN or instead of it, is the pickled data set of a Transformer-XL.
+Its ids and its vocabulary are written to OUT, as vocab.bin and corpus.bin (pytorch), or as
+vocab.json and corpus.npz (native).
 """
 
 import logging
@@ -50,19 +49,19 @@ EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'nati
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
     formats = [*FORMATS, 'gluonnlp']
-    parser.add_argument('input', metavar='IN', nargs='?', help='directory, or file of weights')
-    parser.add_argument('output', metavar='OUT', help='directory, or file of weights, to write')
+    parser.add_argument('input', metavar='IN', nargs='?', help='folder, or file of weights')
+    parser.add_argument('output', metavar='OUT', help='folder, or file of weights, to write')
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
-                        help='format of IN; by default recognised from its files')  # fmt: skip
+                        help='format of IN; default: recognised from its files')  # fmt: skip
     parser.add_argument('--to', dest='target', choices=[*formats, 'pytorch_pretrained_bert'],
-                        help='format of OUT; by default from the name of a file')  # fmt: skip
+                        help='format of OUT; default: by the name of a file')  # fmt: skip
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, required=True)
     parser.add_argument('--model', metavar='CLASS',
-                        help='such as BertForQuestionAnswering; by default what the files name, '
-                        'or what fits')  # fmt: skip
-    parser.add_argument('--config', help='configuration, if there is none beside the weights')
-    parser.add_argument('--num_labels', type=int, help="outputs of a task's classifier")
+                        help='such as BertForQuestionAnswering; default: the class that the files '
+                        'name, or one that fits')  # fmt: skip
+    parser.add_argument('--config', help="configuration, if it isn't beside the weights")
+    parser.add_argument('--num_labels', type=int, help="number of outputs of a task's classifier")
     parser.add_argument('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
     args = parser.parse_args(argv)
     if args.input is None and args.corpus is None:

@@ -1,4 +1,4 @@
-"""Make the samples of the pre-training of BERT, or of a model like it, from text.
+"""Make samples from text for the pre-training of BERT, or of a similar model.
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out \\
         --vocab book_corpus_wiki_en_uncased --max_seq_length 128 --max_predictions_per_seq 20 \\
@@ -7,9 +7,9 @@
 The text has one sentence per line, and blank lines between documents. Flags, defaults and the keys
 of the files in ``--output_dir`` are the same as in GluonNLP 0.10's script of this name. With
 ``--output_file`` the output is TFRecord files, as Google's script writes them. The text is read in
-parts of ``--part_mb``, to save memory. A second segment that doesn't follow the first one comes
-from another document of the same part. With a vocabulary of RoBERTa or XLM-R, and with
-``--masked_lm_only``, the samples have no next sentences but are packed with full sentences.
+parts of ``--part_mb``, to save memory. A random second segment comes from another document of the
+same part. With a vocabulary of RoBERTa or XLM-R, and with ``--masked_lm_only``, the samples have no
+next sentences but are packed with full sentences.
 """
 
 import dataclasses
@@ -61,40 +61,40 @@ class CreateSettings(SampleSettings):
     input_file: str = setting(
         None, 'text in UTF-8; wildcards and commas for several files', flag={'required': True}
     )
-    output_dir: Optional[str] = setting(None, 'for part-000.npz, part-001.npz and so on')
+    output_dir: Optional[str] = setting(None, 'folder for part-000.npz, part-001.npz and so on')
     output_file: Optional[str] = setting(
-        None, "instead: Google's TFRecord file, or several, separated by commas"
+        None, "instead of `output_dir`: Google's TFRecord file, or several, separated by commas"
     )
     json_epochs: bool = setting(
         False, "write pytorch-pretrained-bert's epoch_0.json and so on, `dupe_factor` files"
     )
     vocab: Optional[str] = setting(
-        None, 'name of the data set that has it, such as book_corpus_wiki_en_uncased; or of a '
-        'model; or its folder, or a file such as vocab.txt',
+        None, 'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
+        'model; a folder; or a file such as vocab.txt',
     )  # fmt: skip
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model, in place of `vocab`')
+    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab`')
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
     do_lower_case: Optional[bool] = lower_case()
-    sp_nbest: int = setting(0, 'draw a segmentation from this many best ones')
-    sp_alpha: float = setting(1.0, 'inverse temperature of that draw')
+    sp_nbest: int = setting(0, 'sample from this many best segmentations')
+    sp_alpha: float = setting(1.0, 'inverse temperature of that sampling')
     random_seed: int = setting(12345)
     dupe_factor: int = setting(5, 'number of passes over the text', at_least=1)
     verbose: bool = setting(False, 'show a sample')
-    num_workers: int = setting(8, 'processes, at most; as many as processors', at_least=1)
+    num_workers: int = setting(8, 'processes; at most one per processor', at_least=1)
     num_outputs: int = setting(
-        1, 'smallest number of files; large texts get more', at_least=1
+        1, 'minimum number of files; large texts get more', at_least=1
     )
     part_mb: float = setting(
-        PART_BYTES / 2**20, "text that is read at a time, and makes a file; it decides on a "
-        "worker's memory", above=0, below=float('inf'),
+        PART_BYTES / 2**20, 'size of the text that is read at a time, and makes one file; it '
+        "determines a worker's memory", above=0, below=float('inf'),
     )  # fmt: skip
     resume: bool = setting(
-        False, 'leave out the parts that an earlier run with `resume` has finished',
+        False, 'skip the parts that an earlier run with `resume` finished',
         flag={'rank_last': True},
     )  # fmt: skip
     ray: Optional[str] = setting(
-        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, or auto for the one that '
-        'this machine belongs to, or local', flag={'metavar': 'ADDRESS', 'rank_last': True},
+        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
+        'this machine) or local', flag={'metavar': 'ADDRESS', 'rank_last': True},
     )  # fmt: skip
 
     def check(self):
@@ -106,7 +106,7 @@ class CreateSettings(SampleSettings):
         self.resume = bool(self.resume or self.ray)
         if self.resume and (self.output_file or self.json_epochs):
             name = 'ray' if self.ray else 'resume'
-            raise InputError(f'`{name}` is for .npz files: give `output_dir`, no `json_epochs`')
+            raise InputError(f'`{name}` is for .npz files: give `output_dir` without `json_epochs`')
 
 
 def parse_arguments(argv=None):
@@ -145,7 +145,7 @@ def make_tokenizer(args):
             ) from error
         family = get_family(get_entry(*name).family)
         if args.cased and file.do_lower_case:
-            raise InputError(f'--cased: the vocabulary {args.vocab} is an uncased one')
+            raise InputError(f'--cased: the vocabulary {args.vocab} is uncased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks
@@ -159,7 +159,7 @@ def family_of_vocab(path, file):
         named = family_of(path)
         found = [each for each in families if each.name == named]
         if named is not None and not found:
-            raise InputError(f'--vocab {path!r}: a model of {named} has no masked words')
+            raise InputError(f'--vocab {path!r}: {named} models have no masked words')
         families = found or families
     return next((each for each in families if file.kind in each.vocab_kinds), families[0])
 

@@ -1,4 +1,4 @@
-"""The whole way with real pretrained weights: embed, fine-tune, export, predict.
+"""Embed, fine-tune, export and predict with real pretrained weights.
 
     python scripts/demo.py
 

@@ -1,4 +1,4 @@
-"""Predict with an exported classifier: MXNet runs the graph, only the tokenizer is ours.
+"""Predict with an exported classifier: MXNet runs the graph, this project only tokenizes.
 
     python scripts/demo_predict.py exported/classification best_model 'What a fine day.' ...
 
@@ -23,7 +23,7 @@ from model_zoo.util.files import read_json
 def main(argv=None):
     """Print the label and its probability for each sentence."""
     parser = cli.parser(__doc__.split('\n')[0])
-    parser.add_argument('prefix', help='PREFIX-symbol.json and PREFIX-0000.params are read')
+    parser.add_argument('prefix', help='read PREFIX-symbol.json and PREFIX-0000.params')
     parser.add_argument('model_dir', help='folder with config.json and vocab.txt')
     parser.add_argument('sentences', nargs='+')
     args = parser.parse_args(argv)

@@ -1,8 +1,8 @@
-"""Check this installation: what is there, what is wrong, and how to fix it.
+"""Check this installation: what is installed, what is wrong, and how to fix it.
 
     python doctor.py
 
-The exit status is 1 if something is wrong. A missing extra isn't: only some commands need it.
+The exit status is 1 if something is wrong. A missing extra isn't wrong: only some commands need it.
 """
 
 import importlib.metadata

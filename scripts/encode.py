@@ -20,10 +20,10 @@ from model_zoo.errors import InputError
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, engine=False)
     add = parser.add_argument
-    add('--dataset_name', help='of the weights whose vocabulary is meant')
-    add('--vocab_file', help="another vocabulary than the model's")
-    add('--max_len', type=int, help='most ids per text; longer texts are cut')
-    add('--no_special_tokens', action='store_true', help='leave out [CLS], [SEP] and the like')
+    add('--dataset_name', help='data set of the weights whose vocabulary to use')
+    add('--vocab_file', help="vocabulary instead of the model's")
+    add('--max_len', type=int, help='maximum number of ids per text; longer texts are truncated')
+    add('--no_special_tokens', action='store_true', help='leave out special tokens such as [CLS]')
     add_many_files_arguments(parser, parser, ('npz', 'jsonl'))
     args = parser.parse_intermixed_args(argv)
     if args.max_len is not None and args.max_len < 1:

@@ -4,10 +4,10 @@
     python eval_transfo_xl.py --model_name out/best_model --text_file test.txt --work_dir out \\
         --tgt_len 64 --mem_len 640 --clamp_len 400
 
-Flags and defaults are the same as in pytorch-pretrained-bert's run_transfo_xl.py. The text
-is read in order, in ``--batch_size`` streams that carry their memory along. ``--work_dir`` receives
-the log and ``results.json``: loss and perplexity per token, ends of lines included, and perplexity
-per word, with the loss at the ends of lines added to the words'.
+Flags and defaults are the same as in pytorch-pretrained-bert's run_transfo_xl.py. The text is read
+in order, in ``--batch_size`` streams, each with its own memory. ``--work_dir`` receives the log and
+``results.json``: loss and perplexity per token, including ends of lines, and perplexity per word,
+with the loss at the ends of lines added to the words'.
 """
 
 import os
@@ -32,17 +32,17 @@ class PerplexitySettings(Settings):
 
     title = 'text'
 
-    model_name: str = setting('transfo-xl-wt103', 'name, or a folder of save_pretrained')
+    model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: Optional[str] = setting(
-        None, 'folder of valid.txt and test.txt (or wiki.valid.tokens and so on), or of a corpus '
-        "that TransfoXLCorpus or the originals wrote; default: the model's folder",
+        None, 'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
+        "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
     )  # fmt: skip
     text_file: Optional[str] = setting(None, 'a text in UTF-8, instead of `dataset`')
-    split: str = setting('test', 'of `dataset`', choices=['all', *SPLITS])
-    batch_size: int = setting(10, 'streams that the text is cut into', at_least=1)
-    tgt_len: int = setting(128, 'tokens of a segment', at_least=1)
+    split: str = setting('test', 'which part of `dataset`', choices=['all', *SPLITS])
+    batch_size: int = setting(10, 'number of streams that the text is split into', at_least=1)
+    tgt_len: int = setting(128, 'tokens per segment', at_least=1)
     ext_len: int = setting(0, 'tokens that the next segment repeats')
-    mem_len: int = setting(1600, 'positions that are remembered')
+    mem_len: int = setting(1600, 'positions in the memory')
     clamp_len: int = setting(1000, 'upper bound of distances; 0: no bound')
     same_length: bool = setting(False, 'each position attends to mem_len others')
     work_dir: str = setting(None, 'folder for the results', flag={'required': True})

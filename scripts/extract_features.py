@@ -1,4 +1,4 @@
-"""Write the vectors that BERT's layers give to the tokens of texts.
+"""Write the vectors that BERT's layers compute for the tokens of texts.
 
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
         --bert_model all-MiniLM-L6-v2 --layers -1,-2,-3,-4
@@ -15,14 +15,14 @@ of the input a line of JSON,
 (pytorch-pretrained-bert's script leaves out the token types of pairs; here they are as in
 Google's.)
 
-With ``--output_file output.npz`` the output is arrays, which take half of the space and aren't
+With ``--output_file output.npz`` the output is arrays, which take half the space and aren't
 rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
 ``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
 
-Inputs may be larger than the memory. ``OUTPUT.results.json`` has the facts about the run. An
-interrupted run leaves its finished lines in the folder ``OUTPUT.part``. The same command with
-``--resume`` continues from there; without it, it is refused. Of an output at a URL, that folder is
-in the system's folder for temporary files.
+Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. An interrupted run
+leaves its finished lines in the folder ``OUTPUT.part``. The same command with ``--resume``
+continues from there; without it, it is refused. For an output at a URL, that folder is in the
+system's folder for temporary files.
 """
 
 import argparse
@@ -99,14 +99,14 @@ class FeatureSettings(CheckpointSettings, BertSettings):
 
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
     output_file: str = setting(
-        None, 'JSON lines; arrays if it is an .npz', flag={'required': True}
+        None, 'JSON lines, or arrays if it ends in .npz', flag={'required': True}
     )
     layers: List[int] = setting(
-        [-1, -2, -3, -4], '0 is the first one; negative numbers count from the last one',
+        [-1, -2, -3, -4], '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )  # fmt: skip
     max_seq_length: int = setting(
-        128, 'in tokens, special ones included; longer texts are cut', at_least=3
+        128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     batch_size: int = setting(32, at_least=1)
     do_lower_case: Optional[bool] = lower_case()

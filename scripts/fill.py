@@ -2,8 +2,8 @@
 
     python fill.py bert-base-uncased 'Paris is the [MASK] of France.'
 
-The model is a BERT with a masked language model's head. Each line of the output is a word with its
-probability, and the text with the word in it.
+The model is a BERT with a masked language model head. Each line of the output is a word with its
+probability, and the text with that word.
 """
 
 import sys
@@ -14,7 +14,7 @@ from model_zoo.app.use import read_texts, run_pipeline, use_parser
 
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, help='the texts, each in quotes, with [MASK]', pairs=False)
-    parser.add_argument('--top_k', type=int, default=5, help='words for each mask')
+    parser.add_argument('--top_k', type=int, default=5, help='number of words per mask')
     return parser.parse_intermixed_args(argv)
 
 

@@ -1,19 +1,18 @@
-"""Fine-tune BERT for the classification or regression of sentences and sentence pairs.
+"""Fine-tune BERT for classification or regression of sentences and sentence pairs.
 
     python finetune_classifier.py --task_name MRPC --batch_size 32 --epochs 3 --lr 2e-5
     python finetune_classifier.py --task_name custom --train_file train.tsv --dev_file dev.tsv \\
         --text_columns text --label_column label
 
-Flags and defaults are those of GluonNLP 0.8, whose README shows them. ``--output_dir``
-receives the log, ``results.json``, ``curves.png``, the parameters after the last epochs and the
-best one, ``best_model/`` for ``BertForSequenceClassification.from_pretrained``, the predictions on
-the test set in GLUE's form with their probabilities beside them, and checkpoints for ``--resume``.
+Flags and defaults are those of GluonNLP 0.8. ``--output_dir`` receives the log, ``results.json``,
+``curves.png``, the parameters after the last epochs and the best one, ``best_model/`` for
+``BertForSequenceClassification.from_pretrained``, the predictions for the test set in GLUE's format
+with their probabilities, and checkpoints for ``--resume``.
 
     python finetune_classifier.py --task_name MRPC --do_predict --bert_model output_dir/best_model
 
-predicts the test set with a trained model and evaluates nothing; besides the other files it writes
-``test_results.tsv`` as Google's run_classifier.py does, with the probabilities of the classes, a
-line per sample.
+predicts the test set with a trained model and evaluates nothing. Like Google's run_classifier.py it
+also writes ``test_results.tsv``, with the probabilities of the classes, a line per sample.
 """
 
 import sys

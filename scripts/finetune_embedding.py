@@ -1,4 +1,4 @@
-"""Fine-tune an encoder of sentences: BERT whose vectors tell which texts belong together.
+"""Fine-tune a sentence encoder: a BERT with similar vectors for texts that belong together.
 
     python finetune_embedding.py --train_file pairs.tsv --dev_file dev.tsv --batch_size 64
     python finetune_embedding.py --data_dir STS-B --epochs 4 --batch_size 16 --lr 2e-5

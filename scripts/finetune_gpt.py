@@ -1,4 +1,4 @@
-"""Fine-tune OpenAI GPT on the Story Cloze Test: which of two endings belongs to a story.
+"""Fine-tune OpenAI GPT on the Story Cloze Test: choose one of two endings of a story.
 
     python finetune_gpt.py --model_name openai-gpt --do_train --do_eval --output_dir out \\
         --train_dataset cloze_test_val__spring2016.csv

@@ -1,4 +1,4 @@
-"""Continue the pre-training of BERT, or of a model like it, on your own text.
+"""Continue the pre-training of BERT, or of a similar model, on your own text.
 
     python finetune_lm.py --train_corpus text.txt --bert_model bert-base-uncased --output_dir out
     python finetune_classifier.py --bert_model out/best_model ...
@@ -6,7 +6,7 @@
 The text has one sentence per line, and blank lines between documents. Samples are made on the fly,
 new ones in each epoch. BERT learns masked words and next sentences; RoBERTa, XLM-R and DistilBERT,
 and BERT with ``--masked_lm_only``, masked words in samples of full sentences. Or make the samples
-once, for several trainings:
+once, for several runs:
 
     python create_pretraining_data.py --input_file text.txt --output_dir samples \\
         --vocab vocab.txt --max_seq_length 128 --max_predictions_per_seq 20

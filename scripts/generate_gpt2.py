@@ -43,30 +43,31 @@ def parse_arguments(argv=None):
         'to continue, each in quotes')  # fmt: skip
     add('--model_name_or_path', default='gpt2', help='the same as MODEL')
     add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
-    add('--input_file', '--file', help='texts to continue: one in each line, in UTF-8; or .csv, '
-        '.tsv or .jsonl with a column of texts')  # fmt: skip
-    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts')
-    add('--unconditional', action='store_true', help='begin new texts')
-    add('--nsamples', type=int, default=1, help='continuations of each text')
-    add('--batch_size', type=int, default=-1, help='samples at once; -1: all samples of a text')
-    add('--length', type=int, default=-1, help='new tokens; -1: half of the context')
-    add('--temperature', type=float, default=1.0, help='below 1: more of the likely tokens')
-    add('--top_k', type=int, default=0, help='draw from this many likeliest tokens; 0: from all')
-    add('--top_p', type=float, default=1.0, help='draw from the likeliest with this probability')
-    add('--greedy', action='store_true', help='the likeliest token every time')
-    add('--num_beams', type=int, default=1, help='beam search for the likeliest texts')
-    add('--length_penalty', type=float, default=1.0, help='of beam search; high: longer texts')
+    add('--input_file', '--file', help='file of texts to continue: one per line, in UTF-8; or '
+        '.csv, .tsv or .jsonl with a column of texts')  # fmt: skip
+    add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
+    add('--unconditional', action='store_true', help='generate texts from nothing')
+    add('--nsamples', type=int, default=1, help='number of continuations of each text')
+    add('--batch_size', type=int, default=-1, help='samples per batch; -1: all samples of a text')
+    add('--length', type=int, default=-1, help='number of new tokens; -1: half of the context')
+    add('--temperature', type=float, default=1.0, help='below 1: prefer likely tokens')
+    add('--top_k', type=int, default=0, help='sample from this many likeliest tokens; 0: from all')
+    add('--top_p', type=float, default=1.0, help='sample from the likeliest with this probability')
+    add('--greedy', action='store_true', help='take the most likely token every time')
+    add('--num_beams', type=int, default=1, help='beam search for the most likely texts')
+    add('--length_penalty', type=float, default=1.0, help='of beam search; high favours long texts')
     add('--seed', type=int, default=0, help='seed of the sampling')
     add('--stop', nargs='+', metavar='TOKEN', default=[], help='tokens that end a text')
     add(
         '--overflow',
         choices=('error', 'slide'),
         default='error',
-        help="beyond the model's context stop with an error, or forget the text's beginning",
+        help="beyond the model's context, stop with an error, or drop the text's beginning",
     )
-    add('--stream', action='store_true', help='print tokens as they come, sample after sample')
-    add('--output', help='write texts, tokens and log-probabilities to this JSON file; to .csv, '
-        '.tsv or .jsonl one line per sample')  # fmt: skip
+    add('--stream', action='store_true', help='print tokens as they are generated, sample after '
+        'sample')
+    add('--output', help='write texts, tokens and log-probabilities to this JSON file, or one line '
+        'per sample to a .csv, .tsv or .jsonl')  # fmt: skip
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_use_arguments(parser)
@@ -100,19 +101,19 @@ def check_arguments(args):
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
     way = '--greedy' if args.greedy else '--num_beams' if args.num_beams > 1 else None
     if way and draws:
-        raise InputError(f'{way} draws no tokens: leave out --temperature, --top_k and --top_p')
+        raise InputError(f"{way} doesn't sample: leave out --temperature, --top_k and --top_p")
     if args.greedy and args.nsamples > 1:
         raise InputError(f'--greedy finds one text, not --nsamples {args.nsamples}')
     if args.num_beams > 1 and args.nsamples > args.num_beams:
         raise InputError(f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}')
     if args.num_beams > 1 and args.stream:
-        raise InputError('--stream: beam search has no text before its end')
+        raise InputError("--stream doesn't work with beam search")
     if args.top_k < 0:
         raise InputError(f'--top_k must be at least 1, or 0 for all tokens, not {args.top_k}')
     if args.seed < 0:
         raise InputError(f'--seed must be at least 0, not {args.seed}')
     if args.temperature == 0:
-        raise InputError('--temperature must be above 0; for the likeliest tokens use --greedy')
+        raise InputError('--temperature must be above 0; use --greedy for the most likely tokens')
     check_engine_arguments(args, only_inference=True)
     if args.gpu is not None and args.engine in ('onnxruntime', 'openvino'):
         raise InputError(f'--engine {args.engine} runs on the CPU: leave --gpu out')
@@ -127,7 +128,7 @@ class Generator:
         self._args = args
         name = args.model_name_or_path
         if 'language_model' not in find_family(name).tasks:
-            raise InputError(f'--model_name_or_path {name}: this is no language model')
+            raise InputError(f'--model_name_or_path {name}: this is not a language model')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
         self._engine = make_engine(block, args.engine, args.precision, ctx)
@@ -283,7 +284,7 @@ def read_prompts(path, column=None):
     """The texts of a file that aren't empty."""
     texts = [text for _, text, _ in read_file(path, column)]
     if not texts:
-        raise InputError(f'{path!r} has no prompts: give a file with one in each line')
+        raise InputError(f'{path!r} has no prompts: give a file with one per line')
     return texts
 
 

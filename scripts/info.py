@@ -1,4 +1,4 @@
-"""Tell what a model is: its family, sizes, task, labels, and how it was trained.
+"""Describe a model: its family, sizes, task, labels, and how it was trained.
 
     python info.py best_model
     python info.py bert-base-uncased --format json

@@ -39,10 +39,10 @@ def parse_arguments(argv=None):
     add('--input_file', required=True, help='text in UTF-8; wildcards and commas for several files')
     add('--output_dir', default='.')
     add('--kind', choices=['wordpiece', 'sentencepiece'], default='wordpiece')
-    add('--vocab_size', type=int, default=30000, help='in tokens, special ones included')
-    add('--cased', action='store_true', help='keep case and, with wordpiece, accents')
+    add('--vocab_size', type=int, default=30000, help='in tokens, including special tokens')
+    add('--cased', action='store_true', help='keep case, and with wordpiece also accents')
     add = parser.add_argument_group('wordpiece').add_argument
-    add('--min_frequency', type=int, default=2, help='smallest frequency of a pair to merge')
+    add('--min_frequency', type=int, default=2, help='minimum frequency of a pair to merge')
     add('--limit_alphabet', type=int, help='keep only this many characters, the most frequent ones')
     add = parser.add_argument_group('sentencepiece').add_argument
     add('--model_type', choices=['unigram', 'bpe'], default='unigram')
@@ -50,10 +50,10 @@ def parse_arguments(argv=None):
         '--character_coverage',
         type=float,
         default=0.9995,
-        help="share of the text's characters that the vocabulary covers; 1 for small alphabets",
+        help="share of the text's characters that the vocabulary must cover; 1 for small alphabets",
     )
     add(
-        '--max_sentences', type=int, default=10**7, help='largest number of lines to hold in memory'
+        '--max_sentences', type=int, default=10**7, help='maximum number of lines in memory'
     )
     group = parser.add_argument_group(
         'several processes or machines',
@@ -141,7 +141,7 @@ def learn_and_report(args, corpus, folder):
     path, tokenizer = learn(args, corpus, folder)
     size = len(tokenizer.vocab)
     if size < args.vocab_size:
-        logger.warning('the text gives only %d of %d tokens', size, args.vocab_size)
+        logger.warning('the text is enough for only %d of %d tokens', size, args.vocab_size)
     results = {
         'kind': args.kind,
         'files': corpus.files,

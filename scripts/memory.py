@@ -1,4 +1,4 @@
-"""Measure the memory that a training step takes, by model, batch and length.
+"""Measure the memory of a training step, by model, batch and length.
 
     python memory.py --model bert_12_768_12 --shapes 1x128,2x128,8x128
     python memory.py --model bert_24_1024_16 --shapes 1x512,2x512 --mirror
@@ -33,14 +33,15 @@ STEPS = 2
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add('--model', default='bert_12_768_12', help='name; for --config_file one of its family')
-    add('--config_file', help="JSON of a model's configuration, in place of that of --model")
+    add('--model', default='bert_12_768_12', help='name; with --config_file one of the same family')
+    add('--config_file', help="JSON file with a configuration, instead of --model's")
     add('--vocab_size', type=int, default=30522)
-    add('--shapes', type=shapes, default='1x128,2x128', help='batch x length; several by commas')
+    add('--shapes', type=shapes, default='1x128,2x128', help='batch x length; separate several by '
+        'commas')
     add('--optimizer', default='bertadam')
     add('--dtype', default='float32', choices=['float32', 'bfloat16'])
-    add('--mirror', action='store_true', help='less memory: layers are computed twice')
-    add('--output', help='write the figures to this JSON file, too')
+    add('--mirror', action='store_true', help='save memory: recompute layers in the backward pass')
+    add('--output', help='also write the figures to this JSON file')
     add('--here', action='store_true', help=argparse.SUPPRESS)  # in this process: one shape
     args = parser.parse_args(argv)
     check_at_least_one(args, 'vocab_size')

@@ -22,9 +22,9 @@ from model_zoo.errors import InputError
 def parse_arguments(argv=None):
     parser = use_parser(__doc__)
     add = parser.add_argument
-    add('--pairs', action='store_true', help='a tab separates the texts of a pair')
-    add('--all_scores', action='store_true', help='the scores of all labels')
-    add('--max_len', type=int, help='most tokens per text; longer texts are cut')
+    add('--pairs', action='store_true', help='the texts of a pair are separated by a tab')
+    add('--all_scores', action='store_true', help='return the scores of all labels')
+    add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
     add_many_files_arguments(parser, parser, ('jsonl', 'tsv', 'csv'))
     return parser.parse_intermixed_args(argv)
 

@@ -1,4 +1,4 @@
-"""Run recipes: trainings of known data, with the scores that are expected of them.
+"""Run recipes: training runs with known data and expected scores.
 
     zoo run mrpc cola --data_dir data --output_dir output_dir/recipes
     zoo run mrpc --peer transformers --seeds 1,2,3
@@ -270,14 +270,15 @@ def parse_arguments(argv=None):
     add('recipes', nargs='*', metavar='RECIPE', help='name, or path of a JSON file')
     add('--data_dir', default='data', help="folder of the recipes' data")
     add('--output_dir', default='output_dir/recipes')
-    add('--seeds', help="as 1,2,3; default: the recipe's")
-    add('--peer', choices=PEERS, help='train in this implementation instead of ours')
-    add('--peer_python', help='Python of an environment that has it; default: the one in use')
+    add('--seeds', help="such as 1,2,3; default: the recipe's")
+    add('--peer', choices=PEERS, help='train with this implementation instead')
+    add('--peer_python', help='Python of an environment with that implementation; default: the '
+        'current one')
     add('--list', action='store_true', help="print the recipes' names and titles")
     add('--table', metavar='DIR', help='print the table of an --output_dir, or of its results.json')
     args = parser.parse_args(argv)
     if not (args.recipes or args.list or args.table):
-        raise InputError('give recipes, as mrpc; --list shows all')
+        raise InputError('give recipes, such as mrpc; --list shows all')
     if args.peer_python and not args.peer:
         raise InputError('--peer_python needs --peer')
     args.seeds = None if args.seeds is None else parse_seeds(args.seeds)
@@ -346,7 +347,7 @@ def run_process(words):
         process.wait()
         raise
     if status == 130:
-        raise KeyboardInterrupt('the same command goes on')
+        raise KeyboardInterrupt('run the same command to continue')
     if status:
         raise ZooError(f'{" ".join(words)} ended with status {status}; the same command goes on')
 
@@ -354,7 +355,7 @@ def run_process(words):
 def read_summary(place):
     path = os.path.join(place, SUMMARY) if os.path.isdir(place) else place
     if not os.path.isfile(path):
-        raise InputError(f'--table {place!r}: there are no results; zoo run RECIPE makes them')
+        raise InputError(f'--table {place!r}: no results there; run zoo run RECIPE first')
     return read_json(path, shape=Dict[str, Summary])
 
 

@@ -156,7 +156,7 @@ class PretrainingRun(TaskRun):
             if self.task.workers.rank == 0:
                 self._store(args.phase2).clear()
         if path is not None:
-            logger.info('going on from %s', path)
+            logger.info('continuing from %s', path)
 
     def infer(self):
         report = self.evaluator.evaluate()[1]

@@ -45,27 +45,28 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('models', nargs='+', metavar='MODEL', help='folder or name, or NAME=MODEL')
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
-    add('--port', type=int, default=8000, help='0 takes any that is free')
+    add('--port', type=int, default=8000, help='0: any free port')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
-    add('--allowed_hosts', nargs='+', metavar='NAME', help="names that a proxy passes on in the "
-        'header Host; default: any, but on loopback only those of loopback')  # fmt: skip
-    add('--max_len', type=int, help='most tokens per text; longer texts are cut')
-    add('--batch_tokens', type=int, default=2048, help='most tokens of a batch')
-    add('--reload', action='store_true', help='serve a folder anew when its files change')
+    add('--allowed_hosts', nargs='+', metavar='NAME', help='allowed names in the header Host, such '
+        'as those that a proxy passes on; default: '
+        'any, but only loopback names on loopback')  # fmt: skip
+    add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
+    add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
+    add('--reload', action='store_true', help='reload a folder when its files change')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
     ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on Ray: '
-        'on the cluster at this address, or without one on this machine')  # fmt: skip
+        'on the cluster at this address, or on this machine')  # fmt: skip
     ray('--min_replicas', type=int, help='default: 1')
-    ray('--max_replicas', type=int, help='as many as this when there is much to do; default: 4')
-    ray('--replica_cpus', type=float, help='processors of a replica; default: 1')
+    ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
+    ray('--replica_cpus', type=float, help='processors per replica; default: 1')
     add_fields(parser.add_argument_group(Settings.title), Settings, *LIMITS)
     args = parser.parse_args(argv)
     for name, default in REPLICAS.items():
         if getattr(args, name) is None:
             setattr(args, name, default)
         elif args.ray is None:
-            raise InputError(f'--{name} is about replicas: it needs --ray')
+            raise InputError(f'--{name} needs --ray')
     for name in ('batch_tokens', *REPLICAS):
         if getattr(args, name) <= 0:
             raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')

@@ -32,7 +32,7 @@ class CommandSettings(LanguageModelSettings):
 
     title = 'text'
 
-    family: Optional[str] = setting(None, 'default: that of `model`', choices=list(FAMILIES))
+    family: Optional[str] = setting(None, 'default: the family of `model`', choices=list(FAMILIES))
 
     def check(self):
         super().check()

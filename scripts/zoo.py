@@ -68,11 +68,11 @@ def describe(command):
 
 def print_help(commands):
     print_groups(USUAL, commands)
-    print("\noriginals' scripts, with their flags and defaults:")
+    print("\nother projects' scripts, with their flags and defaults:")
     for folder in sorted({name.partition('/')[0] for name in commands if '/' in name}):
         first = next(name for name in commands if name.startswith(f'{folder}/'))
         print(f'  {folder:24} zoo {first.replace("/", " ")}, for example')
-    print('\nzoo --help-all lists all commands, with their other names')
+    print('\nzoo --help-all lists all commands and their other names')
 
 
 def print_groups(groups, commands):

@@ -115,7 +115,7 @@ class Parser(argparse.ArgumentParser):
         """Add ``--config``: a YAML file of flags, which those of the command line override."""
         self.add_argument(
             '--config', action=_Config, metavar='FILE', default=argparse.SUPPRESS,
-            help='YAML: a line FLAG: VALUE each, as settings.yaml beside the results of a training',
+            help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )  # fmt: skip
         self.rank_last('config')
 
@@ -255,7 +255,7 @@ def _read_yaml(path):
         and value != []
         for name, value in content.items()
     ):
-        raise InputError(f'--config {path!r}: write a line FLAG: VALUE each, as lr: 5e-5')
+        raise InputError(f'--config {path!r}: write one FLAG: VALUE per line, such as lr: 5e-5')
     return content
 
 

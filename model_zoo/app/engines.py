@@ -37,7 +37,7 @@ def add_use_arguments(parser):
 def check_engine_arguments(args, only_inference):
     """Raise InputError if the flags of an engine contradict others."""
     if args.engine != 'mxnet' and not only_inference:
-        raise InputError(f'--engine {args.engine} runs a model without training it: MXNet trains')
+        raise InputError(f'--engine {args.engine} is for inference: only MXNet trains')
     if args.engine != 'mxnet' and getattr(args, 'deploy', False):
         raise InputError('--deploy runs an exported model with MXNet: leave --engine out')
     if args.precision is not None and args.engine == 'mxnet':

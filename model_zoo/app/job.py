@@ -222,7 +222,7 @@ class PartialOutput:
             logger.info('resuming from %s', self.folder)
             return
         if self._resume:
-            logger.warning('nothing to resume in %s: starting anew', self.folder)
+            logger.warning('nothing to resume in %s: starting from the beginning', self.folder)
         for name in (_RECORDS, _ENDS):  # before the job that they will seem to be of
             with contextlib.suppress(FileNotFoundError):
                 os.remove(self._file(name))

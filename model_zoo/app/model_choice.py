@@ -178,7 +178,7 @@ def _newest_weights(path):
     if weights:
         newest = max(weights, key=lambda name: (os.path.getmtime(name), name))
         if own is None or os.path.getmtime(newest) > os.path.getmtime(own):
-            logger.info('%s is the folder of a training: taking %s', path, newest)
+            logger.info('%s is the folder of a training run: using %s', path, newest)
             return newest, models[0] if models else path
     return (path if own or not models else models[0]), None
 

@@ -102,7 +102,7 @@ def check_one_process(args):
 
 def check_gpu_unwanted(args):
     if args.no_cuda and args.gpu is not None:
-        raise InputError('--no_cuda and --gpu contradict one another: give one')
+        raise InputError('--no_cuda and --gpu contradict each other: give one')
 
 
 def choose_run(args):
@@ -112,7 +112,7 @@ def choose_run(args):
     if trains is None:
         trains = not any(others)
     elif trains and args.only_inference:
-        raise InputError('--do_train and --only_inference contradict one another: give one')
+        raise InputError('--do_train and --only_inference contradict each other: give one')
     if not trains and not any(others):
         raise InputError('nothing to do: give --do_train, --do_eval, --do_predict or several')
     if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
@@ -370,7 +370,7 @@ def add_originals(parser, command):
         if isinstance(original, str):
             parser.add_alias(flag, original)
             continue
-        title = "the originals'" if original.has_effect else 'accepted, without effect'
+        title = "originals' flags" if original.has_effect else 'accepted, without effect'
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
         groups[title].add_argument(f'--{flag}', help=original.help, **original.options)
@@ -498,7 +498,7 @@ class Converter:
             parser.add_argument(f'--{flag}', dest=name, help=f'instead of {name}')
         if self.takes_corpus:
             parser.add_argument('--transfo_xl_dataset_file', dest='corpus',
-                                help='a pickled corpus, converted besides')  # fmt: skip
+                                help='a pickled corpus to convert as well')  # fmt: skip
         values = vars(parser.parse_args(argv))
         words, corpus = values.pop('words'), values.pop('corpus', None)
         for name in self.names:

@@ -157,7 +157,7 @@ def _working_folder(url):
             f'cannot write to {parent!r}: {error.strerror}; remove it, or set TMPDIR'
         ) from error
     if not os.path.isfile(os.path.join(path, _MARK)):
-        raise InputError(f'{path!r} is not a folder that this program has made: remove it')
+        raise InputError(f'{path!r} was not created by this program: remove it')
     return path
 
 
@@ -245,7 +245,7 @@ class RunFolder:
         try:
             lock = lock_file(self.file('.lock'), message)
         except NotImplementedError:
-            logger.warning('%s has no locks: run nothing else in it', self.path)
+            logger.warning('%s has no locks: run nothing else there', self.path)
         else:
             self._unlock = lock.release
             cli.at_end(lock.release)

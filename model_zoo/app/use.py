@@ -60,17 +60,17 @@ def use_parser(
     add('model', help='folder or name of the model')
     one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
     add(dest, nargs='*', metavar=one, help=help)
-    add('--file', help='one text per line, empty ones left out; or .csv, .tsv or .jsonl with a '
-        'column of texts; -: standard input')  # fmt: skip
-    add('--text_column', metavar='COLUMN', help='of --file: name of the column with the texts, or '
-        'its number, from 0')  # fmt: skip
+    add('--file', help='file with one text per line (empty lines are skipped), or .csv, .tsv or '
+        '.jsonl with a column of texts; -: standard input')  # fmt: skip
+    add('--text_column', metavar='COLUMN', help="with --file: the texts' column, by name or by "
+        'number from 0')  # fmt: skip
     if pairs:
-        add('--text_pair_column', metavar='COLUMN', help='of --file: that of the second text of a '
-            'pair')  # fmt: skip
+        add('--text_pair_column', metavar='COLUMN', help='with --file: the column of the second '
+            'text of a pair')  # fmt: skip
     if engine:
         add_use_arguments(parser)
-    add('--format', choices=FORMATS, help="default: that of the file's ending (.csv, .tsv), a "
-        'table on a terminal, else jsonl (one JSON object per line)')  # fmt: skip
+    add('--format', choices=FORMATS, help='default: by the ending of --output (.csv, .tsv); else a '
+        'table on a terminal, and jsonl (one JSON object per line) elsewhere')  # fmt: skip
     add('--output', metavar='FILE', help='default: standard output')
     return parser
 
@@ -93,7 +93,7 @@ def write_results(job, args, pairs=False):
     """Write a record for each text of a command, or with ``--files`` a file of results for each."""
     if args.files:
         if args.texts or args.file or args.text_column:
-            raise InputError('--files has the texts: leave out other texts and --file')
+            raise InputError('--files names the texts: leave out other texts and --file')
         count = run_over_files(job, args, job.settings)
         logger.info('%d texts in %s', count, args.output_dir)
         return
@@ -121,7 +121,7 @@ def read_texts(args, texts, pairs=False, rows=None):
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
     columns = [args.text_column, getattr(args, 'text_pair_column', None)]
     if any(columns) and args.file is None:
-        raise InputError('--text_column is of --file: give that, too')
+        raise InputError('--text_column needs --file')
     return _texts(texts, args.file, columns, pairs, rows)
 
 
@@ -150,7 +150,7 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
     and no usual name, and pairs without names, have no header, and so no other columns.
     """
     if path == '-' and column:
-        raise InputError('--text_column needs a file whose ending tells its format')
+        raise InputError('--text_column needs a file that ends in .csv, .tsv or .jsonl')
     if path == '-' or not (column or pair_column or is_table_file(path)):
         for number, line in _standard_input() if path == '-' else read_lines(path):
             if line.strip():
@@ -184,7 +184,7 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
             {names[n]: cells[n] if n < len(cells) else '' for n in others},
         )
     if blank:
-        logger.warning('%s: %d rows whose text is blank are left out', path, blank)
+        logger.warning('%s: %d rows with a blank text are skipped', path, blank)
 
 
 def _standard_input():
@@ -273,7 +273,7 @@ class Corpus:
             with contextlib.suppress(Exception):  # Python's parser reads a damaged header
                 found = np.load(path, mmap_mode='r')
                 if found.ndim == 2 and len(found) == count and found.dtype == np.float32:
-                    logger.info('the vectors are those of %s', path)
+                    logger.info('using the vectors in %s', path)
                     return found
         with counted('texts', count) as on_batch:
             if keeps:

@@ -262,7 +262,7 @@ class Profiler(Callback):
         if self._running:
             self._finish(loop)
         elif loop.state.step - self._begin < self._first:
-            logger.warning('nothing was profiled: that begins at update %d of a run', self._first)
+            logger.warning('nothing was profiled: profiling starts at update %d', self._first)
 
     def _finish(self, loop):
         self._running = False

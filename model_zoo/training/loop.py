@@ -250,7 +250,7 @@ class TrainingLoop:
         checkpoint = self._find(step)
         if checkpoint is None:
             folder = self._checkpoints.store.folder
-            logger.warning('nothing to resume in %s: starting anew', folder)
+            logger.warning('nothing to resume in %s: starting from the beginning', folder)
             return None
         saved, own = checkpoint.config, self._config
         self._checkpoints.check(saved, own)

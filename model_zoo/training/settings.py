@@ -75,7 +75,7 @@ YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
 def lower_case():
     """The field that says whether texts are lower-cased."""
     return setting(
-        None, 'whether to lower-case the text; default: what the vocabulary is for', flag=YES_OR_NO
+        None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO
     )
 
 
@@ -200,17 +200,16 @@ class DeviceSettings(Settings):
     """Where a training computes, and in what precision."""
 
     gpu: Optional[int] = setting(
-        None, 'number of the GPU, or 0; default: the CPU', flag={'nargs': '?', 'const': 0}
+        None, 'number of the GPU; no number: 0; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
     gpus: Optional[str] = setting(
-        None, "such as 0 or 0,2,5; each takes batches of its own; '': the CPU"
+        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU"
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
     loss_scale: Optional[float] = setting(
-        None, 'of float16: keep the loss scale at this number, such as 128; 0, the default: it '
-        'adapts itself', at_least=0,
+        None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0,
     )  # fmt: skip
-    mirror: bool = setting(False, 'less memory: layers are computed twice')
+    mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
 
     def check(self):
@@ -224,17 +223,17 @@ class OptimizerSettings(Settings):
 
     optimizer: str = setting(
         'bertadam', 'bertadam, also for small data; openaiadam, which needs more updates or a '
-        'higher rate; lamb, or one of MXNet',
+        "higher learning rate; lamb; or one of MXNet's",
     )  # fmt: skip
     lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
     epsilon: Optional[float] = setting(
-        1e-6, 'of the optimizer', at_least=0, below=float('inf')
+        1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
     )
     wd: float = setting(
         0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
     )
     warmup_ratio: float = setting(
-        0.1, 'part of the updates with a growing rate', at_least=0, below=1
+        0.1, 'share of the updates in which the learning rate rises', at_least=0, below=1
     )
     seed: int = setting(2)
 
@@ -248,33 +247,33 @@ class OutputSettings(Settings):
     output_dir: Optional[str] = setting('./output_dir')
     save_last: Optional[str] = setting(
         None, "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
-        'model.safetensors or model.params; predictions and eval_results.txt are of that one',
+        'model.safetensors or model.params; predictions and eval_results.txt come from it',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
     )  # fmt: skip
     log_interval: int = setting(10, 'in updates', at_least=1)
     tensorboard: Optional[str] = setting(
-        None, "write TensorBoard's event files", flag={'metavar': 'DIR'}
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
     ckpt_interval: int = setting(
-        1000, 'save a checkpoint every so many updates; one is saved after each epoch anyhow',
+        1000, 'updates between checkpoints; one is always saved after each epoch',
         at_least=1,
     )  # fmt: skip
     keep_checkpoints: int = setting(
-        2, 'of how many last epochs to keep files, and how many of the newest checkpoints; by '
-        'default one of each at the end', at_least=1,
+        2, 'number of last epochs and of newest checkpoints to keep; by default one of each at the '
+        'end', at_least=1,
     )  # fmt: skip
     no_resume_state: bool = setting(
-        False, "remove the checkpoints at the end: less disk, and `resume` can't go on"
+        False, 'remove the checkpoints at the end; `resume` is then impossible'
     )
-    resume: bool = setting(False, 'go on from the newest checkpoint of `output_dir`')
+    resume: bool = setting(False, 'continue from the newest checkpoint in `output_dir`')
     overwrite_output_dir: bool = setting(
-        False, 'replace the training in `output_dir`; else another one there is refused'
+        False, 'replace the run in `output_dir`; otherwise a second one is refused'
     )
 
     def check(self):
         super().check()
         if self.resume and self.overwrite_output_dir:
-            raise InputError('`resume` and `overwrite_output_dir` contradict one another: give one')
+            raise InputError('`resume` and `overwrite_output_dir` contradict each other: give one')
 
 
 @dataclasses.dataclass
@@ -285,14 +284,14 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
     epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
     training_steps: Optional[int] = setting(
-        None, 'number of updates; `epochs` is ignored then', at_least=1
+        None, 'number of updates; overrides `epochs`', at_least=1
     )
     batch_size: int = setting(32, at_least=1)
     dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
     accumulate: Optional[int] = setting(None, 'number of batches per update', at_least=1)
     as_bertadam: Optional[bool] = setting(
-        None, "update as pytorch-pretrained-bert does: clip each parameter's gradient by itself, "
-        'not all of them together, and let the warm-up end within an update',
+        None, "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
+        'all together, and let the warm-up end within an update',
         flag={'action': 'store_true'},
     )  # fmt: skip
     early_stop: Optional[int] = setting(
@@ -315,12 +314,12 @@ class BackendSettings(Settings):
     """Several processes."""
 
     comm_backend: Optional[str] = setting(
-        None, 'horovod: train with the processes that horovodrun has started, `batch_size` '
-        'examples in each; device, the default: with one process', choices=BACKENDS,
+        None, 'horovod: train with the processes that horovodrun started, `batch_size` examples in '
+        'each; device: with one process', choices=BACKENDS,
     )  # fmt: skip
     allreduce_dtype: Optional[str] = setting(
-        None, 'of `comm_backend` horovod: send gradients in float16, half of the bytes, for slow '
-        'networks', choices=['float16'],
+        None, 'with `comm_backend` horovod: send gradients '
+        'in float16, for slow networks', choices=['float16'],
     )  # fmt: skip
 
 
@@ -329,8 +328,8 @@ class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
     batch_tokens: Optional[int] = setting(
-        None, 'instead of `batch_size`: batches of as many examples of like length as have N '
-        'tokens together, padding counted', at_least=1, flag={'metavar': 'N'},
+        None, 'instead of `batch_size`: batches of up to N tokens, including padding, from '
+        'examples of similar length', at_least=1, flag={'metavar': 'N'},
     )  # fmt: skip
 
     def check(self):
@@ -348,12 +347,12 @@ class ModelSettings(Settings):
     title = 'model'
 
     model_parameters: Optional[str] = setting(
-        None, "file of parameters, the task's included, to begin from"
+        None, "file of parameters, including the head's, to start from"
     )
-    from_scratch: bool = setting(False, 'begin from random parameters')
+    from_scratch: bool = setting(False, 'start from random parameters')
     vocab_file: Optional[str] = setting(None, "vocabulary to use instead of the model's")
     hparams: Optional[List[str]] = setting(
-        None, "changes of the model's size, as num_layers=2,units=128"
+        None, "changes to the model's size, such as num_layers=2,units=128"
     )
 
 
@@ -366,7 +365,7 @@ class NamedModelSettings(ModelSettings):
         None, "the data set it was pretrained on; default: the model's usual one"
     )
     pretrained_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters, without the task'
+        None, 'file of pretrained parameters without a head'
     )
 
 
@@ -379,7 +378,7 @@ class BertSettings(ModelSettings):
         None, "the data set it was pretrained on; default: the model's usual one"
     )
     pretrained_bert_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters, without the task'
+        None, 'file of pretrained parameters without a head'
     )
 
 
@@ -392,10 +391,10 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     round_to: Optional[int] = setting(
         None, 'pad batches to multiples of this length', at_least=1
     )
-    only_inference: bool = setting(False, 'evaluate the dev set and predict the test')
+    only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
     engine: str = setting('mxnet', 'what runs a model without training it')
     precision: Optional[str] = setting(
-        None, 'of the engine; default: that of `dtype`', choices=['float32', 'bfloat16', 'int8']
+        None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
     )
 
     def check(self):
@@ -412,7 +411,7 @@ class FileSettings(Settings):
 
     title = 'task'
 
-    data_dir: Optional[str] = setting(None, 'folder with files of the usual names')
+    data_dir: Optional[str] = setting(None, 'folder with files under their usual names')
     train_file: Optional[str] = setting(None, 'instead of the file in `data_dir`')
     dev_file: Optional[str] = setting(None, 'likewise')
     test_file: Optional[str] = setting(None, 'likewise')
@@ -425,11 +424,11 @@ class CheckpointSettings(Settings):
     title = "a model in Google's form"
 
     init_checkpoint: Optional[str] = setting(
-        None, "TensorFlow's, or any other file or folder of parameters; a training's folder means "
-        'its newest ones',
+        None, "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
+        'means its newest ones',
     )  # fmt: skip
     bert_config_file: Optional[str] = setting(
-        None, 'its configuration; alone: of a model from scratch'
+        None, "the checkpoint's configuration; alone: of a model from scratch"
     )
 
 
@@ -447,9 +446,9 @@ class DeploySettings(Settings):
     only_calibration: bool = setting(
         False, 'write a trained model in INT8; `deploy` with `model_prefix` runs it'
     )
-    num_calib_batches: int = setting(5, 'of the dev set', at_least=1)
-    quantized_dtype: str = setting('auto', 'of activations')
-    calib_mode: str = setting('customize', 'how the ranges of activations are found')
+    num_calib_batches: int = setting(5, 'number of batches of the dev set', at_least=1)
+    quantized_dtype: str = setting('auto', 'type of the activations')
+    calib_mode: str = setting('customize', 'how to find the ranges of activations')
 
     def check(self):
         for name, other, is_missing in (

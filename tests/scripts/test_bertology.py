@@ -463,7 +463,7 @@ def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):
         (['--block_size', 99], '--block_size 99: give 2 to 24'),
         (['--metric_name', 'f1'], 'known: likelihood'),
         (['--sentence', TEXT], 'the model takes 1 to 24'),
-        (['--sentence', ''], '--sentence: there is nothing in it'),
+        (['--sentence', ''], '--sentence is empty'),
         (['--task_name', 'MRPC'], '--task_name is not for a language model'),
         (['--max_seq_length', 9], '--max_seq_length is not for a language model'),
         (['--data_dir', tmp_path], '--data_dir is not for a language model'),

@@ -526,7 +526,7 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
     capsys.readouterr()
     assert cli.run(main, [*words, '--num_train_steps=6', '--num_warmup_steps=2']) == 0
     log = capsys.readouterr().err
-    assert 'going on with num_steps 6, not 4' in log and 'going on from' in log
+    assert 'going on with num_steps 6, not 4' in log and 'continuing from' in log
     results = json.loads((here / 'pretrained' / 'results.json').read_text())
     assert results['training']['steps'] == 6
 

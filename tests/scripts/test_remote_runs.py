@@ -113,7 +113,7 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     assert 'add --resume to go on' in said
     machine(monkeypatch, tmp_path / 'another')
     assert run(script, *flags(f'{bucket}/out', 6, '--resume')) == 0
-    assert 'going on from' in capsys.readouterr().err
+    assert 'continuing from' in capsys.readouterr().err
     assert not left(tmp_path / 'another' / f'zoo-{os.getuid()}')
     args = read_json(f'{bucket}/out/results.json')['args']
     assert args['ckpt_dir'] == f'{bucket}/out'

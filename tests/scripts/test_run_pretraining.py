@@ -214,7 +214,7 @@ def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
     assert run(script, *argv, '--resume') == 0
     log = (folder / 'log_phase1.txt').read_text()
     assert re.search('^[0-9:]+ warning: .*step-00000009.* is damaged', log, re.MULTILINE)
-    assert re.search('^[0-9:]+ going on from .*step-00000006', log, re.MULTILINE)
+    assert re.search('^[0-9:]+ continuing from .*step-00000006', log, re.MULTILINE)
     assert_equal(folder, tmp_path)
 
 
@@ -468,7 +468,7 @@ def test_killed_20_times_and_resumed(script, arguments, tmp_path):
     assert result.returncode == 0, result.stderr[-2000:]
     folder = tmp_path / 'ckpt'
     log = (folder / 'log_phase1.txt').read_text()
-    assert len(set(re.findall('going on from .*/(step-.*)', log))) >= 14
+    assert len(set(re.findall('continuing from .*/(step-.*)', log))) >= 14
     argv[argv.index('--ckpt_dir') + 1] = str(tmp_path / 'unbroken')
     assert run(script, *argv) == 0
     assert checkpoints(folder)[-1] == checkpoints(tmp_path / 'unbroken')[-1]

@@ -1,4 +1,4 @@
-"""Does what Google's create_pretraining_data.py does, by scripts/create_pretraining_data.py."""
+"""Does what Google's create_pretraining_data.py does, with scripts/create_pretraining_data.py."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what Google's extract_features.py does, by scripts/extract_features.py."""
+"""Does what Google's extract_features.py does, with scripts/extract_features.py."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what Google's run_classifier.py does, by scripts/finetune_classifier.py."""
+"""Does what Google's run_classifier.py does, with scripts/finetune_classifier.py."""
 
 from model_zoo.app import original_main
 

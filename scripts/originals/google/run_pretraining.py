@@ -1,4 +1,4 @@
-"""Does what Google's run_pretraining.py does, by scripts/run_pretraining.py."""
+"""Does what Google's run_pretraining.py does, with scripts/run_pretraining.py."""
 
 from model_zoo.app import original_main
 

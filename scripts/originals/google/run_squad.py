@@ -1,4 +1,4 @@
-"""Does what Google's run_squad.py does, by scripts/finetune_squad.py."""
+"""Does what Google's run_squad.py does, with scripts/finetune_squad.py."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's bertology.py does, by scripts/bertology.py."""
+"""Does what pytorch-pretrained-bert's bertology.py does, with scripts/bertology.py."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what finetune_on_pregenerated.py of pytorch-pretrained-bert does, by our script."""
+"""Does what finetune_on_pregenerated.py of pytorch-pretrained-bert does, with our script."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's run_gpt2.py does, by scripts/generate_gpt2.py."""
+"""Does what pytorch-pretrained-bert's run_gpt2.py does, with scripts/generate_gpt2.py."""
 
 from model_zoo.app import original_main
 

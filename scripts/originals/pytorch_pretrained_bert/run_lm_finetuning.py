@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's run_lm_finetuning.py does, by scripts/finetune_lm.py."""
+"""Does what pytorch-pretrained-bert's run_lm_finetuning.py does, with scripts/finetune_lm.py."""
 
 from model_zoo.app import original_main
 

@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's run_openai_gpt.py does, by scripts/finetune_gpt.py."""
+"""Does what pytorch-pretrained-bert's run_openai_gpt.py does, with scripts/finetune_gpt.py."""
 
 from model_zoo.app import original_main
 

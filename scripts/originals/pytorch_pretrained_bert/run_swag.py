@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's run_swag.py does, by scripts/finetune_swag.py."""
+"""Does what pytorch-pretrained-bert's run_swag.py does, with scripts/finetune_swag.py."""
 
 from model_zoo.app import original_main
 

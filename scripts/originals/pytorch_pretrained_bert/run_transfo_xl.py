@@ -1,4 +1,4 @@
-"""Does what pytorch-pretrained-bert's run_transfo_xl.py does, by scripts/eval_transfo_xl.py."""
+"""Does what pytorch-pretrained-bert's run_transfo_xl.py does, with scripts/eval_transfo_xl.py."""
 
 from model_zoo.app import original_main
 

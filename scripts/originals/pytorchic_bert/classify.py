@@ -55,7 +55,7 @@ def parse_arguments(argv=None):
     add(
         '--pretrain_file',
         default='../uncased_L-12_H-768_A-12/bert_model.ckpt',
-        help="Google's checkpoint, or a .pt file: its embeddings and layers are taken",
+        help="Google's checkpoint, or a .pt file: only its embeddings and layers are used",
     )
     add_pytorchic_arguments(
         parser, train_cfg='config/train_mrpc.json', save_dir='../exp/bert/mrpc', max_len=128

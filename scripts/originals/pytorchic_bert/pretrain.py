@@ -41,8 +41,8 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
     add('--data_file', default='../tbc/books_large_all.txt', help='text in UTF-8')
-    add('--max_pred', type=int, default=20, help='masks of a pair, at most')
-    add('--mask_prob', type=float, default=0.15, help='part of the tokens that is masked')
+    add('--max_pred', type=int, default=20, help='maximum number of masks per pair')
+    add('--mask_prob', type=float, default=0.15, help='share of the tokens to mask')
     add_pytorchic_arguments(
         parser, train_cfg='config/pretrain.json', save_dir='../exp/bert/pretrain', max_len=512
     )

@@ -25,7 +25,7 @@ def arguments(data, folder, edit):
 
 
 RUN = [
-    ([], 'give recipes, as mrpc; --list shows all'),
+    ([], 'give recipes, such as mrpc'),
     (['mprc'], "unknown recipe 'mprc'.*mrpc"),
     (['none.json'], "cannot read the recipe '.*none.json'"),
     (['text.json'], 'text.json.*not JSON'),
@@ -36,7 +36,7 @@ RUN = [
     (['FILE', '--seeds', '1,x'], "--seeds '1,x': give numbers from 0 up"),
     (['FILE', '--seeds', ''], "--seeds '': give numbers"),
     (['FILE', '--peer_python', 'x'], '--peer_python needs --peer'),
-    (['--table', 'nowhere'], "--table 'nowhere': there are no results"),
+    (['--table', 'nowhere'], "--table 'nowhere': no results"),
 ]
 
 RECIPES = {'run': BadInput('run', arguments, RUN)}

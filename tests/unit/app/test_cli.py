@@ -260,8 +260,8 @@ def test_flags_from_a_file(tmp_path):
 
 @pytest.mark.parametrize('content, message', [
     ('lrr: 1', 'there is no flag --lrr; did you mean --lr?'),
-    ('- lr', 'write a line FLAG: VALUE each'),
-    ('lr: {a: 1}', 'write a line'),
+    ('- lr', 'FLAG: VALUE per line'),
+    ('lr: {a: 1}', 'FLAG: VALUE per line'),
     ('lr: [', 'cannot be read'),
     ('lr: ' + 5000 * '9', 'cannot be read'),
     ('lr: 2026-13-01', 'cannot be read'),

@@ -53,15 +53,15 @@ TRAIN_FIELDS = {
 def add_pytorchic_arguments(parser, **defaults):
     """Add the flags that classify.py and pretrain.py have in common, and those of our trainings."""
     add = parser.add_argument_group("the original's").add_argument
-    add('--train_cfg', help='JSON file of the training, whose fields other flags replace')
+    add('--train_cfg', help='JSON file of the training; other flags override its fields')
     add('--model_cfg', default='config/bert_base.json', help='JSON file of the model')
     add('--model_file', help='model_steps_N.pt of a whole model to load')
     add('--vocab', default='../uncased_L-12_H-768_A-12/vocab.txt', help='vocab.txt, uncased')
-    add('--max_len', type=int, help='of the tokens, the special ones counted')
+    add('--max_len', type=int, help='maximum number of tokens, including special tokens')
     add('--data_parallel', type=cli.boolean, nargs='?', const=True, default=True,
-        help='divide a batch among all GPUs; else: the first one alone')  # fmt: skip
-    add('--save_steps', type=int, help='write model_steps_N.pt after so many updates')
-    add('--total_steps', type=int, help='updates, until the learning rate is 0')
+        help='divide a batch among all GPUs, instead of using only the first one')  # fmt: skip
+    add('--save_steps', type=int, help='updates between two model_steps_N.pt')
+    add('--total_steps', type=int, help='number of updates until the learning rate is 0')
     add_settings(parser, TrainingSettings)
     add_settings(parser, BatchTokensSettings)
     parser.add_alias('save_dir', 'output_dir')
