@@ -24,7 +24,7 @@ from .job import (
 from .model_choice import ModelChoice, family_of
 from .originals import add_originals, convert_originals, load_script, original_main, parse_settings
 from .report import Curves, plot_curves, write_eval_results, write_results
-from .run import Outcome, Run, Score, Training, make_updater
+from .run import Outcome, Run, Training, make_updater
 from .run_folder import RunFolder, upload_files, working_file
 from .task_run import Evaluator, TaskRun, make_task_model, run_task
 
@@ -39,7 +39,6 @@ __all__ = [
     'PartialOutput',
     'Run',
     'RunFolder',
-    'Score',
     'Training',
     'add_fields',
     'add_originals',

@@ -32,7 +32,7 @@ from .report import (
 )
 from .run_folder import RunFolder
 
-__all__ = ['Outcome', 'Run', 'Score', 'Training', 'make_updater']
+__all__ = ['Outcome', 'Run', 'Training', 'make_updater']
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,9 @@ class Training:
     schedule : callable, optional
         Number of updates -> schedule (see `Updater`); default: `finetune_schedule` of ``--lr`` and
         ``--warmup_ratio``.
+    evaluate : callable, optional
+        See `Evaluation`, whose score is called `score`. Without it the last epoch counts as the
+        best.
     numbers : sequence of str
         `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
     """
@@ -56,20 +59,14 @@ class Training:
     model: mx.gluon.Block
     loader: Any
     objective: Objective
+    score: str = 'score'
+    evaluate: Optional[Callable] = None
     max_grad_norm: Optional[float] = 1.0
     schedule: Optional[Callable] = None
     num_epochs: Optional[int] = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
     numbers: Sequence[str] = ()
-
-
-@dataclasses.dataclass
-class Score:
-    """The score that compares epochs; without `evaluate` the last epoch counts as the best."""
-
-    name: str
-    evaluate: Optional[Callable] = None
 
 
 @dataclasses.dataclass
@@ -123,7 +120,7 @@ class Run:
         self._model_name = f'{family}_{name}' if family else name
         self.is_kept = True
 
-    def train(self, training, score, outcome, job):
+    def train(self, training, outcome, job):
         """Train according to the flags, and write all files of a training to the folder.
 
         These are ``model_NAME_EPOCH.params`` of the last epochs and the best one (epochs counted
@@ -137,14 +134,14 @@ class Run:
         if args.mirror:
             training.model.mirror()
         job = {**job, 'gpus': len(self.contexts)}
-        if score.evaluate is None:
+        if training.evaluate is None:
             if args.early_stop:
                 raise InputError('--early_stop: there is no dev set to compare the epochs on')
             logger.info('there is no dev set: the last epoch is the result')
         plan = self._plan(training)
         if self.workers.rank == 0:
             self.folder.clear()
-        metric = None if score.evaluate is None else score.name
+        metric = None if training.evaluate is None else training.score
         files = EpochFiles(
             self.folder, self._model_name, training.title, metric, outcome.results, self.is_kept
         )
@@ -157,7 +154,7 @@ class Run:
             training.objective,
             loader,
             plan,
-            Evaluation(score.evaluate, early_stop=args.early_stop),
+            Evaluation(training.evaluate, early_stop=args.early_stop),
             Checkpoints(
                 self.folder.checkpoints() if self.is_kept else None,
                 args.ckpt_interval if self.is_kept else None, job, BATCH_SIZES,
@@ -182,10 +179,10 @@ class Run:
         best = state.best
         logger.info(
             '%s epoch: %d of %d%s; %.0f s of training',
-            'last' if score.evaluate is None else 'best',
+            'last' if training.evaluate is None else 'best',
             best['epoch'],
             len(state.epochs),
-            '' if score.evaluate is None else f', {score.name} {best["score"]:.4f}',
+            '' if training.evaluate is None else f', {training.score} {best["score"]:.4f}',
             state.seconds,
         )
         if args.save_last:

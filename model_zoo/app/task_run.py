@@ -12,7 +12,7 @@ from .engines import calibrate, check_engine_arguments, forward_of, load_exporte
 from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
-from .run import Outcome, Run, Score, Training
+from .run import Outcome, Run, Training
 
 __all__ = ['Evaluator', 'TaskRun', 'make_task_model', 'run_task']
 
@@ -245,10 +245,10 @@ class TaskRun:
             objective = self._teacher.objective(self.model)
         self.state = self.run.train(
             Training(
-                title, self._block, data.loader, objective, callbacks=self._callbacks,
+                title, self._block, data.loader, objective, task.score_name,
+                evaluator.evaluate if has_dev else None, callbacks=self._callbacks,
                 numbers=UPDATE_NUMBERS if task.draws_updates else (), **task.training(),
             ),
-            Score(task.score_name, evaluator.evaluate if has_dev else None),
             Outcome(
                 self.save, None if task.predicted is None else predict, results, evaluator.examine,
                 About(task.use, self._base, sizes, task.unit, task.labels),

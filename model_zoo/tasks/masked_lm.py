@@ -146,6 +146,7 @@ class MaskedLMTask(TextTask):
     )  # fmt: skip
 
     most_batches = None
+    num_processes = property(lambda self: self.settings.num_workers)
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -219,32 +220,32 @@ class MaskedLMTask(TextTask):
             )
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
-        settings = self.settings
         options = {'ctx': contexts, 'workers': self.workers}
-        if segment == 'train':
-            source = self._source(
-                settings.train_corpus, settings.pregenerated_data, tokenizer,
-                settings.reduce_memory,
-            )  # fmt: skip
-            if self._has_epochs:
-                source.take_one_an_epoch()
-            by_tokens = settings.batch_tokens is not None
-            loader = PretrainingLoader(
-                source, settings.batch_tokens or settings.batch_size,
-                num_buckets=NUM_BUCKETS if by_tokens else 1, use_avg_len=by_tokens,
-                seed=settings.seed, accumulate=accumulate, **options,
-            )  # fmt: skip
-        else:
-            source = self._source(settings.dev_corpus, settings.dev_data, tokenizer)
-            loader = PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
+        loader = self._loader(segment == 'train', tokenizer, accumulate, options)
         self._closing.callback(loader.close)
+        return Data(rows, None, loader)
+
+    def _loader(self, trains, tokenizer, accumulate, options):
+        settings = self.settings
+        if not trains:
+            source = self._source(settings.dev_corpus, settings.dev_data, tokenizer)
+            return PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
+        source = self._source(
+            settings.train_corpus, settings.pregenerated_data, tokenizer, settings.reduce_memory
+        )
+        if self._has_epochs:
+            source.take_one_an_epoch()
+        by_tokens = settings.batch_tokens is not None
+        loader = PretrainingLoader(
+            source, settings.batch_tokens or settings.batch_size,
+            num_buckets=NUM_BUCKETS if by_tokens else 1, use_avg_len=by_tokens,
+            seed=settings.seed, accumulate=accumulate, **options,
+        )  # fmt: skip
         # epochs of a text, or of epochs' files, have different numbers of batches
-        if segment == 'train' and settings.training_steps is None and (
-            settings.train_corpus or self._has_epochs
-        ):
+        if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
             settings.training_steps = batches // accumulate
-        return Data(rows, None, loader)
+        return loader
 
     @property
     def _has_epochs(self):
@@ -256,7 +257,7 @@ class MaskedLMTask(TextTask):
     def _source(self, corpus, samples, tokenizer, is_mapped=False):
         settings = self.settings
         if corpus:
-            return TextFiles(corpus, tokenizer, self._options, num_workers=settings.num_workers)
+            return TextFiles(corpus, tokenizer, self._options, num_workers=self.num_processes)
         options = {'next_sentence': self._has_pairs, 'max_len': self._context}
         options['workers'] = self.workers
         if is_mapped:  # to a folder of this machine's own
@@ -458,6 +459,7 @@ class PretrainingTask(MaskedLMTask):
     lowers = property(lambda self: False if self.settings.cased else None)
     most_batches = property(lambda self: self.settings.max_eval_steps)
     reads_text = property(lambda self: self.settings.raw)
+    num_processes = property(lambda self: self.settings.num_dataset_workers)
 
     def begin(self):
         settings = self.settings
@@ -482,33 +484,27 @@ class PretrainingTask(MaskedLMTask):
             self.check_length(model)
         return super().fit(model, tokenizer)
 
-    def load(self, segment, rows, tokenizer, contexts, accumulate):
+    def _loader(self, trains, tokenizer, accumulate, options):
         settings, workers = self.settings, self.workers
-        options, trains = {'ctx': contexts, 'workers': workers}, segment == 'train'
-        if trains:
-            self._set_batch_size('batch_size', accumulate * workers.size)
-            options['seed'] = settings.seed
-        else:
+        if not trains:
             self._set_batch_size('batch_size_eval', workers.size)
-        if trains and settings.synthetic_data:
-            masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
-            loader = SyntheticLoader(
-                settings.batch_size, settings.max_seq_length, masks, tokenizer.vocab, **options
-            )
-        elif trains:
-            loader = PretrainingLoader(
-                self._source_of(settings.data, settings.raw, tokenizer), settings.batch_size,
-                num_buckets=settings.num_buckets, use_avg_len=settings.use_avg_len,
-                circle_length=settings.circle_length, accumulate=accumulate, **options,
-            )  # fmt: skip
-        else:
             is_text = settings.raw and not settings.eval_use_npz
             source = self._source_of(settings.data_eval, is_text, tokenizer)
-            loader = PretrainingLoader(
+            return PretrainingLoader(
                 source, settings.batch_size_eval, shuffle=is_text, **options
             )
-        self._closing.callback(loader.close)
-        return Data(rows, None, loader)
+        self._set_batch_size('batch_size', accumulate * workers.size)
+        options['seed'] = settings.seed
+        if settings.synthetic_data:
+            masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
+            return SyntheticLoader(
+                settings.batch_size, settings.max_seq_length, masks, tokenizer.vocab, **options
+            )
+        return PretrainingLoader(
+            self._source_of(settings.data, settings.raw, tokenizer), settings.batch_size,
+            num_buckets=settings.num_buckets, use_avg_len=settings.use_avg_len,
+            circle_length=settings.circle_length, accumulate=accumulate, **options,
+        )  # fmt: skip
 
     def _set_batch_size(self, name, count):
         """Compute a batch size from the total of `count` batches where that was given."""
@@ -530,11 +526,9 @@ class PretrainingTask(MaskedLMTask):
         setattr(settings, name, total // count)
 
     def _source_of(self, files, is_text, tokenizer):
-        if is_text:
-            workers = self.settings.num_dataset_workers
-            return TextFiles(files, tokenizer, self._options, num_workers=workers)
-        source = ShardFiles(files, tokenizer.vocab, self._context, self._has_pairs, self.workers)
-        self._check_sizes(source)
+        source = self._source(files if is_text else None, files, tokenizer)
+        if not is_text:
+            self._check_sizes(source)
         return source
 
     def _check_sizes(self, source):

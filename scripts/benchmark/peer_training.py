@@ -21,7 +21,7 @@ import tempfile
 
 import mxnet as mx
 
-from model_zoo.app import Run, Score, cli, load_script, task_run
+from model_zoo.app import Run, cli, load_script, task_run
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.objective import Objective
@@ -228,7 +228,7 @@ class PeerCheckpoint:
 class PeerRun(Run):
     """A run whose training is the peer's."""
 
-    def train(self, training, score, outcome, job):
+    def train(self, training, outcome, job):
         import torch
 
         torch.set_num_threads(int(os.environ.get('OMP_NUM_THREADS', 1)))
@@ -243,11 +243,12 @@ class PeerRun(Run):
 
         def evaluate(*args):
             peer.give_back()
-            return score.evaluate(*args)
+            return training.evaluate(*args)
 
         return super().train(
-            dataclasses.replace(training, objective=PeerObjective(**fields)),
-            Score(score.name, evaluate),
+            dataclasses.replace(
+                training, objective=PeerObjective(**fields), evaluate=evaluate
+            ),
             outcome,
             {**job, 'peer': type(peer.model).__module__.partition('.')[0]},
         )

@@ -14,7 +14,6 @@ from model_zoo.app import (
     ModelChoice,
     Outcome,
     Run,
-    Score,
     Training,
     add_originals,
     add_settings,
@@ -209,8 +208,7 @@ def test_a_run_leaves_its_files_and_the_best_parameters(tmp_path):
     )
     run = Run(args, 'toy')
     state = run.train(
-        Training('toy', model, OneBatch(), objective, schedule=schedule),
-        Score('score', evaluate),
+        Training('toy', model, OneBatch(), objective, evaluate=evaluate, schedule=schedule),
         Outcome(save_best, lambda folder: ['predictions.txt'], {'task': 'toy'}),
         {},
     )

@@ -11,7 +11,6 @@ import mxnet as mx
 
 from model_zoo.app import (
     Outcome,
-    Score,
     Training,
     add_settings,
     check_at_least_one,
@@ -152,13 +151,13 @@ def train(args, run, title, model, tokenizer, loader, objective, score, job, **o
             model,
             loader,
             objective,
+            score,
             max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
             schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
             updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
             callbacks=[files],
             **options,
         ),
-        Score(score),
         Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
         job,
     )
