@@ -61,11 +61,14 @@ def engine_forward(engine):
     def forward(batch):
         arrays = [array.asnumpy().astype('int32') for array in batch.inputs]
         shape = arrays[0].shape[:-1]
-        if len(shape) == 2:  # each choice is a text of its own
+        if len(shape) == 2:  # each choice, or sentence, is a text of its own
             arrays = [array.reshape(-1, *array.shape[2:]) for array in arrays]
-        outputs = [mx.nd.array(each) for each in engine.run(*arrays)]
-        if len(shape) == 2:
-            outputs = [each.reshape(shape) for each in outputs]
+        outputs = [mx.nd.array(output) for output in engine.run(*arrays)]
+        if len(shape) == 2:  # a number for each choice, a vector for each sentence
+            outputs = [
+                output.reshape(shape if output.size == len(arrays[0]) else (*shape, -1))
+                for output in outputs
+            ]
         return outputs[0] if len(outputs) == 1 else outputs
 
     return forward

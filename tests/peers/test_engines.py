@@ -318,6 +318,21 @@ def test_scripts(tmp_path):
     assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
 
 
+def test_vectors_of_sentences_are_scored(tmp_path, minilm_dir):
+    path, found = tmp_path / 'dev.tsv', []
+    path.write_text(
+        'sentence1\tsentence2\tscore\nA cat sleeps.\tA kitten is asleep.\t4\n'
+        'It rains.\tThe sun shines.\t1\nA dog.\tA dog runs.\t3\n'
+    )
+    for engine in ('mxnet', 'onnxruntime'):
+        folder = tmp_path / engine
+        argv = ['--bert_model', minilm_dir, '--dev_file', path, '--output_dir', folder]
+        argv += ['--only_inference', '--engine', engine]
+        assert run(load_script('finetune_embedding'), *argv) == 0
+        found.append(json.loads((folder / 'inference.json').read_text())['dev']['dev'])
+    assert found[0]['pearson'] == pytest.approx(found[1]['pearson'], abs=1e-5)
+
+
 def writer(name, same_length=True):
     """A small language model whose likeliest tokens vary."""
     if name == 'transfo_xl':
