@@ -1,4 +1,4 @@
-"""A zoo of transformers as MXNet Gluon HybridBlocks: what all families of models share."""
+"""A zoo of transformers as MXNet Gluon HybridBlocks: the parts that all families share."""
 
 from typing import TYPE_CHECKING
 

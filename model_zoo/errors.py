@@ -29,9 +29,9 @@ _MANY, _SIMILAR = 60, 12  # of more known names than that, so many are shown
 
 
 class ZooError(Exception):
-    """Base of every error that names something the user can mend.
+    """Base of every error that the user can fix.
 
-    Its message is one line of limited length, whatever is quoted of a file or an argument.
+    Its message is one line of limited length, even if it quotes a file or an argument.
     """
 
     def __init__(self, *args):
@@ -52,7 +52,7 @@ class InputError(ZooError, ValueError):
 
 
 class UnknownNameError(ZooError, ValueError):
-    """A model, data set, task or option that isn't known; the message lists the known ones."""
+    """An unknown model, data set, task or option; the message lists the known ones."""
 
     @classmethod
     def of(cls, kind, name, known):
@@ -74,7 +74,7 @@ class CheckpointError(ZooError, ValueError):
 
 
 class PretrainedNotFoundError(ZooError, FileNotFoundError):
-    """No source has the pretrained weights; the message lists the places tried."""
+    """No source has the pretrained weights; the message lists the places that were searched."""
 
     @classmethod
     def of(cls, lines):

@@ -321,7 +321,7 @@ def open_parts(block_class, weights, options):
 
 
 class Opened(NamedTuple):
-    """What `open_model` gives; `files` says where weights, configuration and vocabulary are."""
+    """The result of `open_model`; `files` says where weights, configuration and vocabulary are."""
 
     block: ZooBlock
     tokenizer: Tokenizer
@@ -348,9 +348,9 @@ def open_model(
 ) -> Opened:
     """Open a model and its tokenizer.
 
-    The name tells the family, or a folder's configuration does. The format of
-    the weights is recognised by the files: our own, Hugging Face's (safetensors or ``.bin``, in
-    one or several files), a TensorFlow checkpoint, or OpenAI's NumPy files.
+    The name tells the family, or a folder's configuration does. The files tell the format of the
+    weights: this project's, Hugging Face's (safetensors or ``.bin``, in one or several files), a
+    TensorFlow checkpoint, or OpenAI's NumPy files.
 
     Parameters
     ----------
@@ -359,39 +359,39 @@ def open_model(
         vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``);
         or a file of weights beside them. Such a folder may also be on the Hugging Face hub
         (``'owner/name'``, ``'owner/name@revision'``), in an archive (``model.tar.gz``), or at an
-        address that begins with ``https://``. Or what `locate` returned for one of these: the
-        arguments that say where things are have been used then.
+        ``https://`` address. Or the result of `locate` for one of these, which has already used the
+        arguments about places.
     task : str or type, optional
         What the block is for, such as ``'classification'``, ``'question_answering'`` or
-        ``'language_model'``; or the block's class, or its name. By default a named model is what
-        ``get_model`` builds, and a folder's is the one that its files name, or that fits them.
+        ``'language_model'``; or the block's class, or its name. By default a name gives the model
+        that ``get_model`` builds, and a folder the model that its files name, or that fits them.
     dataset_name : str, optional
-        What the weights of a named model were trained on; by default the model's usual one.
+        Data set of a named model's weights; by default the model's usual one.
     weights : bool or str
-        A path: other weights than the name's or folder's. False: a new model
-        with random parameters.
+        A path: weights instead of the name's or folder's. False: a new model with random
+        parameters.
     config : str, optional
-        Path of the configuration, if there is none beside the weights.
+        Path of the configuration, if it isn't beside the weights.
     vocab_file : str, optional
-        Path of a vocabulary to use instead of the one of the weights.
+        Path of a vocabulary to use instead of the weights' own.
     tokenizer : Tokenizer, optional
-        In the place of the one that belongs to the weights.
+        Used instead of the weights' own.
     do_lower_case : bool, optional
-        Whether the tokenizer lowers texts; by default what the vocabulary is for.
+        Whether the tokenizer lower-cases texts; by default as the vocabulary requires.
     family : str, optional
         Name of the family, if a folder's files don't tell it.
     format : str, optional
         One of `model_zoo.checkpoint.readers.FORMATS`, such as ``'tensorflow'``, if a folder has
         weights in several.
     exact : bool
-        Whether the weights must have all parameters of the block, the task's head included. A
-        backbone has the parts that they have.
+        Whether the weights must have all parameters of the block, including the task's head. A
+        backbone has the same parts as the weights.
     ctx : mx.Context or list of mx.Context, optional
         Default: the CPU.
     root : str, optional
         The cache of weights, by default ``$MXNET_HOME/models``.
     dtype : str, type or numpy.dtype
-        See `ZooBlock.cast`; whatever the weights are.
+        Precision of the block, whatever that of the weights; see `ZooBlock.cast`.
     **options
         Fields of the configuration to set (``num_labels=3``, ``id2label={0: 'bad', 1: 'good'}``);
         others go to the block's class.
@@ -399,15 +399,15 @@ def open_model(
     Returns
     -------
     Opened
-        With a `task`, parameters that the weights lack are initialized at random, unless `exact`,
-        and a warning names them.
+        With a `task`, and unless `exact`, missing parameters are initialized at random, and a
+        warning names them.
 
     Raises
     ------
     UnknownNameError
         If there is no such model, data set or task.
     PretrainedNotFoundError
-        If the files are in none of the places where they are looked for.
+        If no source has the files.
     CheckpointError
         If the weights are damaged, of another family, or don't fit.
     InputError
@@ -436,7 +436,7 @@ def open_model(
 
 
 def open_block(name_or_folder, task=None, *, state_dict=None, **options):
-    """The block alone, and its files: as `open_model`, but a folder needs no vocabulary.
+    """Like `open_model`, but returns only the block and its files; a folder needs no vocabulary.
 
     Parameters
     ----------
@@ -459,7 +459,7 @@ def open_block(name_or_folder, task=None, *, state_dict=None, **options):
 def open_tokenizer(
     name_or_folder, task=None, *, weights=None, vocab_file=None, do_lower_case=None, **where
 ):
-    """The tokenizer alone; `open_model` documents the arguments."""
+    """Open only the tokenizer; `open_model` documents the arguments."""
     located = locate(name_or_folder, task, weights=False, vocab_file=vocab_file or weights, **where)
     return located.family.make_tokenizer(VocabFile.of(located.files, do_lower_case))
 

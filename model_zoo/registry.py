@@ -36,12 +36,12 @@ gluonnlp_get_model = gluonnlp.model.get_model
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """What `open_model` has to know about a family; its ``zoo.py`` registers it.
+    """What `open_model` needs to know about a family; its ``zoo.py`` registers it.
 
     Parameters
     ----------
     name : str
-        As the catalogue's entries call it.
+        The family's name in the catalogue.
     base : type
         The backbone's `ZooBlock`; its class attributes are the family's configuration class,
         architectures and optional parts.
@@ -50,21 +50,21 @@ class Family:
     open_tokenizer : callable
         ``open_tokenizer(file)``, of a `model_zoo.tokenization.vocab_file.VocabFile`.
     vocab_kinds : tuple of str
-        The kinds of vocabulary files (`VocabFile.kind`) that it takes.
+        The kinds of vocabulary files (`VocabFile.kind`) that it accepts.
     hparams : dict of str to tuple of str
         GluonNLP's names of hyper-parameters -> fields of the configuration.
     always_allowed : tuple of str
         Hyper-parameters that don't change the architecture.
     zoo_task : str, optional
-        Task of the zoo's models; by default they are the backbone.
+        Task of the zoo's models; by default they are backbones.
     release_names : tuple of str
-        Names of files by which a release that names no family is recognised.
+        File names that identify a release without a family's name.
     adapt : callable, optional
-        ``adapt(fields) -> fields``: what the vocabulary's size changes in a new model.
+        ``adapt(fields) -> fields``: adapts a new model's fields to the size of its vocabulary.
     variant_of : str, optional
-        The family whose scripts and embedding take these models, too.
+        The family whose scripts and embedding also take these models.
     word_end : str
-        What the last symbol of a word ends in, in its merges of byte pairs.
+        The ending of a word's last symbol in the byte pairs' merges.
     """
 
     name: str
@@ -103,14 +103,14 @@ class Family:
         return has_word_ends(file.merges_path) == bool(self.word_end)
 
     def task_named(self, architectures):
-        """The task, or None, of the head that a configuration's ``architectures`` name."""
+        """The task of the head that a configuration's ``architectures`` name, or None."""
         heads = {each.__name__: task for task, each in self.tasks.items() if task != 'pretraining'}
         return next((heads[name] for name in architectures or () if name in heads), None)
 
     def block_class(self, task):
         """The class for a task, a class's name here or on the Hugging Face hub, or a class.
 
-        None is the backbone's.
+        None means the backbone's class.
         """
         if task is None or isinstance(task, type):
             return task or self.base
@@ -125,7 +125,7 @@ class Family:
     def fields_of(self, model, hparams, allowed=True):
         """Fields of the configuration for GluonNLP's hyper-parameters of a model.
 
-        InputError unless they are known, and don't change the architecture, or may (`allowed`).
+        Raises InputError for unknown ones, and for changes of the architecture unless `allowed`.
         """
         fields, names = {}, {}
         for name, value in hparams.items():
@@ -225,7 +225,7 @@ def get_model(
 ) -> Tuple[Any, Any]:
     """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
 
-    What isn't given is left to the model's own function. Returns (block, vocab).
+    The model's own function has the defaults. Returns (block, vocab).
 
     Parameters
     ----------
@@ -233,12 +233,12 @@ def get_model(
         See `list_models`; case doesn't matter. Or ``'owner/name'`` of the Hugging Face hub, an
         address, or an archive (see `model_zoo.pretrained.is_place`).
     dataset_name : str, optional
-        What the weights were trained on. The default is the model's usual one.
+        The data set of the weights. Default: the model's usual one.
     vocab : gluonnlp.Vocab, optional
-        For a model that isn't pretrained, or whose weights come from a path.
+        For a model without pretrained weights, or with weights from a path.
     pretrained : bool or str, default True
-        True: from the catalogue (see `model_zoo.pretrained`); a string: the file or directory
-        that has them; False: the parameters are left to be initialized.
+        True: the catalogue's weights (see `model_zoo.pretrained`); a string: their file or folder;
+        False: none, and you initialize the parameters.
     ctx : mx.Context or list of mx.Context, default CPU
     root : str, optional
         Cache of weights, by default ``$MXNET_HOME/models``.
@@ -252,7 +252,7 @@ def get_model(
     UnknownNameError
         If neither the zoo nor GluonNLP has the name.
     PretrainedNotFoundError
-        If the weights are in none of the places where they are looked for.
+        If no source has the weights.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
@@ -294,5 +294,5 @@ def _check_options(builder, kwargs, common):
 
 
 def join_gluonnlp():
-    """Make ``gluonnlp.model.get_model`` serve the zoo's models first; `get_model` is both."""
+    """Make ``gluonnlp.model.get_model`` return the zoo's models first, like `get_model`."""
     gluonnlp.model.get_model = get_model

@@ -1,4 +1,4 @@
-"""`model_zoo.finetune`: training from Python, by what the fine-tuning commands do."""
+"""`model_zoo.finetune`: training from Python, as the fine-tuning commands do it."""
 
 from __future__ import annotations
 
@@ -86,31 +86,31 @@ def finetune(
     task : str or Task
         'text-classification' (pairs and, with ``regression=True``, numbers, too),
         'token-classification', 'question-answering', 'multiple-choice', 'sentence-similarity',
-        'text-generation' (a language model) or 'fill-mask' (further pre-training); or a task of
-        your own, an object or a class.
+        'text-generation' (a language model) or 'fill-mask' (further pre-training); or your own
+        task, an object or a class.
     train : str, os.PathLike or iterable
         A path or URL, a pandas DataFrame, a ``datasets.Dataset``, or an iterable of rows, which is
         read once. Rows are dicts by column, or tuples: (text, label), (text, text, label); (words,
-        labels); (question, context, answer, start), where an answer of None means that there is
-        none; (context, choices, label); (text, text, score), (text, match), (text, match, other).
+        labels); (question, context, answer, start), with None for no answer; (context, choices,
+        label); (text, text, score), (text, match), (text, match, other).
     dev : like `train`, or float, optional
-        To evaluate on after each epoch; the best epoch is the result. A number is the share of
-        `train` that is held out, stratified by label in classification. Without it the last epoch
+        The set to evaluate on after each epoch; the best epoch is the result. A number holds out
+        this share of `train`, stratified by label in classification. Without `dev` the last epoch
         is the result.
     test : like `train`, optional
-        What the result is scored on, or predicts.
+        The set to score, or predict, with the result.
     epochs, batch_size, lr, max_length, seed
-        By default those of the task's settings. `max_length` is in tokens.
+        The task's settings have the defaults. `max_length` is in tokens.
     output_dir : str, optional
-        Receives what the task's command writes there. Without it nothing is left.
+        Receives the files of the task's command. Without it no files are kept.
     resume : bool
-        Go on with the training in `output_dir`.
+        Continue the run in `output_dir`.
     tokenizer : Tokenizer, optional
-        Of a block.
+        Needed if `model` is a block.
     text, text_pair, label : str, optional
         Names of the columns; by default the usual ones.
     settings : Settings, optional
-        All settings of the task at once; keywords override them.
+        All settings of the task; keywords override them.
     metrics : callable, optional
         ``metrics(predictions, labels) -> dict``: further scores.
     callbacks : sequence of Callback
@@ -259,22 +259,22 @@ def _log_to(stack):
 
 
 class Trained:
-    """What `finetune` returns: the trained model, and how it came about.
+    """What `finetune` returns: the trained model, its scores and its history.
 
     Attributes
     ----------
     model : ZooBlock
-        With the best epoch's parameters; without a dev set the last one's.
+        With the best epoch's parameters; without a dev set, the last epoch's.
     tokenizer : Tokenizer
     task : Task
     scores : dict
-        Of the best epoch on the dev set, empty without one.
+        The best epoch's scores on the dev set; empty without one.
     history : list of dict
-        An epoch each: epoch, step, train_loss, and the scores.
+        One dict per epoch: epoch, step, train_loss, and the scores.
     test_scores : dict
-        Of the test set, empty if it has no labels or there is none.
+        The scores on the test set; empty without one, or if it has no labels.
     predictions : list or None
-        For the rows of the test set.
+        One for each row of the test set.
     folder : str or None
         ``output_dir``.
     interrupted : bool
@@ -313,7 +313,7 @@ class Trained:
         self._plot = functools.partial(run.run.files.plot, state=state)
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` take."""
+        """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open."""
         os.makedirs(folder, exist_ok=True)
         self._save(os.fspath(folder))
 
@@ -327,7 +327,8 @@ class Trained:
     ) -> str:
         """Upload model and tokenizer to the Hugging Face hub; returns the address of the commit.
 
-        The arguments are those of ``save_pretrained``; the files are by default transformers'.
+        The arguments are those of ``save_pretrained``; by default the files are in transformers'
+        format.
         """
         from ..pretrained.hub import upload
 

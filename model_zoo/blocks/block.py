@@ -33,9 +33,9 @@ _SIZES = {
 
 
 class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
-    """Base of all models of the zoo and of the task blocks on top of them.
+    """Base of all models of the zoo and their task blocks.
 
-    A block keeps one graph for each combination of inputs (`BlockGraphs`), is cast to other
+    A block keeps one graph for each combination of inputs (`BlockGraphs`), can be cast to other
     precisions, and reads and writes files (`BlockFiles`). A subclass has the attribute `config`,
     the class attributes below, and ``hybrid_forward(self, F, words, ...)``, whose parameters are
     the inputs; what follows a ``*`` are Gluon's parameters. A call binds the inputs by position or
@@ -125,23 +125,23 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         """Set the precision of the block and all its parts: float32, float16 or bfloat16.
 
         In ``'float16'`` parameters, activations and results are float16, and the losses float32.
-        In ``'bfloat16'`` the matrix products take bfloat16, and all else stays float32. The graphs
-        are dropped. Make a Trainer afterwards, with ``multi_precision=True`` in float16.
+        In ``'bfloat16'`` the matrix products take bfloat16, and the rest stays float32. The graphs
+        are dropped. Create a Trainer afterwards, with ``multi_precision=True`` for float16.
         """
         set_precision(self, dtype)
 
     @property
     def base(self):
-        """The family's backbone: the block itself, or the part of it that `backbone` names."""
+        """The family's backbone: the block itself, or its part that `backbone` names."""
         return getattr(self, self.backbone) if self.backbone else self
 
     def check(self, inputs):
-        """Raise InputError if the inputs can't be right."""
+        """Raise InputError if the inputs are invalid."""
         if 'words' in inputs:
             self.check_text(inputs['words'], inputs.get('valid_length'))
 
     def check_text(self, words, valid_length=None):
-        """Raise InputError if words, ids of `word_axes` axes, and their lengths can't be right."""
+        """Raise InputError if words (ids with `word_axes` axes) or their lengths are invalid."""
         check_shape('words', words, (-1,) * self.word_axes)
         length, limit = words.shape[-1], self.context_length
         if limit is not None and length > limit:
@@ -155,7 +155,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             check_range('valid_length', valid_length, 0, length + 1)
 
     def check_labels(self, inputs):
-        """Raise InputError if the inputs of `label_inputs` can't be right."""
+        """Raise InputError if the inputs of `label_inputs` are invalid."""
         given = [name for name in self.label_inputs if inputs[name] is not None]
         if self.labels_together and 0 < len(given) < len(self.label_inputs):
             raise InputError(f'give both {" and ".join(self.label_inputs)}, or neither')
@@ -173,7 +173,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             check_range(name, labels, -1, size)
 
     def example_makers(self, batch_size, length, random):
-        """Makers of example inputs, to check an exported graph with.
+        """Functions that make example inputs, to check an exported graph.
 
         Each input's name has a function without arguments that makes a NumPy array for it, or a
         list of them; ids and lengths are integers.

@@ -52,12 +52,11 @@ class Config(metaclass=_ConfigType):
 
     A subclass is a dataclass: it lists the fields with their defaults. Their types check them: an
     int is positive unless `lowest` names it, a float isn't negative, and one with "drop" in its
-    name is a rate. Fields of a file that the subclass doesn't know (``"transformers_version"`` and
-    the like) are kept in `extras` and written back, so that no field of a file is lost. A warning
-    names those that look misspelt.
+    name is a rate. Unknown fields of a file (such as ``"transformers_version"``) are kept in
+    `extras` and written back, so that no field is lost. A warning names those that look misspelt.
 
     As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
-    may be called ``vocab_size_or_config_json_file``.
+    may be named ``vocab_size_or_config_json_file``.
     """
 
     #: what transformers calls the family in its files' "model_type"
@@ -157,7 +156,7 @@ class Config(metaclass=_ConfigType):
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
 
     def to_json_file(self, path, architecture=None):
-        """Write the configuration and the family's name to `path`, whole or not at all."""
+        """Write the configuration and the family's name to `path`, completely or not at all."""
         fields = self.to_dict()
         if self.model_type is not None:
             fields['model_type'] = self.model_type
@@ -194,7 +193,7 @@ class AttentionConfig(Config):
     """A configuration of layers with attention heads; some heads may be pruned.
 
     A subclass has the field `pruned_heads`, and the properties `num_layers`, `num_heads` and
-    `units`, for the names of these differ between the families' files.
+    `units`, because the families' files name these differently.
     """
 
     #: name of the activation function of its layers

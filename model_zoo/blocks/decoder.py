@@ -71,9 +71,9 @@ class DecoderBlock(AttentionBlock):
         return makers
 
     def set_num_special_tokens(self, num_special_tokens):
-        """Change the number of embeddings behind the vocabulary's.
+        """Change the number of embeddings after the vocabulary's.
 
-        Existing embeddings are kept; new ones are initialized at random. Make a new Trainer
+        Existing embeddings are kept; new ones are initialized at random. Create a new Trainer
         afterwards.
         """
         if isinstance(num_special_tokens, bool) or not isinstance(num_special_tokens, int):
@@ -132,8 +132,8 @@ class DecoderBlock(AttentionBlock):
 class DecoderModel(DecoderBlock):
     """A stack of layers with causal attention.
 
-    A family says with `pre_norm` where its layers normalize, and with `has_past` whether the
-    model takes and returns keys and values of earlier positions.
+    A family sets `pre_norm`, where its layers normalize, and `has_past`, whether the model takes
+    and returns keys and values of earlier positions.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class DecoderModel(DecoderBlock):
     token_types : (..., length), optional
         Ids of tokens of the same embedding; their vectors are added.
     valid_length : (...), optional
-        Padding has no influence on the tokens before it; None: there is no padding.
+        Padding doesn't affect the tokens before it; None: there is no padding.
     position_ids : (..., length), optional
         By default 0, 1, ..., or what follows the past.
     past : list of (2, batch, heads, past_length, head_size), optional
@@ -159,10 +159,10 @@ class DecoderModel(DecoderBlock):
 
     Outputs
     -------
-    A list of the requested ones, in this order; a single one isn't wrapped.
+    A list of the requested outputs, in this order; a single one isn't wrapped.
 
     hidden : (..., length, units), or with `output_all_encodings` a list of them
-        The embedding's, and one per layer; zero behind the valid length.
+        The embedding's, and one per layer; zero after the valid length.
     presents : list of (2, batch, heads, past_length + length, head_size)
         If the family's model `has_past`. The batch is the product of the leading axes.
     attentions : list of (batch, heads, length, past_length + length)

@@ -201,14 +201,14 @@ class DecoderTask(TaskMixin, DecoderBlock):
 
 
 class DecoderLM(DecoderTask):
-    """A decoder with a language model's head: the product with the word embedding.
+    """A decoder with a language model head: the product with the word embedding.
 
     Parameters
     ----------
     transformer : DecoderModel or its configuration
         A model is used as it is and shared; a configuration makes a new one.
     predict_special_tokens : bool
-        Whether the scores include the special tokens behind the vocabulary.
+        Whether the scores include the special tokens after the vocabulary.
     **options
         For the new model, such as ``output_attentions=True``.
 
@@ -217,8 +217,8 @@ class DecoderLM(DecoderTask):
     words, token_types, valid_length, position_ids, past, head_mask
         See `DecoderModel`.
     lm_labels : (..., length), optional
-        Token ids, usually `words`: the score at place i is compared with the label at place i + 1.
-        -1 and labels behind the valid length are ignored.
+        Token ids, usually `words`: the score at position i is compared with the label at position i
+        + 1. -1 and labels after the valid length are ignored.
 
     Outputs
     -------
@@ -237,8 +237,8 @@ class DecoderLM(DecoderTask):
     def start(self, words, valid_length, capacity):
         """Run the prompts (batch, length), and allocate memory for their continuations.
 
-        `capacity` is the most tokens of a row, prompt and continuation together. Returns the scores
-        (batch, tokens) for the token after each prompt, and the state.
+        `capacity` is the maximum number of tokens per row, prompt and continuation together.
+        Returns the scores (batch, tokens) for the token after each prompt, and the state.
         """
         check_shape('words', words, (-1, -1))
         self.check({'words': words, 'valid_length': valid_length})
@@ -285,7 +285,7 @@ class DecoderLM(DecoderTask):
 
 
 class DecoderDoubleHeads(DecoderTask):
-    """A decoder with a language model's and a multiple choice head.
+    """A decoder with a language model head and a multiple choice head.
 
     The multiple choice head is a dense layer on the hidden state of one token of each choice.
 
@@ -293,7 +293,7 @@ class DecoderDoubleHeads(DecoderTask):
     ------
     words : (batch, choices, length)
     mc_token_ids : (batch, choices)
-        Place of the token in each choice that the multiple choice head reads, usually a special
+        Position of the token in each choice that the multiple choice head reads, usually a special
         token at the end.
     token_types, valid_length, position_ids, lm_labels, past, head_mask
         See `DecoderLM`.

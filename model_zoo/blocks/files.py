@@ -223,10 +223,10 @@ class BlockFiles(BlockTensors):
         cast_dtype=False,
         dtype_source='current',
     ):
-        """Load the parameters from one of our own files, or from a format in `mappings`.
+        """Load the parameters from one of this project's files, or from a format in `mappings`.
 
-        The format is recognised by the file's content. The file of a task's block can be loaded
-        into its backbone (with `ignore_extra`) and the other way round (with `allow_missing`).
+        The file's content tells its format. The file of a task's block can be loaded into its
+        backbone (with `ignore_extra`) and vice versa (with `allow_missing`).
 
         Parameters
         ----------
@@ -237,8 +237,8 @@ class BlockFiles(BlockTensors):
         allow_missing, ignore_extra : bool
             Whether the file may lack parameters of the block, or hold others.
         cast_dtype : bool
-            Whether to cast the arrays to the block's dtype (`dtype_source` ``'current'``) or the
-            block to theirs (``'saved'``), if they differ.
+            If the types differ: whether to cast the arrays to the block's dtype (`dtype_source`
+            ``'current'``) or the block to theirs (``'saved'``).
 
         Raises
         ------
@@ -255,14 +255,14 @@ class BlockFiles(BlockTensors):
                      dtype_source)  # fmt: skip
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
-        """Save the parameters, whole or not at all.
+        """Save the parameters, completely or not at all.
 
         Parameters
         ----------
         filename : str
         format : str
-            ``'native'``: our own names and layout, with checksums. ``'gluonnlp'``: as GluonNLP's
-            block of the same kind saves it, for its ``load_parameters``.
+            ``'native'``: this project's names and layout, with checksums. ``'gluonnlp'``: for
+            ``load_parameters`` of GluonNLP's block of the same kind.
         """
         with kept_sums(os.path.dirname(filename)) as written:
             self._save_parameters(filename, format)
@@ -306,8 +306,8 @@ class BlockFiles(BlockTensors):
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 
-        ``SHA256SUMS`` has their checksums. When the folder is opened, weights that differ from
-        theirs are refused, and a warning names other files that were edited.
+        ``SHA256SUMS`` has their checksums. When the folder is opened, damaged weights are refused,
+        and a warning names other files that were edited.
 
         Parameters
         ----------
@@ -317,14 +317,14 @@ class BlockFiles(BlockTensors):
         format : str
             ``'native'``: ``config.json`` and ``model.params``. ``'huggingface'``: ``config.json``
             and ``model.safetensors``, for transformers;  ``'pytorch'``: the same with
-            ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same by that program's names,
-            buffers included. ``'tensorflow'``: ``model.ckpt.*`` and the configuration as
-            Google's and OpenAI's programs have it. ``'numpy'``: OpenAI's ``params_*.npy``.
+            ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same with that library's names
+            and buffers. ``'tensorflow'``: ``model.ckpt.*`` and the configuration in Google's or
+            OpenAI's format. ``'numpy'``: OpenAI's ``params_*.npy``.
         push_to_hub : bool or str
-            Also upload the files to the Hugging Face hub, to this repository, ``owner/name``. True
-            means `repo_id`, or a repository of one's own with the folder's name.
+            Also upload the files to this repository of the Hugging Face hub, ``owner/name``. True
+            means `repo_id`, or your own repository with the folder's name.
         private : bool, optional
-            Whether others can't see a new repository; default: what its owner has set.
+            Whether a new repository is private; default: the owner's setting.
         token : str, optional
             Default: HF_TOKEN, or that of ``hf auth login``.
         commit_message : str, optional
@@ -332,9 +332,9 @@ class BlockFiles(BlockTensors):
         Raises
         ------
         UnknownNameError
-            If the format isn't known, or not for this family.
+            If the format is unknown, or unknown for this family.
         CheckpointError
-            If the format has no place for a parameter.
+            If the format can't hold a parameter.
         MissingExtraError
             If the format needs TensorFlow, and it isn't installed.
         """
@@ -385,23 +385,23 @@ class BlockFiles(BlockTensors):
     ) -> BlockType:
         """Build the block from a directory of weights, or from the zoo by name.
 
-        Parameters of the task's head that the weights lack are initialized at random, with a
-        warning that names them. Errors are those of `model_zoo.open_model`.
+        Missing parameters of the task's head are initialized at random, with a warning that names
+        them. The errors are those of `model_zoo.open_model`.
 
         Parameters
         ----------
         name_or_dir : str
-            As of `model_zoo.open_model`: a directory, a file of weights or a name.
+            As in `model_zoo.open_model`: a folder, a file of weights or a name.
         from_tf : bool
-            Whether to read a directory's TensorFlow checkpoint, even if it has other weights.
+            Whether to read a folder's TensorFlow checkpoint, even if it has other weights.
         dtype : str, type or numpy.dtype
-            See `cast`; whatever the weights are.
+            Precision of the block, whatever that of the weights; see `cast`.
         cache_dir : str, optional
             The cache of weights, by default ``$MXNET_HOME/models``; the same as `root`.
         state_dict : dict of str to array, optional
             Weights to load instead of the file's, by the names of any format.
         num_labels, id2label
-            Of a classifier: the number of its classes, or their names, ``{0: 'bad', 1: 'good'}``.
+            For a classifier: the number of its classes, or their names, ``{0: 'bad', 1: 'good'}``.
         **kwargs
             Further fields of the configuration to set; others go to the class.
         """

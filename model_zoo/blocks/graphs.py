@@ -38,9 +38,9 @@ def _placeholders(pattern):
 class BlockGraphs(HybridBlock):
     """A HybridBlock that keeps one graph for each combination of optional inputs.
 
-    Gluon's HybridBlock has a single graph, and refuses a call with other inputs than the first one.
-    The graphs of recorded calls in training mode are kept apart: they have operators with fast
-    backward passes (`model_zoo.layers.precision`).
+    Gluon's HybridBlock has a single graph, and refuses calls with other inputs than in the first
+    call. The graphs of recorded calls in training mode are kept apart: they have operators with
+    fast backward passes (`model_zoo.layers.precision`).
     """
 
     #: names of the inputs that are the text; others are labels and the like

@@ -18,9 +18,9 @@ __all__ = ['AttentionBlock', 'TaskMixin']
 class AttentionBlock(ZooBlock):
     """A `ZooBlock` of layers with `SelfAttention`.
 
-    A family's backbone has ``attentions()``, the list of its `SelfAttention` in their order, and
-    its configuration is an `AttentionConfig`. While the heads are watched, a block is for one
-    thread.
+    A family's backbone has ``attentions()``, the list of its `SelfAttention` in order, and its
+    configuration is an `AttentionConfig`. While the heads are watched, only one thread may use the
+    block.
     """
 
     #: whether the backbone returns attentions
@@ -161,7 +161,7 @@ class AttentionBlock(ZooBlock):
         self.base._kept = heads, probes
 
     def get_multihead_outputs(self):
-        """List of a layer's heads' outputs, (batch, heads, length, head_size), of the last call.
+        """For each layer the heads' outputs of the last call, (batch, heads, length, head_size).
 
         The backbone needs ``keep_multihead_output=True``.
         """
@@ -169,7 +169,7 @@ class AttentionBlock(ZooBlock):
         return [self._by_head(array) for array in outputs]
 
     def get_multihead_gradients(self):
-        """The loss's gradients of `get_multihead_outputs`, after ``loss.backward()``."""
+        """The loss's gradients for `get_multihead_outputs`, after ``loss.backward()``."""
         _, probes = self._get_kept()
         return [self._by_head(probe.grad) for probe in probes]
 
@@ -187,9 +187,9 @@ class AttentionBlock(ZooBlock):
     # -- pruning --------------------------------------------------------------------------------
 
     def prune_heads(self, heads_to_prune):
-        """Remove attention heads for good.
+        """Remove attention heads permanently.
 
-        Make a new Trainer afterwards: the parameters of these layers are new ones.
+        Create a new Trainer afterwards, because these layers have new parameters.
 
         Parameters
         ----------
@@ -249,9 +249,9 @@ class _Watched(BlockGraphs):
 
 
 class TaskMixin:
-    """What task blocks inherit besides, and before, their family's block.
+    """The mixin of task blocks; it goes before their family's block.
 
-    The backbone has `output_names`: of all that it can return what it does return, in its order.
+    The backbone has `output_names`, the names of its outputs in order.
 
     Parameters
     ----------
@@ -287,10 +287,10 @@ class TaskMixin:
             )
 
     def encode(self, *inputs, **named):
-        """Run the backbone: an object with its outputs by name, None for what it doesn't return.
+        """Run the backbone; returns an object with its outputs by name, None for missing ones.
 
-        Where the backbone returns the states of all layers, they are `states`, and the first output
-        is the last of them.
+        If the backbone returns the states of all layers, they are `states`, and the first output is
+        the last layer's.
         """
         base = self.base
         outputs = base(*inputs, **named)

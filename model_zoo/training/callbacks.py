@@ -25,31 +25,31 @@ class Callback:
     """Base of callbacks; a subclass overrides the methods that it needs."""
 
     def on_start(self, loop):
-        """Before the first batch, also of a resumed training."""
+        """Called before the first batch, also when training is resumed."""
 
     def on_step(self, loop):
-        """After each update; must not wait for the device."""
+        """Called after each update; must not wait for the device."""
 
     def on_log(self, loop, record):
-        """At each log interval, with the newest record of ``loop.state.log``."""
+        """Called at each log interval, with the newest record of ``loop.state.log``."""
 
     def on_epoch(self, loop, record):
-        """After an epoch's evaluation, before its checkpoint is written."""
+        """Called after an epoch's evaluation, before its checkpoint is written."""
 
     def on_end(self, loop):
-        """At the end, also after an error or an interruption."""
+        """Called at the end, also after an error or an interruption."""
 
 
 class ProgressLogger(Callback):
     """Shows loss, learning rate, samples per second and the time left.
 
-    On a terminal and in a notebook this is a bar, and the log file gets lines. Elsewhere there are
-    only the lines. The variable ``TQDM_DISABLE=1`` turns the bar off.
+    Terminals and notebooks show a bar, and the log file gets lines. Elsewhere there are only the
+    lines. The environment variable ``TQDM_DISABLE=1`` turns the bar off.
 
     Parameters
     ----------
     terminal : bool, optional
-        Default: whether standard error is one, or this process is a notebook's.
+        Default: whether standard error is a terminal, or the process a notebook's.
     """
 
     def __init__(self, terminal=None):
@@ -164,7 +164,7 @@ class TensorBoardWriter(_FigureWriter):
 class WandbLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of Weights & Biases.
 
-    `options` are those of ``wandb.init``; MissingExtraError if wandb isn't installed.
+    `options` are those of ``wandb.init``. Raises MissingExtraError if wandb isn't installed.
     """
 
     def __init__(self, **options):
@@ -188,8 +188,9 @@ class WandbLogger(_FigureWriter):
 class MLflowLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
 
-    `options` are those of ``mlflow.start_run``. An active run is the parent. MissingExtraError if
-    mlflow isn't installed, InputError if it can't write where ``mlflow.set_tracking_uri`` says.
+    `options` are those of ``mlflow.start_run``. An active run becomes the parent. Raises
+    MissingExtraError if mlflow isn't installed, and InputError if it can't write to its tracking
+    URI.
     """
 
     def __init__(self, **options):
@@ -222,7 +223,7 @@ class MLflowLogger(_FigureWriter):
 class Profiler(Callback):
     """Runs MXNet's profiler for some updates, and logs the time of each operator.
 
-    The log also tells the share of these updates' time in which the loop has waited for data.
+    The log also has the share of these updates' time in which the loop waited for data.
 
     Parameters
     ----------

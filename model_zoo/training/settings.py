@@ -1,8 +1,7 @@
 """Settings: dataclasses whose fields are keywords in Python, and flags on the command line.
 
-A field has a type, a default, a line of help and bounds, and checks itself. The command's parser is
-made from the fields (`model_zoo.app.parse_settings`), and a training's job and results.json have
-their values.
+A field has a type, a default, a line of help and bounds, and checks its value. The command's parser
+is made from the fields (`model_zoo.app.parse_settings`), and a run's results.json has their values.
 """
 
 import dataclasses
@@ -52,13 +51,13 @@ def setting(
     ----------
     default : object
     help : str, optional
-        A line that ``--help`` shows.
+        The line that ``--help`` shows.
     at_least, above, below, at_most : float, optional
         Bounds of a number.
     choices : sequence, optional
-        All values that it may have.
+        All allowed values.
     flag : dict, optional
-        Further arguments of argparse's ``add_argument``, where the command line takes more forms.
+        Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     """
     bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
     bounds = {name: value for name, value in bounds.items() if value is not None}
@@ -73,14 +72,14 @@ YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
 
 
 def lower_case():
-    """The field that says whether texts are lower-cased."""
+    """The field for lower-casing texts."""
     return setting(
         None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO
     )
 
 
 def settings(**defaults):
-    """Decorator: a dataclass, with other defaults of inherited fields."""
+    """Decorator: make a dataclass, with other defaults for inherited fields."""
 
     def make(cls):
         annotations = cls.__dict__.get('__annotations__', {})
@@ -169,7 +168,7 @@ def _describe(kind, at_least=None, above=None, below=None, at_most=None):
 
 @dataclasses.dataclass
 class Settings:
-    """Base of all settings. Making one checks the fields, and then what `check` says."""
+    """Base of all settings. Creating one checks the fields, then calls `check`."""
 
     #: of the fields' group in a command's help
     title = 'training'
@@ -179,7 +178,7 @@ class Settings:
         self.check()
 
     def check(self):
-        """Raise InputError where fields contradict each other; a subclass calls its base's."""
+        """Raise InputError if fields contradict each other; a subclass calls its base's method."""
 
     @classmethod
     def defaults(cls):
@@ -197,7 +196,7 @@ class Settings:
 
 @dataclasses.dataclass
 class DeviceSettings(Settings):
-    """Where a training computes, and in what precision."""
+    """Device and precision of a training run."""
 
     gpu: Optional[int] = setting(
         None, 'number of the GPU; no number: 0; default: the CPU', flag={'nargs': '?', 'const': 0}
@@ -219,7 +218,7 @@ class DeviceSettings(Settings):
 
 @dataclasses.dataclass
 class OptimizerSettings(Settings):
-    """What updates the parameters, and at which rates."""
+    """The optimizer and its rates."""
 
     optimizer: str = setting(
         'bertadam', 'bertadam, also for small data; openaiadam, which needs more updates or a '
@@ -240,7 +239,7 @@ class OptimizerSettings(Settings):
 
 @dataclasses.dataclass
 class OutputSettings(Settings):
-    """What a training leaves, and how it goes on."""
+    """What a run writes, and how it resumes."""
 
     title = 'output'
 
@@ -278,7 +277,7 @@ class OutputSettings(Settings):
 
 @dataclasses.dataclass
 class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
-    """What all trainings have in common; the defaults are those of GluonNLP's classifier script."""
+    """Settings of every training run; the defaults are those of GluonNLP's classifier script."""
 
     title = 'training'
 
@@ -301,7 +300,7 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
 @dataclasses.dataclass
 class ScheduleSettings(TrainingSettings):
-    """How the learning rate falls; gradients are clipped together."""
+    """The learning rate's schedule; gradients are clipped together."""
 
     max_grad_norm: float = setting(
         1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
@@ -342,7 +341,7 @@ class BatchTokensSettings(Settings):
 
 @dataclasses.dataclass
 class ModelSettings(Settings):
-    """The model that a training begins with. A subclass has its name's field, too."""
+    """The model to start from. A subclass adds the field for its name."""
 
     title = 'model'
 
@@ -371,7 +370,7 @@ class NamedModelSettings(ModelSettings):
 
 @dataclasses.dataclass
 class BertSettings(ModelSettings):
-    """BERT, or a model like it, by the names of GluonNLP's flags."""
+    """BERT, or a similar model, with the names of GluonNLP's flags."""
 
     bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
     bert_dataset: Optional[str] = setting(
@@ -419,7 +418,7 @@ class FileSettings(Settings):
 
 @dataclasses.dataclass
 class CheckpointSettings(Settings):
-    """A model in Google's form: a setting for each of its files."""
+    """A model in Google's format: a setting for each of its files."""
 
     title = "a model in Google's form"
 
@@ -434,7 +433,7 @@ class CheckpointSettings(Settings):
 
 @dataclasses.dataclass
 class DeploySettings(Settings):
-    """An exported model in place of a block, and a model in INT8, as GluonNLP's scripts have them.
+    """Exported models and INT8 models, as in GluonNLP's scripts.
     """
 
     title = 'exported models and INT8'
