@@ -1,11 +1,11 @@
 """BERT's pretrained weights, as data.
 
-The models and data sets of GluonNLP 0.10 bear the names of its tables, with the shorter names of
+The models and data sets of GluonNLP 0.10 have the names of its tables, with the shorter names of
 its documentation as aliases. Sources of the weights: Devlin et al. 2018 (book_corpus_wiki_en,
 wiki_*, whole_word_masking); Beltagy et al. 2019 (scibert); Lee et al. 2019 (biobert); Huang et al.
 2019 (clinicalbert); SKT (kobert); deepset (german); GluonNLP (openwebtext); sentence-transformers
-(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta);
-Clark et al. 2020 (electra); Conneau et al. 2020 (xlmr).
+(all_minilm_l6_v2); Liu et al. 2019 (roberta); Sanh et al. 2019 (distilbert, distilroberta); Clark
+et al. 2020 (electra); Conneau et al. 2020 (xlmr).
 """
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry

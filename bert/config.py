@@ -1,4 +1,4 @@
-"""Hyper-parameters of BERT, and of those of its variants that have other ones."""
+"""Hyper-parameters of BERT, and of its variants with different ones."""
 
 import dataclasses
 from operator import attrgetter

@@ -86,7 +86,7 @@ class ElectraTask(ElectraBlock):
 
 
 class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
-    """ELECTRA's discriminator: it tells which words were replaced.
+    """ELECTRA's discriminator: it predicts which words were replaced.
 
     Inputs and labels are those of `BertForTokenClassification`. The scores are (batch, length),
     for the label 1: replaced.

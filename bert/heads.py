@@ -3,8 +3,8 @@
 Each head is called with ``(words, token_types, valid_length)`` and, optionally, labels. Without
 labels it returns scores; with labels it returns the loss, the mean over the labels that aren't -1.
 The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with GluonNLP's
-``valid_length`` in the place of the attention mask. Every head also takes a `head_mask`, as
-`BertModel` does.
+``valid_length`` instead of the attention mask. Like `BertModel`, every head also takes a
+`head_mask`.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class BertTask(TaskMixin, BertBlock):
-    """A `BertModel` with something on top.
+    """A `BertModel` with a task head.
 
     Parameters
     ----------
@@ -102,14 +102,14 @@ class BertTask(TaskMixin, BertBlock):
 
 
 class BertForSequenceClassification(BertTask):
-    """A label, or with one label a number, for a sentence or a pair.
+    """A label for a sentence or a pair; with ``num_labels=1``, a number.
 
     Parameters
     ----------
     num_labels : int, optional
         1 means regression. Default: the configuration's.
     dropout : float, optional
-        Rate on the pooled output. Default: the configuration's ``hidden_dropout_prob``.
+        Dropout on the pooled output. Default: the configuration's ``hidden_dropout_prob``.
 
     Inputs
     ------
@@ -147,7 +147,7 @@ class BertForSequenceClassification(BertTask):
 class BertForMultipleChoice(BertTask):
     """The best of several continuations; any number of choices.
 
-    With `num_choices` all examples must have so many; by default there may be any number.
+    With `num_choices` all examples must have this number; by default any number is allowed.
 
     Inputs
     ------
@@ -199,7 +199,7 @@ class BertForMultipleChoice(BertTask):
 class BertForTokenClassification(BertTask):
     """A label for each token.
 
-    `num_labels` and `dropout` are as of `BertForSequenceClassification`; the dropout is on the
+    `num_labels` and `dropout` are as in `BertForSequenceClassification`; the dropout is on the
     encoder's output.
 
     Inputs
@@ -240,7 +240,7 @@ class BertForQuestionAnswering(BertTask):
     words, token_types, valid_length, head_mask
         See `BertModel`.
     start_positions, end_positions : (batch,), optional
-        Positions outside of the sequence are left out of the loss.
+        Positions outside the sequence are left out of the loss.
 
     Outputs
     -------
@@ -325,7 +325,7 @@ class BertForMaskedLM(BertTask):
     words, token_types, valid_length, masked_positions, head_mask
         See `BertModel`.
     masked_lm_labels : (batch, positions), optional
-        Word ids; -1 is left out. Without masked positions: (batch, length).
+        Word ids; -1 is ignored. Without masked positions: (batch, length).
 
     Outputs
     -------
@@ -361,7 +361,7 @@ class BertForNextSentencePrediction(BertTask):
     words, token_types, valid_length, head_mask
         See `BertModel`.
     next_sentence_label : (batch,), optional
-        0: the second sentence follows the first; 1: it's a random one.
+        0: the second sentence follows the first; 1: it is a random one.
 
     Outputs
     -------
@@ -390,14 +390,14 @@ class BertForNextSentencePrediction(BertTask):
 class BertSentenceEncoder(BertTask):
     """The vector of a sentence, from the last layer.
 
-    With the same weights it gives what ``BertEmbedding.sentence_vectors`` gives; as a block, it can
-    be exported and trained.
+    With the same weights it returns the vectors of ``BertEmbedding.sentence_vectors``. As a block,
+    it can be exported and trained.
 
     Parameters
     ----------
     pooling : {'mean', 'cls', 'max'}
-        ``'mean'`` and ``'max'`` of the vectors of all tokens, [CLS] and [SEP] included; ``'cls'``:
-        that of [CLS].
+        ``'mean'`` or ``'max'`` of all tokens' vectors, including [CLS] and [SEP]; or ``'cls'``, the
+        vector of [CLS].
     normalize : bool
         Whether to scale the vectors to Euclidean length 1.
 

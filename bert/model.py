@@ -132,7 +132,7 @@ class BertEncoder(HybridBlock):
 
 
 class BertDecoder(MixedPrecision, HybridBlock):
-    """The masked language model's head: transform, and product with the word embedding."""
+    """The masked language model head: transform, and product with the word embedding."""
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -161,12 +161,12 @@ class BertModel(BertBlock):
     ----------
     config : BertConfig
     use_pooler : bool, optional
-        Whether to have the pooler: a dense layer with tanh on the first token. By default there is
-        one; some variants of BERT never have it.
+        Whether the model has the pooler: a dense layer with tanh on the first token. Default: True;
+        some variants of BERT never have it.
     use_decoder : bool
-        Whether to have the masked language model's head.
+        Whether the model has the masked language model head.
     use_classifier : bool
-        Whether to have the next sentence classifier; needs the pooler.
+        Whether the model has the next sentence classifier, which needs the pooler.
     output_attentions, output_all_encodings : bool
         See the outputs.
     keep_multihead_output : bool
@@ -179,8 +179,8 @@ class BertModel(BertBlock):
     token_types : (batch, length), optional
         0 for the first sentence, 1 for the second. None means zeros.
     valid_length : (batch,), or (batch, length), optional
-        None means that nothing is padding. An array of the words' shape is an attention mask: 1
-        where a token is to be looked at, 0 elsewhere, in any order, so that padding may come first.
+        None means that nothing is padding. An array of the words' shape is an attention mask: 1 for
+        tokens to attend to, 0 elsewhere, in any order, so padding may come first.
     masked_positions : (batch, positions), optional
         Where to predict words; None means everywhere. Only with `use_decoder`.
     head_mask : (heads,) or (layers, heads), optional
@@ -190,10 +190,10 @@ class BertModel(BertBlock):
 
     Outputs
     -------
-    A list of those that were asked for, in this order; a single one isn't wrapped.
+    A list of the requested outputs, in this order; a single one isn't wrapped.
 
     sequence : (batch, length, units), or with `output_all_encodings` a list of them, one per layer
-        Zero behind the valid length.
+        Zero after the valid length.
     attentions : list of (batch, heads, length, length)
         With `output_attentions`.
     pooled : (batch, units)

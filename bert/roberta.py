@@ -86,13 +86,13 @@ class RobertaBlock(Typeless, VariantBlock):
 class RobertaModel(RobertaBlock, TypelessModel):
     """Like `BertModel`, but for the order of its inputs.
 
-    Positions are counted from the first word on, or, with an attention mask, over all words but
-    padding, as transformers does.
+    Positions are counted from the first word, or, with an attention mask, over all words except
+    padding, as in transformers.
 
     Inputs
     ------
     words, valid_length, masked_positions, head_mask
-        See `BertModel`. `token_types` are left out.
+        See `BertModel`. `token_types` are ignored.
     """
 
     backbone = None

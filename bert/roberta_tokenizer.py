@@ -36,7 +36,7 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
     """Byte pair encoding of a text's UTF-8 bytes, with RoBERTa's special tokens around it.
 
     Gives the ids of transformers' ``RobertaTokenizer``. The special tokens are in the vocabulary,
-    and stand for themselves in texts. The arguments are those of the base.
+    and are recognized in texts. The arguments are those of the base.
 
     Examples
     --------

@@ -59,7 +59,7 @@ class BertTokenizerBase(ChunkTokenizer):
         return ' '.join(self.basic_tokenizer.tokenize(word))
 
     def ids_of_chunks(self, chunks):
-        """Ids of texts without white space in them; the quickest way to them, for large corpora."""
+        """Ids of texts without white space; the fastest way for large corpora."""
         # Those of a text are those of its chunks, one after the other. Nothing is kept of them.
         return [made.ids for made in self._learn(chunks)]
 
@@ -76,14 +76,14 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         SentencePiece model.
     vocab : gluonnlp.vocab.BERTVocab, optional
         By default ``BERTVocab.from_sentencepiece(path, padding_token='[PAD]')``, or with the
-        model's own padding token where it has one.
+        model's own padding token if it has one.
     num_best : int
-        0 and 1: the best segmentation. Above 1: one drawn from so many best ones. Below 0: one
-        drawn from all.
+        0 and 1: the best segmentation. Above 1: sampled from this many best ones. Below 0: sampled
+        from all.
     alpha : float
-        Inverse temperature of the draw.
+        Inverse temperature of the sampling.
     max_input_chars_per_word : int
-        There for GluonNLP's signature; SentencePiece takes words of any length, there and here.
+        Only for GluonNLP's signature; SentencePiece takes words of any length.
     """
 
     def __init__(
@@ -182,10 +182,10 @@ class BertTokenizer(BertTokenizerBase):
     do_lower_case : bool
         Lower-case and strip accents, for uncased models. Only in basic tokenization.
         :meth:`from_pretrained` takes it from ``tokenizer_config.json``; without that, it is True if
-        all tokens are in lower case. For a model's name it is what the vocabulary was made with;
-        another value is overruled with a warning, as the original does.
+        all tokens are in lower case. For a model's name the vocabulary decides; another value is
+        overridden with a warning, as in the original.
     max_len : int, optional
-        As of `Tokenizer`; for a model's name it is at most 512.
+        As in `Tokenizer`; for a model's name it is at most 512.
     do_basic_tokenize : bool
         False for text that is already split by white space; then only WordPiece is run.
     max_input_chars_per_word : int

@@ -1,4 +1,4 @@
-"""What the models like BERT share: blocks without token types, heads that pool for themselves."""
+"""What the variants of BERT share: blocks without token types, heads with their own pooler."""
 
 from model_zoo.layers.feed_forward import Activation
 from model_zoo.opening import model_function

@@ -9,7 +9,7 @@ __all__ = ['OpenAIGPTDoubleHeadsModel', 'OpenAIGPTLMHeadModel']
 
 
 class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
-    """OpenAI GPT with a language model's head: the product with the word embedding.
+    """OpenAI GPT with a language model head: the product with the word embedding.
 
     See `DecoderLM` for parameters, inputs and outputs; there is no past.
 
@@ -20,7 +20,7 @@ class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
 
 
 class OpenAIGPTDoubleHeadsModel(OpenAIGPTBlock, DecoderDoubleHeads):
-    """OpenAI GPT with a language model's head and a multiple choice head.
+    """OpenAI GPT with a language model head and a multiple choice head.
 
     See `DecoderDoubleHeads` for parameters, inputs and outputs; there is no past.
 

@@ -56,9 +56,8 @@ def text_standardize(text):
 class OpenAIGPTTokenizer(BPETokenizer):
     """Words in lower case, then byte pair encoding with ``</w>`` at the end of each word.
 
-    The words are those of ftfy and spaCy where both are installed (the extra ``gpt``), as the
-    released model was trained, and otherwise those of BERT's basic tokenizer, with a warning; the
-    ids of a text can differ between the two.
+    If ftfy and spaCy are installed (the extra ``gpt``), they split the words, as for the released
+    model. Otherwise BERT's basic tokenizer does, with a warning; some ids may then differ.
 
     Parameters
     ----------
@@ -69,16 +68,16 @@ class OpenAIGPTTokenizer(BPETokenizer):
     special_tokens : list of str, optional
         Such as ``['_start_', '_delimiter_', '_classify_']``; see :meth:`set_special_tokens`.
     max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
+        Longer results log a warning; usually the number of the model's positions.
 
     Attributes
     ----------
     encoder, decoder : dict
-        From tokens to ids, and back; without the special tokens.
+        Tokens to ids, and ids to tokens; without the special tokens.
     special_tokens, special_tokens_decoder : dict
-        From special tokens to ids, and back.
+        Special tokens to ids, and ids to special tokens.
     vocab : gluonnlp.vocab.Vocab
-        All of them.
+        All tokens.
 
     Examples
     --------

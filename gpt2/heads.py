@@ -9,7 +9,7 @@ __all__ = ['GPT2DoubleHeadsModel', 'GPT2LMHeadModel']
 
 
 class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
-    """GPT-2 with a language model's head: the product with the word embedding.
+    """GPT-2 with a language model head: the product with the word embedding.
 
     See `DecoderLM` for parameters, inputs and outputs.
 
@@ -20,10 +20,10 @@ class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
 
 
 class GPT2DoubleHeadsModel(GPT2Block, DecoderDoubleHeads):
-    """GPT-2 with a language model's head and a multiple choice head.
+    """GPT-2 with a language model head and a multiple choice head.
 
-    See `DecoderDoubleHeads` for parameters, inputs and outputs. Unlike the original, whose language
-    model's loss shifts the axis of the choices by mistake, the loss shifts the tokens' axis.
+    See `DecoderDoubleHeads` for parameters, inputs and outputs. The language model loss shifts the
+    tokens' axis; the original shifts the choices' axis by mistake.
 
     Source: ``GPT2DoubleHeadsModel`` of pytorch-pretrained-bert's modeling_gpt2.py.
     """

@@ -9,10 +9,11 @@ __all__ = ['GPT2Tokenizer', 'bytes_to_unicode']
 
 
 class GPT2Tokenizer(ByteLevelTokenizer):
-    """Byte pair encoding of a text's UTF-8 bytes: every text has ids, and comes back from them.
+    """Byte pair encoding of a text's UTF-8 bytes: every text has ids, which decode to the same
+    text.
 
-    The arguments are those of the base. ``<|endoftext|>`` is one of the vocabulary's own tokens; as
-    in the original, a text's ids never hold it, so put its id before or after them.
+    The arguments are those of the base. ``<|endoftext|>`` is one of the vocabulary's own tokens. As
+    in the original, a text's ids never contain it, so put its id before or after them.
     """
 
     pretrained_max_len = 1024

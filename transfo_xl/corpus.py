@@ -140,7 +140,7 @@ class TransfoXLCorpus:
     def from_file(cls, path, **kwargs):
         """Read a corpus in a file of its own, as the originals pickle it.
 
-        Nothing that such a file might ask for is run: only plain data is read.
+        Nothing in the file is executed: only plain data is read.
 
         Parameters
         ----------

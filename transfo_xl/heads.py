@@ -29,8 +29,8 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     words, mems, valid_length
         See `TransfoXLModel`.
     labels : (batch, length), optional
-        The words to predict at each place, usually the following ones. -1 and places behind the
-        valid length are ignored.
+        The words to predict at each position, usually the following ones. -1 and positions after
+        the valid length are ignored.
 
     Outputs
     -------
@@ -38,7 +38,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         Without labels: log-probabilities of the next word.
     losses : (batch, length)
         With labels: negative log-likelihood of each, 0 for ignored ones. (The original returns the
-        losses in the order of the clusters, not of the places; the mean is the same.)
+        losses in the order of the clusters, not of the positions; the mean is the same.)
     mems : list
         See `TransfoXLModel`.
 
@@ -104,18 +104,18 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     def read(self, words, labels, state=None):
         """Losses of the next segment of a text, without training.
 
-        They are those of ``block(words, mems, labels=labels)``. Instead of hidden states the memory
-        holds keys and values, so that these aren't computed again for each segment. With an
-        extension (`ext_len`) it holds hidden states.
+        They equal those of ``block(words, mems, labels=labels)``. The memory holds keys and values
+        instead of hidden states, so these aren't recomputed for each segment. With an extension
+        (`ext_len`) it holds hidden states.
 
         Parameters
         ----------
         words : (batch, length)
             Token ids, without padding.
         labels : (batch, length)
-            The words to predict at each place; -1 is ignored.
+            The words to predict at each position; -1 is ignored.
         state : optional
-            What the call for the segment before returned, with the same weights. None: the text
+            Returned by the call for the previous segment, with the same weights. None: the text
             begins, after the memory of `init_mems`.
 
         Returns
@@ -165,17 +165,17 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     def start(self, words, valid_length, capacity):
         """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.
 
-        Scores are the same as for the whole text in one segment. With `same_length` each
-        position sees the memory's length of text before it; without, the whole text.
+        Scores are the same as for the whole text in one segment. With `same_length` each position
+        attends to the memory's length of text before it; without, to the whole text.
 
         Parameters
         ----------
         words : (batch, length)
             Token ids.
         valid_length : (batch,)
-            Of the prompts, at least 1.
+            Lengths of the prompts, at least 1.
         capacity : int
-            Most tokens of a row in the state, prompt and continuation together.
+            Maximum number of tokens per row, prompt and continuation together.
 
         Returns
         -------
@@ -199,7 +199,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         ----------
         tokens : (batch,)
         state : TransfoXLState
-            Of `start` or another step; changed in place.
+            From `start` or another step; changed in place.
 
         Returns
         -------

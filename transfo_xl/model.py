@@ -51,9 +51,9 @@ class TransfoXLBlock(ZooBlock):
         return transfo_xl_mappings(config)
 
     def reset_length(self, tgt_len, ext_len, mem_len):
-        """Change the lengths, for instance to evaluate with a longer memory than in training.
+        """Change the lengths, for example to evaluate with a longer memory than in training.
 
-        Earlier memories don't fit any more. `config` doesn't change.
+        Earlier memories no longer fit. `config` doesn't change.
         """
         base = self.base
         base.config.check_lengths(tgt_len, ext_len, mem_len)
@@ -65,9 +65,9 @@ class TransfoXLBlock(ZooBlock):
         Parameters
         ----------
         empty : bool
-            Whether all places are unused, as in the original for PyTorch. By default they hold
-            zeros, which take part in the attention, as in pytorch-pretrained-bert, transformers
-            and the original for TensorFlow.
+            Whether all positions are unused, as in the original for PyTorch. By default they hold
+            zeros that take part in the attention, as in pytorch-pretrained-bert, transformers and
+            the original for TensorFlow.
         """
         base = self.base
         if not base.mem_len:
@@ -141,16 +141,16 @@ class TransfoXLModel(TransfoXLBlock):
     words : (batch, length)
         Token ids.
     mems : list, optional
-        One array (mem_len, batch, d_model) per layer: the layer's inputs in the last segments.
-        The last item, (batch,), says how many positions at the end are in use; the others are
-        masked. None stands for `init_mems`.
+        One array (mem_len, batch, d_model) per layer: the layer's inputs in the last segments. The
+        last item, (batch,), is the number of used positions at the end; the others are masked. None
+        stands for `init_mems`.
     valid_length : (batch,), optional
-        Padding has no effect on the tokens before it and isn't remembered. None: no padding.
+        Padding doesn't affect the tokens before it and isn't remembered. None: no padding.
 
     Outputs
     -------
     hidden : (batch, length, d_model)
-        Zero behind the valid length.
+        Zero after the valid length.
     mems : list
         The memory for the next segment, in the shapes of the input, so that a static graph isn't
         planned again. No gradient flows into it.

@@ -29,7 +29,7 @@ class StreamLoader(Loader):
     length : int
         Tokens of each stream that a batch predicts; the last batch may have fewer.
     extension : int
-        How many of the preceding words a batch repeats.
+        The number of preceding words that a batch repeats.
     ctx : mxnet.Context
         Where the batches are put.
     workers : object, optional

@@ -149,7 +149,7 @@ class _Words(Pieces):
 
 
 class TransfoXLTokenizer(CountedWords, Tokenizer):
-    """Words between white space, with ids in the order of how often a corpus has them.
+    """Words between white space, with ids in the order of their frequency in a corpus.
 
     Made in three steps: count (:meth:`count_file`, :meth:`count_sents`), :meth:`build_vocab`,
     encode. Or read from files by :meth:`from_pretrained`. `encode` and `encode_batch` also take
@@ -160,18 +160,18 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     special : list of str
         Words that come first, counted or not, such as ``['<eos>']``.
     min_freq : int
-        Words that were counted less often aren't in the vocabulary.
+        Minimum count of the words in the vocabulary.
     max_size : int, optional
-        Most words, special ones aside.
+        Maximum number of words, without the special ones.
     lower_case : bool
     delimiter : str, optional
         Between words; white space by default. With '' each character is a word.
     vocab_file : str, optional
         A text file with a word at the start of each line, for :meth:`build_vocab`.
     never_split : sequence of str
-        Kept with the vocabulary. It has no effect, here as in the original: no word is ever split.
+        Kept with the vocabulary. As in the original, it has no effect: no word is ever split.
     max_len : int, optional
-        Length from which a warning is logged.
+        Longer results log a warning.
 
     Attributes
     ----------
@@ -225,7 +225,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     @classmethod
     def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
-        """Make the tokenizer of a saved or of a released model.
+        """Open the tokenizer of a saved or released model.
 
         Parameters
         ----------
@@ -276,8 +276,8 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         add_eos : bool
             Whether to put ``<eos>`` after them.
         add_double_eos : bool
-            Whether to put ``<S>`` before and after them, as the One Billion Word Benchmark has it;
-            wins over `add_eos`.
+            Whether to put ``<S>`` before and after them, as in the One Billion Word Benchmark;
+            overrides `add_eos`.
         """
         line = checked(line).strip()
         if self.lower_case:
@@ -331,7 +331,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         Returns
         -------
         np.ndarray, or list of np.ndarray
-            int32, shape (tokens,), of all lines where `ordered`, else of each.
+            int32, shape (tokens,), of all lines if `ordered`, else of each line.
         """
         sents = (self.tokenize(line, add_eos, add_double_eos) for line in _lines(path, verbose))
         return self._encode_sents(sents, ordered)

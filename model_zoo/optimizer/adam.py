@@ -226,7 +226,7 @@ def _complement_error(beta):
 
 @register
 class BERTAdam(DecoupledAdam):
-    """Adam with decoupled weight decay and without bias correction, as BERT was trained with.
+    """Adam with decoupled weight decay and without bias correction, which trained BERT.
 
     For each weight ``w`` with gradient ``g``::
 
@@ -235,8 +235,8 @@ class BERTAdam(DecoupledAdam):
         var = beta2 * var + (1 - beta2) * g ** 2
         w = w - lr * (mean / (sqrt(var) + epsilon) + wd * w)
 
-    It is registered with MXNet as ``'bertadam'``. It has the arguments of GluonNLP's optimizer of
-    that name and replaces it. With ``max_grad_norm=1.0, wd=0.01`` it equals `BertAdam` of
+    It is registered with MXNet as ``'bertadam'``, and replaces GluonNLP's optimizer of that name,
+    with the same arguments. With ``max_grad_norm=1.0, wd=0.01`` it equals `BertAdam` of
     pytorch-pretrained-bert (``optimization.py``) with that class's defaults.
 
     Parameters
@@ -250,9 +250,9 @@ class BERTAdam(DecoupledAdam):
     epsilon : float
         Added to the denominator (`e` of the original).
     max_grad_norm : float, optional
-        Clip each parameter's gradient separately to this L2 norm, as the original does. None, the
-        default, and values that aren't positive mean no clipping: the training scripts clip by the
-        norm of all gradients together, as Google's BERT does.
+        Clip each parameter's gradient separately to this L2 norm, as in the original. None, the
+        default, and values that aren't positive mean no clipping: the training scripts clip the
+        norm of all gradients together, like Google's BERT.
     **kwargs
         Arguments of :class:`mxnet.optimizer.Optimizer`, such as
 
@@ -262,7 +262,7 @@ class BERTAdam(DecoupledAdam):
         lr_scheduler : mxnet.lr_scheduler.LRScheduler
             See :mod:`model_zoo.optimizer.schedules`.
         clip_gradient : float
-            Bound of each gradient element, after the norm was clipped.
+            Bound of each gradient element, applied after the clipping of the norm.
         multi_precision : bool
             Update float16 weights through float32 copies of them.
 
@@ -270,8 +270,8 @@ class BERTAdam(DecoupledAdam):
     -----
     Gradients are multiplied by `rescale_grad` and clipped in place.
 
-    A gradient whose scale (`rescale_grad` times the factor by which its norm is clipped) is zero
-    or isn't finite is skipped: its weight and moments stay as they are.
+    A gradient is skipped if its scale (`rescale_grad` times the clipping factor) is zero or isn't
+    finite: its weight and moments stay as they are.
 
     Examples
     --------
@@ -289,7 +289,7 @@ class BERTAdam(DecoupledAdam):
 
 @register
 class OpenAIAdam(DecoupledAdam):
-    """Adam with bias correction and decoupled weight decay, as OpenAI's GPT was trained with.
+    """Adam with bias correction and decoupled weight decay, which trained OpenAI's GPT.
 
     For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
 
@@ -302,15 +302,15 @@ class OpenAIAdam(DecoupledAdam):
     The last line is left out for vectors (biases, layer normalization) unless `vector_l2`.
 
     Registered with MXNet as ``'openaiadam'``; the original is `OpenAIAdam` of
-    pytorch-pretrained-bert. Its first update asks the schedule for step 1, BERT's for step 0; a
-    schedule that was made without `first_step` is set accordingly.
+    pytorch-pretrained-bert. Its first update has the learning rate of step 1, BERTAdam's that of
+    step 0; a schedule without `first_step` is set accordingly.
 
     Parameters
     ----------
     learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs
         See `BERTAdam`.
     vector_l2 : bool
-        Whether parameters of one dimension are decayed too.
+        Whether one-dimensional parameters also decay.
     """
 
     def __init__(
@@ -337,7 +337,7 @@ class OpenAIAdam(DecoupledAdam):
 
 @register
 class LAMB(DecoupledAdam):
-    """Adam with layerwise step sizes: each tensor's step is as long as learning rate x its norm.
+    """Adam with layerwise step sizes: each tensor's step has the length learning rate x its norm.
 
     For each weight ``w`` with gradient ``g``, at its update number ``t`` = 1, 2, ...::
 
@@ -352,8 +352,8 @@ class LAMB(DecoupledAdam):
     :func:`model_zoo.optimizer.disable_weight_decay`), as in Google's ``lamb_optimizer.py``.
 
     It is registered with MXNet as ``'lamb'`` and replaces MXNet's own, with the same arguments. On
-    CPUs the norms of MXNet's are too low for large tensors, so its step for the word embedding of
-    BERT base is 8 % too long.
+    CPUs MXNet's computes too small norms for large tensors, so its step for BERT base's word
+    embedding is 8 % too long.
 
     Parameters
     ----------

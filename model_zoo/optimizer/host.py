@@ -252,7 +252,7 @@ def grad_global_norm(parameters):
 def clip_grad_global_norm(parameters, max_norm):
     """Scale the gradients of `parameters` in place, so that their common L2 norm is `max_norm`.
 
-    Gradients with a norm of at most `max_norm` stay as they are.
+    Gradients with a norm of at most `max_norm` don't change.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def clip_grad_global_norm(parameters, max_norm):
     -------
     mxnet.nd.NDArray
         The norm before clipping, shape (1,), float32. It isn't finite if a gradient isn't; the
-        gradients are useless then.
+        gradients are then unusable.
     """
     if not max_norm > 0:
         raise InputError(f'max_norm is {max_norm}; it must be positive')

@@ -1,8 +1,8 @@
 """The learning-rate schedules of pytorch-pretrained-bert (``optimization.py``) for MXNet.
 
-Each multiplies a base learning rate by a factor that depends on the progress of the training,
-``step / t_total``. MXNet numbers updates from 1 and the originals number steps from 0, so update
-``n`` gets the rate of step ``n - 1`` (see `first_step` for the exception).
+Each multiplies a base learning rate by a factor that depends on the training's progress,
+``step / t_total``. MXNet counts updates from 1 and the originals count steps from 0, so update
+``n`` has the learning rate of step ``n - 1`` (see `first_step` for the exception).
 """
 
 import logging
@@ -34,16 +34,17 @@ class Schedule(mx.lr_scheduler.LRScheduler):
     Parameters
     ----------
     warmup : float
-        The fraction of `t_total` in which the rate grows linearly from 0, in [0, 1); -1 means 0.
+        The fraction of `t_total` in which the learning rate rises linearly from 0, in [0, 1); -1
+        means 0.
     t_total : int
-        How many updates are planned. With a negative number every schedule is constant, and
-        a warning says so.
+        The planned number of updates. With a negative number every schedule is constant, with a
+        warning.
     base_lr : float
         The learning rate that the factors multiply. A `learning_rate` that is given to the
         optimizer replaces it.
     first_step : int, optional
-        The step whose rate the first update gets. The default is 0, as in the original `BertAdam`;
-        :class:`model_zoo.optimizer.OpenAIAdam` sets it to 1, as in its own original.
+        The step whose learning rate the first update has. The default is 0, as in the original
+        `BertAdam`; :class:`model_zoo.optimizer.OpenAIAdam` sets it to 1, as in its own original.
     """
 
     ends = False  # whether nothing sensible comes after t_total
@@ -184,7 +185,7 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
     Parameters
     ----------
     warmup : float
-        The fraction of all updates in which *each* of the cycles grows; ``warmup * cycles`` must be
+        The fraction of all updates in which *each* of the cycles rises; ``warmup * cycles`` must be
         below 1.
     cycles : float
         At least 1.
@@ -219,7 +220,7 @@ SCHEDULES = {
 def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):
     """Make a schedule by its name, a key of `SCHEDULES`; None means ``'none'``.
 
-    The other parameters are those of :class:`Schedule`; `cycles` is of the cosine schedules.
+    The other parameters are those of :class:`Schedule`; `cycles` is for the cosine schedules.
     """
     name = 'none' if name is None else name
     if name not in SCHEDULES:
@@ -242,7 +243,7 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
     Parameters
     ----------
     num_steps : int
-        How many updates the training has; with accumulation, not how many batches.
+        The number of updates (not batches, if gradients are accumulated).
     warmup_ratio : float
         In [0, 1).
     first_step : int

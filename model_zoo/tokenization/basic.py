@@ -1,4 +1,4 @@
-"""BERT's basic tokenization, from text to words, and these to the vocabulary's longest pieces.
+"""BERT's tokenization: text to words, and words to the vocabulary's longest pieces.
 
 Source: ``BasicTokenizer`` in ``tokenization.py`` of google-research/bert, in the form of
 pytorch-pretrained-bert 0.6.2; the words are the same for every string.
@@ -49,7 +49,7 @@ class WordpieceTokenizer:
         self._rust = Tokenizer(self.model)
 
     def tokenize(self, text):
-        """List of the pieces of the words of `text`, which white space separates."""
+        """List of the pieces of the words in `text`, which are separated by white space."""
         words = checked(text).split()
         if not words:
             return []
@@ -116,7 +116,7 @@ class BasicTokenizer:
     do_lower_case : bool
     never_split : iterable of str
         Words that aren't split if white space (or an ideograph) is on both sides. As in the
-        original, this includes words that become one of them by lower-casing.
+        original, this includes words that equal one of them after lower-casing.
     """
 
     _dropped = 'C'
@@ -249,7 +249,7 @@ class BasicTokenizer:
 
 
 class GluonBasicTokenizer(BasicTokenizer):
-    """GluonNLP's variant: drops fewer characters, and strips accents in cased text too."""
+    """GluonNLP's variant: drops fewer characters, and also strips accents in cased text."""
 
     _dropped = ('Cc', 'Cf')
     _strips_cased = True

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 def merge_symbols(symbols, ranks):
     """Merge neighbours, in the order of `ranks`, until no pair of `ranks` is left.
 
-    Takes time proportional to n log n for n symbols.
+    Takes O(n log n) time for n symbols.
     """
     symbols, count = list(symbols), len(symbols)
     following, previous = list(range(1, count + 1)), list(range(-1, count - 1))
@@ -84,18 +84,18 @@ class BPETokenizer(ChunkTokenizer):
     vocab_file : str or os.PathLike
         JSON object of tokens and ids.
     merges_file : str or os.PathLike
-        One pair of symbols a line.
+        One pair of symbols per line.
     special_tokens : list of str, optional
         See :meth:`set_special_tokens`.
     max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
+        Longer results log a warning; usually the number of the model's positions.
 
     Attributes
     ----------
     encoder, decoder : dict
-        From tokens to ids, and back; without the special tokens.
+        Tokens to ids, and ids to tokens; without the special tokens.
     special_tokens, special_tokens_decoder : dict
-        From special tokens to ids, and back.
+        Special tokens to ids, and ids to special tokens.
     bpe_ranks : dict of (str, str) to int
     """
 
@@ -199,7 +199,7 @@ class BPETokenizer(ChunkTokenizer):
 
     @property
     def vocab(self):
-        """All tokens, the special ones included, with this tokenizer's ids."""
+        """All tokens, including special ones, with this tokenizer's ids."""
         if self._vocab is None:
             self._vocab = make_vocab({**self.encoder, **self.special_tokens})
         return self._vocab
@@ -232,7 +232,7 @@ class BPETokenizer(ChunkTokenizer):
         self._forget()
 
     def bpe(self, token):
-        """The pieces of a word, with spaces between, as the original gives them."""
+        """The pieces of a word, separated by spaces, as in the original."""
         return ' '.join(self._merge([token])[0])
 
     def save_vocabulary(self, vocab_path):
@@ -344,7 +344,7 @@ class ByteLevelTokenizer(BPETokenizer):
     merges_file : str or os.PathLike
         ``merges.txt``, or the release's ``vocab.bpe``.
     errors : str
-        What :meth:`decode` does with bytes that aren't UTF-8, as in `bytes.decode`.
+        How :meth:`decode` handles bytes that aren't UTF-8, as in `bytes.decode`.
     """
 
     _pattern = _PATTERN
@@ -358,7 +358,7 @@ class ByteLevelTokenizer(BPETokenizer):
         super().__init__(vocab_file, merges_file, special_tokens, max_len)
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence of ids, which may end within a character; see `errors`."""
+        """Text of a sequence of ids, which may end inside a character; see `errors`."""
         content = bytearray()
         for token in self.convert_ids_to_tokens(ids, skip_special_tokens):
             if token in self.special_tokens:

@@ -1,7 +1,7 @@
 """Tokenizers that cut a text into independent chunks, and cache each chunk's pieces.
 
-Most of a text's chunks occur again and again. Some are special tokens, which are recognized as in
-transformers' tokenizers; and sentences are encoded with a cache of their own.
+Most chunks of a text occur again and again. Special tokens among them are recognized as in
+transformers' tokenizers. Sentences are encoded with their own cache.
 """
 
 import abc

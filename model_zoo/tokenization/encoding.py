@@ -106,7 +106,7 @@ class Pieces:
 class Encoding(list):
     """Ids of one text or pair, with their places in the text.
 
-    It is the list of ids, special tokens included. The attributes can also be read as items
+    It is the list of ids, including special tokens. The attributes can also be read as items
     (``encoding['token_types']``). Lists have one entry per id.
 
     Attributes
@@ -119,10 +119,10 @@ class Encoding(list):
         Number of pieces that `max_length` cut off.
     tokens : list of str
     offsets : list of (int, int)
-        Start and end in the text that the piece is from, in Python's characters. An unknown word's
-        token has the word's span. Special tokens have (0, 0).
+        Start and end in the piece's text, in Python characters. An unknown word's token has the
+        word's span. Special tokens have (0, 0).
     words : list of str
-        All words of the text, cut off or not, followed by those of the second text.
+        All words of the text, even those that were cut off, followed by those of the second text.
     word_ids : list of int or None
         Index into `words`; None for special tokens.
     """
@@ -193,7 +193,7 @@ class BatchEncoding:
     valid_length, truncated : np.ndarray
         int32, shape (batch,). Length without padding; number of pieces that `max_length` cut off.
     tokens, offsets, words, word_ids : list of list
-        The rows' lists (without padding), see :class:`Encoding`; made on demand.
+        The rows' lists (without padding), see :class:`Encoding`; created on demand.
     """
 
     def __init__(self, rows, length, pad_id):

@@ -59,10 +59,10 @@ class _RustPieces(Pieces):
 
 
 class FileTokenizer(Tokenizer):
-    """Text to ids and back, with the ``tokenizer.json`` of any model.
+    """Text to ids and back, with any model's ``tokenizer.json``.
 
-    The file's post-processor adds the special tokens. Truncation and padding work as in every
-    tokenizer here, at the end of texts and on the right; the file's settings for them are ignored.
+    The file's post-processor adds the special tokens. As in every tokenizer here, texts are
+    truncated at the end and padded on the right; the file's settings for these are ignored.
 
     Parameters
     ----------

@@ -78,11 +78,11 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     path : str or os.PathLike
         The text, in UTF-8. Words beyond `LONGEST_WORD` are left out, with one warning.
     size : int
-        Most tokens: the 256 bytes, the special tokens and the merged pairs.
+        Maximum number of tokens: the 256 bytes, the special tokens and the merged pairs.
     folder : str or os.PathLike
-        Made where it is missing.
+        Created if it doesn't exist.
     special_tokens : sequence of str
-        Tokens that no text is split into.
+        Tokens that never result from splitting a text.
     """
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     least = len(alphabet) + len(special_tokens) + 1
@@ -137,14 +137,14 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     Parameters
     ----------
     read : callable or collections.Counter
-        ``read()`` iterates over the text's lines; it is called twice. Or what `count_words` gives,
-        which leads to the same vocabulary. Words beyond `LONGEST_WORD` are left out.
+        ``read()`` iterates over the text's lines; it is called twice. Or the result of
+        `count_words`, which leads to the same vocabulary. Words beyond `LONGEST_WORD` are left out.
     vocab_size : int
-        Most tokens, `BERT_TOKENS` included.
+        Maximum number of tokens, including `BERT_TOKENS`.
     lower : bool
         Whether texts are lower-cased and lose their accents.
     min_frequency : int
-        Least frequency of a pair of pieces that is merged.
+        Minimum frequency of a pair of pieces to merge.
     limit_alphabet : int, optional
         Keep only this many of the most frequent characters.
     """
@@ -206,9 +206,9 @@ def learn_sentence_pieces(
 ):
     """Learn a SentencePiece model with BERT's special tokens, write it, and return the path.
 
-    `read`, `vocab_size`, `path` and `lower` are as of `learn_word_pieces`. `max_sentences` is the
-    most lines that are drawn from the text into memory; `is_split` says that they come from
-    `split_words`.
+    `read`, `vocab_size`, `path` and `lower` are those of `learn_word_pieces`. `max_sentences` is
+    the maximum number of lines that are sampled into memory; `is_split` says that the lines come
+    from `split_words`.
     """
     import sentencepiece
 
@@ -253,7 +253,7 @@ def learn_sentence_pieces(
 def measure_vocab(tokenizer, lines, sample=10000):
     """Measure how well a vocabulary serves a text.
 
-    Of the first `sample` lines it gives a dict: numbers of ``lines`` and ``words``,
+    Returns a dict about the first `sample` lines: numbers of ``lines`` and ``words``,
     ``pieces_per_word``, and the share of ``unknown_pieces``.
     """
     lines = list(itertools.islice(lines, sample))

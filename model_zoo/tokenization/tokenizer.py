@@ -46,27 +46,27 @@ class TokenizerFiles(abc.ABC):
         cache_dir: str | os.PathLike | None = None,
         **kwargs: Any,
     ) -> TokenizerType:
-        """Make the tokenizer of a saved or of a released model.
+        """Open the tokenizer of a saved or released model.
 
         Parameters
         ----------
         name_or_dir : str or os.PathLike
-            A directory with the files of :meth:`save_pretrained` or of a release, a vocabulary's
-            file, a model's name, or a place (see `model_zoo.pretrained.is_place`).
-            A ``tokenizer_config.json`` beside them is read.
+            A folder with the files of :meth:`save_pretrained` or of a release, a vocabulary file, a
+            model's name, or a place (see `model_zoo.pretrained.is_place`). A
+            ``tokenizer_config.json`` beside them is read.
         dataset_name : str, optional
-            Data set of the pretrained weights, for a name.
+            Data set of a name's pretrained weights.
         root, cache_dir : str, optional
-            Where pretrained files are kept.
+            The cache of pretrained files.
         **kwargs
-            Arguments of the class, which win over what the files say.
+            Arguments of the class, which override the files.
 
         Raises
         ------
         InputError
             If the files belong to another kind of tokenizer.
         CheckpointError
-            If a pickle is damaged or asks for more than plain data.
+            If a pickle is damaged or has more than plain data.
         UnknownNameError
             If there's no such model.
         PretrainedNotFoundError
@@ -106,7 +106,7 @@ class TokenizerFiles(abc.ABC):
 
     @abc.abstractmethod
     def save_vocabulary(self, path):
-        """Write the vocabulary to a directory, or a file where it is one."""
+        """Write the vocabulary to a folder, or a file if it is a single one."""
 
     def save_pretrained(self, directory):
         """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`."""
@@ -129,8 +129,8 @@ class TokenizerFiles(abc.ABC):
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
 
-        It adds the same special tokens around texts, and keeps one in a text whole. Characters may
-        be cut differently where the library's Unicode tables differ.
+        It adds the same special tokens around texts, and keeps those in a text whole. Texts may be
+        split differently where the library's Unicode tables differ.
         """
         rust = self._to_library()
         special = sorted({token for token in self._library_tokens() if token is not None})
@@ -185,7 +185,7 @@ class Tokenizer(TokenizerFiles):
     Parameters
     ----------
     max_len : int, optional
-        Length from which a warning is logged; usually the number of the model's positions.
+        Longer results log a warning; usually the number of the model's positions.
 
     Attributes
     ----------
@@ -197,7 +197,7 @@ class Tokenizer(TokenizerFiles):
     pair_type : int
         Token type of a pair's second text, and of the tokens after it.
     pad_token, cls_token, sep_token, mask_token, unk_token, bos_token, eos_token : str or None
-        None where the vocabulary has none.
+        None if the vocabulary has none.
     pad_token_id, cls_token_id, sep_token_id, mask_token_id, unk_token_id, bos_token_id, \
 eos_token_id : int or None
     """
@@ -244,25 +244,25 @@ eos_token_id : int or None
         self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None,
         **options,
     ):  # fmt: skip
-        """Tokens of a text, as GluonNLP's tokenizers are called; else a batch of texts for a model.
+        """Tokens of a text, as in GluonNLP; with any other argument, a batch of texts for a model.
 
         Parameters
         ----------
         text : str or list of str
-            One str alone, without any other argument, gives its tokens.
+            A single str without any other argument gives its tokens.
         padding : bool or str, optional
-            Rows have the length of the longest one; with 'max_length', that of `max_length`. False
-            refuses texts of different lengths.
+            Pad rows to the longest one, or with 'max_length' to `max_length`. False refuses texts
+            of different lengths.
         truncation : bool, optional
-            Whether to cut to `max_length`, or without one to what the model takes. By default it
-            cuts where `max_length` is given.
+            Whether to truncate to `max_length`, by default the model's. Default: only if you give
+            `max_length`.
         **options
-            Of `encode_batch`, such as ``add_special_tokens=False``.
+            Options of `encode_batch`, such as ``add_special_tokens=False``.
 
         Returns
         -------
         list of str, or model_zoo.batches.Batch
-            ``block(**batch)`` computes what a block gives for it.
+            ``block(**batch)`` runs a block on it.
 
         Examples
         --------
@@ -350,7 +350,7 @@ eos_token_id : int or None
         return list(zip(pieces.tokens(), pieces.offsets()))
 
     def convert_tokens_to_ids(self, tokens):
-        """Ids of a list of tokens, or the id of one; more than `max_len` of them log a warning."""
+        """Ids of a list of tokens, or the id of one token; more than `max_len` log a warning."""
         if isinstance(tokens, str):
             return self._id_of(tokens)
         ids = [self._id_of(token) for token in tokens]
@@ -358,7 +358,7 @@ eos_token_id : int or None
         return ids
 
     def convert_ids_to_tokens(self, ids, skip_special_tokens=False):
-        """Tokens of a sequence or array of ids, or the token of one id."""
+        """Tokens of a sequence or array of ids, or the token of a single id."""
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
         if np.ndim(ids) == 0:
@@ -398,19 +398,19 @@ eos_token_id : int or None
         self, text: str, pair: str | None = None, max_length: int | None = None,
         add_special_tokens: bool = True, **special: Any,
     ) -> Encoding:  # fmt: skip
-        """Ids of a text or a pair, with the special tokens that the model expects around them.
+        """Ids of a text or a pair, with the model's special tokens around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
-        none. A pair without any piece (an empty string) is left out together with its [SEP], as
-        GluonNLP's BERTSentenceTransform and the original ``run_classifier.py`` do.
+        none. An empty second text is left out together with its [SEP], as in GluonNLP's
+        BERTSentenceTransform and the original ``run_classifier.py``.
 
         Parameters
         ----------
         max_length : int, optional
-            Most ids of the result, special tokens included. A text is cut at its end. In a pair,
-            the longer text (the second at equal lengths) loses its last piece until both fit. The
-            result's ``truncated`` is the number of lost pieces. Default: nothing is cut, and more
-            than `max_len` ids log a warning.
+            Maximum number of ids, including special tokens. A text is cut at its end. In a pair,
+            the longer text (the second one if they are equal) loses its last piece until both fit.
+            The result's ``truncated`` is the number of lost pieces. Default: nothing is cut, and
+            more than `max_len` ids log a warning.
         **special
             A family's options for special tokens, such as Transformer-XL's.
         """
@@ -436,10 +436,10 @@ eos_token_id : int or None
             Whether to pad all rows to the length of the longest one. Language models without a
             padding token are padded with id 0.
         round_to : int, optional
-            Round the padded length up to a multiple of this, but not over `max_length`; with
+            Round the padded length up to a multiple of this, up to `max_length`; with
             ``round_to=max_length`` every batch has the same length.
         max_length, add_special_tokens, **special
-            As of :meth:`encode`.
+            As in :meth:`encode`.
         """
         texts = list_of_texts(texts, 'texts')
         if pairs is not None:
@@ -470,8 +470,8 @@ eos_token_id : int or None
     def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
         """Yield the `Encoding` of each (text, second text or None), see :meth:`encode`.
 
-        Tasks and pipelines encode by this. Of many texts few are cut into pieces together, which
-        bounds the memory.
+        Tasks and pipelines use this. A few texts are tokenized together at a time, which limits the
+        memory.
         """
         ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
         parts = [(place // _TEXTS, end // _CHARACTERS) for place, end in enumerate(ends)]
@@ -487,7 +487,7 @@ eos_token_id : int or None
     def with_special_tokens(self, ids, pair_ids=None):
         """A text's or a pair's ids with special tokens, the types, and where the last text begins.
 
-        Tasks and pipelines make windows over a long text by this.
+        Tasks and pipelines use this for windows over a long text.
         """
         texts = [ids] if pair_ids is None else [ids, pair_ids]
         frame = self._around(True)[len(texts) - 1]
@@ -503,7 +503,7 @@ eos_token_id : int or None
         return self._around(True)[1].size
 
     def normalized(self, word):
-        """A word as its pieces spell it."""
+        """A word in the spelling of its pieces."""
         return self.decode(self.encode(word, add_special_tokens=False)).strip()
 
     def spell(self, ids):

@@ -1,4 +1,4 @@
-"""Vocabularies in GluonNLP's form, and their files.
+"""GluonNLP's vocabularies, and their files.
 
 BERT's have one token per line, whose number is the id. GluonNLP's
 :class:`~gluonnlp.vocab.BERTVocab` puts the special tokens first by default, so a ``vocab.txt`` read
@@ -82,8 +82,9 @@ def load_vocab(source):
     left, or an earlier token (the Chinese vocabulary has U+2028), the line stays as it is, so that
     no id moves. A byte-order mark and blank lines at the end are dropped.
 
-    Two things are taken with a warning, as the original takes them: a file without [PAD] or [MASK],
-    whose vocabulary has no such role, and a token on several lines, whose id is the last one's.
+    As in the original, two things only log a warning: a file without [PAD] or [MASK], whose
+    vocabulary then has no such role, and a token on several lines, whose id is that of the last
+    line.
 
     Parameters
     ----------
@@ -205,9 +206,9 @@ def check_tokens(token_to_idx, name='the vocabulary'):
 
 
 def make_vocab(token_to_idx, roles=None):
-    """Make a vocabulary with given ids, for models other than BERT.
+    """Make a vocabulary with the given ids, for models other than BERT.
 
-    Without an unknown token, looking up a token that isn't there raises KeyError.
+    Without an unknown token, looking up a missing token raises KeyError.
 
     Parameters
     ----------
