@@ -24,6 +24,8 @@ from ..training.settings import (
     FinetuneSettings,
     ModelSettings,
     ScheduleSettings,
+    pretrained_file,
+    pretraining_set,
     setting,
     settings,
 )
@@ -423,12 +425,8 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
         0.9, "weight of the language model's loss", at_least=0, below=float('inf')
     )
     gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
-    gpt_dataset: Optional[str] = setting(
-        None, "the data set it was pretrained on; default: the model's usual one"
-    )
-    pretrained_gpt_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters, without the task'
-    )
+    gpt_dataset: Optional[str] = pretraining_set()
+    pretrained_gpt_parameters: Optional[str] = pretrained_file()
 
 
 class StoryTask(MultipleChoice):

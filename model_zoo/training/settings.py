@@ -32,6 +32,8 @@ __all__ = [
     'YES_OR_NO',
     'check_fields',
     'lower_case',
+    'pretrained_file',
+    'pretraining_set',
     'setting',
     'settings',
     'value_type',
@@ -76,6 +78,16 @@ def lower_case():
     return setting(
         None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO
     )
+
+
+def pretraining_set():
+    """The field with the data set that a named model was pretrained on."""
+    return setting(None, "the data set it was pretrained on; default: the model's usual one")
+
+
+def pretrained_file():
+    """The field with the parameters that a named model begins with."""
+    return setting(None, 'file of pretrained parameters without a head')
 
 
 def settings(**defaults):
@@ -360,12 +372,8 @@ class NamedModelSettings(ModelSettings):
     """A model of any family."""
 
     model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
-    dataset: Optional[str] = setting(
-        None, "the data set it was pretrained on; default: the model's usual one"
-    )
-    pretrained_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters without a head'
-    )
+    dataset: Optional[str] = pretraining_set()
+    pretrained_parameters: Optional[str] = pretrained_file()
 
 
 @dataclasses.dataclass
@@ -373,12 +381,8 @@ class BertSettings(ModelSettings):
     """BERT, or a similar model, with the names of GluonNLP's flags."""
 
     bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
-    bert_dataset: Optional[str] = setting(
-        None, "the data set it was pretrained on; default: the model's usual one"
-    )
-    pretrained_bert_parameters: Optional[str] = setting(
-        None, 'file of pretrained parameters without a head'
-    )
+    bert_dataset: Optional[str] = pretraining_set()
+    pretrained_bert_parameters: Optional[str] = pretrained_file()
 
 
 @dataclasses.dataclass
