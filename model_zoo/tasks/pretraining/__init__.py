@@ -6,6 +6,7 @@ model; without files in between: ``TextFiles`` -> ``PretrainingLoader``.
 
 from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
 from .files import (
+    Samples,
     epoch_of,
     read_lengths,
     read_shard,
@@ -15,7 +16,6 @@ from .files import (
     write_tfrecords,
 )
 from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
-from .samples import Samples
 from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 

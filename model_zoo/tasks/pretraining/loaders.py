@@ -8,7 +8,7 @@ import numpy as np
 
 from ...batches import Batch, Loader
 from ...batches.sampling import Buckets
-from .samples import Samples
+from .files import Samples
 from .sources import ROW_BITS, Sharing
 
 __all__ = [

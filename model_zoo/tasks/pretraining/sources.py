@@ -13,9 +13,8 @@ import numpy as np
 from ...errors import InputError, ZooError
 from ...util.files import atomic_write, make_writable_dir
 from .create import PART_BYTES, plan_parts
-from .files import epoch_of, read_lengths, read_shard
+from .files import WEIGHTS, Samples, epoch_of, read_lengths, read_shard
 from .processes import Processes
-from .samples import WEIGHTS, Samples
 from .text import Corpus, SampleMaker, matching_files
 
 #: of a sample's number; the higher bits are the number of its part

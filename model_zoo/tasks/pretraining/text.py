@@ -21,7 +21,7 @@ from ...errors import InputError
 from ...tokenization.chunks import SentenceEncoder
 from ...util.lines import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
-from .samples import Samples
+from .files import Samples
 
 logger = logging.getLogger(__name__)
 

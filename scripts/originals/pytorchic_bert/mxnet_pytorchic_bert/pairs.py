@@ -6,7 +6,7 @@ import numpy as np
 
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Samples, make_batch
-from model_zoo.tasks.pretraining.samples import mask_weights
+from model_zoo.tasks.pretraining.files import mask_weights
 from model_zoo.util.arrays import pad_rows
 
 __all__ = ['PairLoader']

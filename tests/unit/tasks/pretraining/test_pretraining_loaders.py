@@ -22,7 +22,7 @@ from model_zoo.tasks.pretraining import (
     read_shard,
     sources,
 )
-from model_zoo.tasks.pretraining.samples import Samples
+from model_zoo.tasks.pretraining.files import Samples
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
 FILES = 5
