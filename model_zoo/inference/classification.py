@@ -5,20 +5,13 @@ from typing import TYPE_CHECKING, Any, Dict, List, overload
 import numpy as np
 
 from ..errors import InputError
-from ..tasks.scores import softmax
+from ..tasks.scores import sigmoid, softmax
 from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 
 __all__ = [
     'MultipleChoice', 'NextSentence', 'Reranking', 'TextClassification', 'TextPairs',
     'ZeroShotClassification',
 ]  # fmt: skip
-
-
-def sigmoid(outputs):
-    """Probabilities, float64, of independent scores."""
-    from scipy.special import expit
-
-    return expit(outputs.astype(np.float64))
 
 
 class TextPairs(Pipeline):

@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import warnings
-from collections import OrderedDict
 from typing import List, Optional, Tuple
 
 import mxnet as mx
@@ -59,6 +58,7 @@ from .scores import (
     check_finite,
     class_scores,
     mean_cross_entropy,
+    sigmoid,
     softmax,
 )
 from .tables import (
@@ -187,7 +187,7 @@ def compute_metrics(task, labels, outputs):
 
     Returns
     -------
-    OrderedDict of str to float
+    dict of str to float
         In the order of ``task.metrics``; ``task.primary_metric`` is the first.
     """
     labels, outputs = np.asarray(labels), np.asarray(outputs)
@@ -207,7 +207,7 @@ def compute_metrics(task, labels, outputs):
         raise InputError(
             "the model's outputs are not finite: training has diverged; try a lower learning rate"
         )
-    values = OrderedDict()
+    values = {}
     for name in task.metrics:
         if name not in METRICS:
             raise UnknownNameError.of('metric', name, METRICS)
@@ -222,20 +222,16 @@ def _multi_label_metrics(labels, outputs):
 
     check_finite(outputs, 'the set')
     guessed = outputs > 0
-    return OrderedDict(
-        macro_f1=float(f1_score(labels, guessed, average='macro', zero_division=0)),
-        micro_f1=float(f1_score(labels, guessed, average='micro', zero_division=0)),
-        accuracy=float((guessed == labels).all(axis=-1).mean()),
-    )
+    return {
+        'macro_f1': float(f1_score(labels, guessed, average='macro', zero_division=0)),
+        'micro_f1': float(f1_score(labels, guessed, average='micro', zero_division=0)),
+        'accuracy': float((guessed == labels).all(axis=-1).mean()),
+    }
 
 
 def _probabilities(task, outputs):
     """Of the classes; with several labels a text each has its own."""
-    if not task.multi_label:
-        return softmax(outputs)
-    from scipy.special import expit
-
-    return expit(outputs.astype(np.float64))
+    return (sigmoid if task.multi_label else softmax)(outputs)
 
 
 def compute_baseline(task, labels):
@@ -708,7 +704,7 @@ class ClassificationTask(Task):
 
     def score(self, data, outputs):
         labels = self.numbers(data.rows)
-        scores = dict(compute_metrics(self.record, labels, outputs))
+        scores = compute_metrics(self.record, labels, outputs)
         if self.record.regression:
             loss = float(np.mean((outputs.astype(np.float64).reshape(-1) - labels) ** 2))
         elif self.record.multi_label:
@@ -739,7 +735,7 @@ class ClassificationTask(Task):
                 segment, texts, [', '.join(row.label) for row in data.rows],
                 [', '.join(names) for names in self.decode(data, outputs)],
                 _entropies_of_each(labels, outputs).mean(axis=-1),
-                dict(_multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1)))),
+                _multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1))),
                 ', '.join(itertools.compress(record.labels, usual)) or 'no label',
                 per_class=class_scores(record.labels, labels, outputs > 0),
             )  # fmt: skip
@@ -749,10 +745,10 @@ class ClassificationTask(Task):
             right, predicted = ([f'{number:.4g}' for number in each] for each in (labels, answers))
             losses = (answers - labels) ** 2
             return Examination(
-                segment, texts, right, predicted, losses, dict(baseline), f'{guess:.4g}'
+                segment, texts, right, predicted, losses, baseline, f'{guess:.4g}'
             )
         examination = super().examine(segment, data, outputs)
-        examination.baseline = dict(baseline)
+        examination.baseline = baseline
         examination.per_class = class_scores(record.labels, labels, outputs.argmax(axis=-1))
         return examination
 

@@ -14,6 +14,7 @@ __all__ = [
     'class_scores',
     'cross_entropies',
     'mean_cross_entropy',
+    'sigmoid',
     'softmax',
     'squeeze',
 ]
@@ -29,6 +30,13 @@ def softmax(outputs):
     from scipy.special import softmax as scipy_softmax
 
     return scipy_softmax(outputs.astype(np.float64), axis=-1)
+
+
+def sigmoid(outputs):
+    """Probabilities, float64, of independent scores."""
+    from scipy.special import expit
+
+    return expit(outputs.astype(np.float64))
 
 
 def check_finite(outputs, segment):

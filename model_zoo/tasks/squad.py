@@ -773,7 +773,7 @@ def score_v1(questions, predictions):
 
     Returns
     -------
-    OrderedDict
+    dict
         ``exact_match`` and ``f1``: means over the questions, with the best of the right answers
         for each.
     """
@@ -787,7 +787,7 @@ def score_v1(questions, predictions):
         exact += predicted in right
         f1 += max(_overlap_f1(predicted.split(), answer.split()) for answer in right)
     count = len(questions)
-    return collections.OrderedDict(exact_match=100 * exact / count, f1=100 * f1 / count)
+    return {'exact_match': 100 * exact / count, 'f1': 100 * f1 / count}
 
 
 def _scores_v2(questions, predictions):
@@ -819,7 +819,7 @@ def score_v2(questions, predictions):
 
     Returns
     -------
-    OrderedDict
+    dict
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
         ``NoAns_`` before for the questions with and without an answer, where there are any.
     """
@@ -829,7 +829,7 @@ def score_v2(questions, predictions):
         'HasAns_': [question for question in questions if question.answers],
         'NoAns_': [question for question in questions if not question.answers],
     }
-    metrics = collections.OrderedDict()
+    metrics = {}
     for prefix, group in groups.items():
         if group:
             for name, scores in (('exact', exact), ('f1', f1)):
@@ -841,7 +841,7 @@ def score_v2(questions, predictions):
 
 def best_thresholds(questions, predictions, null_odds):
     """The best metrics that another threshold for no answer would give to the same predictions."""
-    metrics = collections.OrderedDict()
+    metrics = {}
     answers = {question.id: question.answers for question in questions}
     for name, scores in zip(('exact', 'f1'), _scores_v2(questions, predictions)):
         # From a threshold below all, with which only the questions without an answer are right,
