@@ -342,22 +342,22 @@ class Distillation:
     states_weight: float = 1.0
 
     def __post_init__(self):
-        own, theirs = self.student.config, self.teacher.config
-        self.layers = teacher_layers(own.num_hidden_layers, theirs.num_hidden_layers, self.layers)
+        small, large = self.student.config, self.teacher.config
+        self.layers = teacher_layers(small.num_hidden_layers, large.num_hidden_layers, self.layers)
         if self.student.num_labels != self.teacher.num_labels:
             raise InputError(
                 f'the student has {self.student.num_labels} labels, and its teacher '
                 f'{self.teacher.num_labels}'
             )
-        if own.vocab_size != theirs.vocab_size:
+        if small.vocab_size != large.vocab_size:
             raise InputError(
-                f'the student has {own.vocab_size} tokens, and its teacher {theirs.vocab_size}: '
+                f'the student has {small.vocab_size} tokens, and its teacher {large.vocab_size}: '
                 'both must have the same vocabulary'
             )
-        if self.states_weight and own.hidden_size != theirs.hidden_size:
+        if self.states_weight and small.hidden_size != large.hidden_size:
             raise InputError(
-                f'the states of the student have {own.hidden_size} units, and those of its teacher '
-                f'{theirs.hidden_size}: they can be compared only if these are the same'
+                f'the states of the student have {small.hidden_size} units, and those of its '
+                f'teacher {large.hidden_size}: they can be compared only if these are the same'
             )
         for model in (self.student, self.teacher):
             model.base.output_all_encodings = True
@@ -375,8 +375,8 @@ class Distillation:
         error = mx.nd.zeros((1,), ctx=scores.context)
         if self.states_weight:
             error = mx.nd.add_n(*[
-                states_error(mx.nd, own, their_states[layer - 1], batch.valid_length)
-                for own, layer in zip(states, self.layers)
+                states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
+                for state, layer in zip(states, self.layers)
             ]) / len(self.layers)  # fmt: skip
         if self.student.num_labels == 1:
             of_teacher = mean_squared_error(mx.nd, scores, their_scores)

@@ -332,8 +332,8 @@ def _recalls(vectors, examples):
     ranks = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK]
-        own = np.einsum('bu,bu->b', block[:, 0], block[:, 1])
+        matches = np.einsum('bu,bu->b', block[:, 0], block[:, 1])
         # the match itself may differ in the last bits from one product to the other
-        ranks.append((block[:, 0] @ corpus.T > own[:, None] + 1e-6).sum(axis=1))
+        ranks.append((block[:, 0] @ corpus.T > matches[:, None] + 1e-6).sum(axis=1))
     ranks = np.concatenate(ranks)
     return {f'recall_at_{k}': float((ranks < k).mean()) for k in RECALLS}

@@ -68,8 +68,8 @@ def read_conll(path, word_column=0, label_column=-1):
 
     def end(line):
         if words:
-            own = None if label_column is None else tuple(labels)
-            sentences.append(Sentence(tuple(words), own, line - len(words)))
+            tags = None if label_column is None else tuple(labels)
+            sentences.append(Sentence(tuple(words), tags, line - len(words)))
             words.clear()
             labels.clear()
 
@@ -96,11 +96,11 @@ def read_conll(path, word_column=0, label_column=-1):
     end(line + 1)
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
-    found = [label for sentence in sentences for label in sentence.labels or ()]
-    if len(set(found)) > 50 and 2 * len(set(found)) > len(found):
+    all_labels = [label for sentence in sentences for label in sentence.labels or ()]
+    if len(set(all_labels)) > 50 and 2 * len(set(all_labels)) > len(all_labels):
         raise InputError(
-            f'{path}: column {label_column} has {len(set(found))} different labels for '
-            f'{len(found)} words, such as {found[0]!r:.40}: is it a plain text?'
+            f'{path}: column {label_column} has {len(set(all_labels))} different labels for '
+            f'{len(all_labels)} words, such as {all_labels[0]!r:.40}: is it a plain text?'
         )
     return sentences
 
@@ -215,8 +215,8 @@ class TaggingFeatures:
         words, prefix = sorted(words), self._tokenizer.word_prefix
         unknown = np.array([self._tokenizer.unk_token_id], np.int32)
         ids, counts = self._encoder.encode([prefix + word for word in words])
-        found = np.split(ids, np.cumsum(counts)[:-1])
-        return {word: own if len(own) else unknown for word, own in zip(words, found)}
+        pieces = np.split(ids, np.cumsum(counts)[:-1])
+        return {word: piece if len(piece) else unknown for word, piece in zip(words, pieces)}
 
     def _label(self, sentence, source):
         """Numbers of the labels, or None."""
@@ -244,9 +244,9 @@ class TaggingFeatures:
             start, stop = np.searchsorted(firsts, (window.first, window.last))
             if start == stop:
                 continue  # the middle of a word that is longer than the window
-            own = None if label is None else label[start:stop]
+            window_label = None if label is None else label[start:stop]
             seen = ids[window.start : window.stop]
-            features.append(self._sample(seen, firsts[start:stop] - window.start, own))
+            features.append(self._sample(seen, firsts[start:stop] - window.start, window_label))
         return features
 
     def _sample(self, ids, positions, label):

@@ -80,7 +80,7 @@ class _ShardMaker:
                 remove_file(self.path(number))
             return ShardFacts()
         options = maker.options
-        kind = {} if options.next_sentence else {'next_sentence': False}
+        pairs_fact = {} if options.next_sentence else {'next_sentence': False}
         write_shard(
             self.path(number),
             samples,
@@ -89,7 +89,7 @@ class _ShardMaker:
             max_predictions_per_seq=options.max_predictions_per_seq,
             masked_lm_prob=options.masked_lm_prob,
             whole_word_mask=options.whole_word_mask,
-            **kind,
+            **pairs_fact,
         )
         return ShardFacts(
             samples.count,

@@ -111,16 +111,16 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
             guard.check()
         if batch is None:
             continue
-        own = np.array(objective.counts(batch))
+        batch_counts = np.array(objective.counts(batch))
         values = np.array([array.asscalar() for array in objective.terms(batch)], np.float64)
-        values[: len(names)] *= own  # means, which become sums
-        counts += own
+        values[: len(names)] *= batch_counts  # means, which become sums
+        counts += batch_counts
         sums += values
     sums = (workers or Workers()).sum(np.concatenate([sums, counts]))
     means = sums[: objective.num_sums].reshape(-1, len(names)) / np.maximum(sums[-len(names) :], 1)
     report = {
-        f'{term}_{kind}': float(value)
-        for kind, row in zip(('loss', 'acc'), means)
+        f'{term}_{metric}': float(value)
+        for metric, row in zip(('loss', 'acc'), means)
         for term, value in zip(names, row)
     }
     logger.info('Eval %s', _formatted(report, losses='.3f', accuracies='.1f'))
@@ -172,16 +172,16 @@ def plot_pretraining(path, state, title=''):
         if record['report']
     ]
     figure = new_figure(10, 4, layout=None)
-    for axes, kind, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
+    for axes, metric, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
         for color, term in enumerate(TERMS):
             for records, name, style in (
                 (state.log, f'{term}, training', '-'),
                 (evaluations, f'{term}, evaluation', 'o'),
             ):
                 points = [
-                    (record['step'], record[f'{term}_{kind}'])
+                    (record['step'], record[f'{term}_{metric}'])
                     for record in records
-                    if f'{term}_{kind}' in record
+                    if f'{term}_{metric}' in record
                 ]
                 if points:
                     axes.plot(*zip(*points), style, color=f'C{color}', label=name)
