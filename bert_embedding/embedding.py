@@ -1,9 +1,9 @@
 """Vectors of words and of sentences, from the last layer of BERT.
 
 Sources: the package bert-embedding (imgarylai) and ``scripts/bert/embedding.py`` of GluonNLP 0.10,
-whose class has the name and the arguments of this one. They cut every sentence, by default to 25
-pieces, and pad all to that length; here nothing is cut unless it's asked for, and batches are made
-of sentences of like length.
+whose class has the name and the arguments of this one. They truncate every sentence, by default to
+25 pieces, and pad all to that length. Here nothing is truncated by default, and batches have
+sentences of similar length.
 """
 
 from __future__ import annotations
@@ -79,32 +79,32 @@ class BertEmbedding:
     model : str
         A model of the zoo ('bert_12_768_12', 'roberta_12_768_12', ...), another name of one
         ('bert-base-cased'), a directory that ``save_pretrained`` wrote, or a model of the hub
-        ('owner/name'). Of a model of sentence-transformers,
-        :meth:`sentence_vectors` gives the vectors, and cuts sentences to its length.
+        ('owner/name'). For a sentence-transformers model, :meth:`sentence_vectors` returns its
+        vectors, and truncates sentences to its length.
     ctx : mx.Context, optional
         Where the model runs; the CPU by default.
     dtype : str, type or numpy.dtype
-        What the model computes in: 'float32'; 'bfloat16', which is quicker on CPUs that have it;
-        'float16', for GPUs; or 'int8', with ONNX Runtime. The vectors are float32 in any case.
-        Those of bfloat16 have a cosine of at least 0.999 with float32 vectors, float16 vectors of
-        0.99999.
+        Precision of the model: 'float32'; 'bfloat16', which is faster on CPUs that have it;
+        'float16', for GPUs; or 'int8', with ONNX Runtime. The vectors are always float32. Their
+        cosine with float32's vectors is at least 0.999 in bfloat16, and 0.99999 in float16.
     dataset_name : str, optional
-        What the weights were trained on; by default the model's usual one, which is
+        The data set of the weights; by default the model's usual one, which is
         'book_corpus_wiki_en_uncased' for 'bert_12_768_12' and 'all_minilm_l6_v2' for
         'bert_6_384_12'.
     params_path : str, optional
-        A file of weights of that model, taken in place of the pretrained ones: our or GluonNLP's
-        ``.params``, of a task's model too, or safetensors. The vocabulary is the one in the same
+        A file of weights to use instead of the pretrained ones: this project's or GluonNLP's
+        ``.params``, also of a task's model, or safetensors. The vocabulary is the one in the same
         folder, else the data set's.
     max_seq_length : int, optional
-        Most pieces per sentence, [CLS] and [SEP] included; longer ones are cut, and a warning says
-        how many. By default nothing is cut: a sentence over the model's length is seen in
-        overlapping windows, and each piece has its vector from the one in which it has most
-        context; [CLS] and [SEP] have the mean over the windows.
+        Maximum number of pieces per sentence, including [CLS] and [SEP]; longer ones are truncated,
+        and a warning counts them. By default nothing is truncated: a sentence longer than the
+        model's context is read in overlapping windows. Each piece takes its vector from the window
+        in which it has the most context; [CLS] and [SEP] have the mean over the windows.
     batch_size : int
-        Most sentences a batch. Batches of long sentences are smaller, to save memory.
+        Maximum number of sentences per batch. Batches of long sentences are smaller, to save
+        memory.
     sentencepiece : str, optional
-        A SentencePiece model, taken for both tokens and vocabulary. Give `params_path` with it.
+        A SentencePiece model for both tokens and vocabulary. Needs `params_path`.
     root : str, optional
         Cache of the weights, by default ``$MXNET_HOME/models``.
     engine : str
@@ -189,18 +189,18 @@ class BertEmbedding:
         Parameters
         ----------
         sentences : iterable of str
-            A list, say; not one str.
+            For example a list; not a single str.
         oov_way : {'avg', 'sum', 'last'}
-            How the pieces' vectors make a word's vector.
+            How to combine the pieces' vectors into a word's vector.
         filter_spec_tokens : bool
             Whether to leave out the [CLS] and [SEP] that are put around each sentence.
 
         Returns
         -------
         list of (list of str, list of np.ndarray)
-            For each sentence, in order: its words, put together from their pieces (a word that
-            the vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,).
-            Both are empty for a sentence without words.
+            For each sentence, in order: its words, joined from their pieces (a word that the
+            vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,). Both
+            are empty for a sentence without words.
         """
         return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
 
@@ -209,8 +209,8 @@ class BertEmbedding:
     ):
         """:meth:`embedding`, one sentence after the other.
 
-        The sentences are read as they are needed, at most ``16 * batch_size`` ahead (fewer where
-        they are long), so that any number of them takes the same memory.
+        The sentences are read as needed, at most ``16 * batch_size`` ahead (fewer if they are
+        long), so any number of them takes the same memory.
 
         The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
@@ -226,32 +226,33 @@ class BertEmbedding:
     ):
         """One vector per sentence.
 
-        A model of sentence-transformers (a folder or repository with ``modules.json``) gives its
-        own vectors: with its pooling, dense layers, normalization, prompts and length.
+        A sentence-transformers model (a folder or repository with ``modules.json``) returns its own
+        vectors: with its pooling, dense layers, normalization, prompts and length.
 
-        ``sentence_vectors(sentences, 'mean', normalize=True)`` of 'bert_6_384_12' gives what
-        sentence-transformers gives with all-MiniLM-L6-v2, but for sentences over 256 pieces: there
-        they are cut (give the class ``max_seq_length=256`` for the same), here they aren't.
+        ``sentence_vectors(sentences, 'mean', normalize=True)`` of 'bert_6_384_12' equals
+        sentence-transformers with all-MiniLM-L6-v2, except for sentences of more than 256 pieces:
+        sentence-transformers truncates them (pass ``max_seq_length=256`` to the class to do the
+        same).
 
         Parameters
         ----------
         sentences : iterable of str
         pooling : {'mean', 'cls', 'max'}, optional
-            'mean' and 'max' of the vectors of all pieces, [CLS] and [SEP] included; 'cls': that
-            of [CLS]. For sentences over the model's length see `max_seq_length`. By default the
-            parts of a model of sentence-transformers, 'mean' for others.
+            'mean' or 'max' of all pieces' vectors, including [CLS] and [SEP]; or 'cls', the vector
+            of [CLS]. For sentences longer than the model's context see `max_seq_length`. Default: a
+            sentence-transformers model's own, 'mean' for others.
         normalize : bool
             Whether to scale the vectors to Euclidean length 1, if the model doesn't do that itself.
         prompt : str, optional
-            A text to put before each sentence.
+            Text to put before each sentence.
         prompt_name : str, optional
-            The model's name of such a text; by default its usual one, if it has one.
+            Name of one of the model's prompts; by default its default prompt, if it has one.
 
         Returns
         -------
         np.ndarray
-            float32, shape (sentences, units); of a model of sentence-transformers with as many
-            units as its last part has. In the order of the sentences.
+            float32, shape (sentences, units), in the order of the sentences. A
+            sentence-transformers model has the units of its last part.
         """
         iterator = self.iter_sentence_vectors(sentences, pooling, normalize, prompt, prompt_name)
         vectors = list(iterator)
@@ -264,8 +265,8 @@ class BertEmbedding:
     ):  # fmt: skip
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
-        ``on_batch(count)`` is called when so many more sentences are embedded, which is before they
-        come: they are computed in groups.
+        ``on_batch(count)`` is called when this many more sentences are embedded, which is before
+        they are yielded, because they are computed in groups.
         """
         if pooling is not None:
             _check_option('pooling', pooling, POOLINGS)
@@ -312,12 +313,12 @@ class BertEmbedding:
         Parameters
         ----------
         a, b : list of str, str, or np.ndarray of shape (count, units)
-            Texts; or vectors that `sentence_vectors` has given, with a prompt for instance.
+            Texts; or vectors from `sentence_vectors`, for example with a prompt.
 
         Returns
         -------
         np.ndarray, float32
-            Shape (texts of `a`, texts of `b`); a single str has no axis.
+            Shape (texts of `a`, texts of `b`), without the axis of a single str.
         """
         cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
         return cosines[tuple(0 if isinstance(each, str) else slice(None) for each in (a, b))]
@@ -325,7 +326,7 @@ class BertEmbedding:
     def search(self, queries, corpus, k=10, index='exact'):
         """The texts of a corpus that are most similar to queries.
 
-        The corpus is read in blocks, so that any number of texts takes the same memory.
+        The corpus is read in blocks, so any number of texts takes the same memory.
 
         Parameters
         ----------
@@ -339,8 +340,8 @@ class BertEmbedding:
         Returns
         -------
         list of list of dict
-            For each query its `k` best texts, the best first: ``corpus_id``, the place in the
-            corpus, and ``score``, the cosine. Of a single str the one list.
+            For each query its `k` best texts, best first: ``corpus_id``, the position in the
+            corpus, and ``score``, the cosine. A single str gives a single list.
         """
         if not isinstance(corpus, np.ndarray):
             vectors = self.iter_sentence_vectors(corpus)

@@ -48,19 +48,19 @@ _STRIDE, _QUERY = 128, 64  # of windows over long paragraphs, and the longest qu
 def add_int8_arguments(parser):
     """Add the flags that INT8 in ONNX is calibrated and measured with."""
     add = parser.add_argument_group('--precision int8').add_argument
-    add('--calib_data', help='file of texts that the ranges of activations are found with (static '
-        'INT8; without it they are those of each batch): one text per line, or two with a TAB '
-        'between; for tagging in the format of CoNLL, for question_answering of SQuAD')  # fmt: skip
-    add('--dev_data', help='file with labels: INT8 is scored, and layers that cost more than half '
-        'a point stay in float32')  # fmt: skip
-    add('--text_columns', nargs='+', help='of TSV files of classification and regression: name or '
+    add('--calib_data', help='file of texts for the ranges of activations (static INT8; without it '
+        "each batch has its own): one text per line, or two separated by a tab; CoNLL's format for "
+        "tagging, SQuAD's for question_answering")  # fmt: skip
+    add('--dev_data', help='file with labels, to score INT8; layers that cost more than half a '
+        'point stay in float32')  # fmt: skip
+    add('--text_columns', nargs='+', help='TSV files for classification and regression: name or '
         'number of one column, or of two')  # fmt: skip
-    add('--label_column', help='likewise: name or number')
-    add('--num_calib_batches', type=int, default=8, help='of --calib_data')
-    add('--calib_batch_size', type=int, default=32, help='of texts')
+    add('--label_column', help='the same for the labels')
+    add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
+    add('--calib_batch_size', type=int, default=32, help='texts per batch')
     add('--calib_mode', default=CALIBRATION_METHODS[0], choices=CALIBRATION_METHODS,
-        help='how the ranges are found')  # fmt: skip
-    add('--max_len', type=int, default=128, help='of these texts in tokens')
+        help='how to find the ranges')  # fmt: skip
+    add('--max_len', type=int, default=128, help='maximum tokens per text')
 
 
 def check_int8_arguments(args):

@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ExportError(ZooError):
-    """The written files don't compute what the block does; they have been removed."""
+    """The written files don't compute the block's outputs; they have been removed."""
 
 
 def check_exportable(block, name, precisions=PRECISIONS):

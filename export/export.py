@@ -87,12 +87,11 @@ def export_block(
     ``<name>-labels.json`` the names of a classifier's outputs, if it has some. The graph takes any
     batch size and length, like the block, and returns the block's outputs without labels. Lists
     among the outputs are flattened: the question answering head has two, the scores of starts and
-    of ends, each (batch, length). Before the files
-    get their names they are loaded back, and compared with the block on batches of two sizes. The
-    block isn't changed, hybridized or not.
+    of ends, each (batch, length). Before the files get their names, they are loaded back and
+    compared with the block on batches of two sizes. The block isn't changed, hybridized or not.
 
-    The graph computes in the block's precision (`ZooBlock.cast`). That of a float16 block on the
-    CPU has casts to float32 around its products, which a GPU doesn't need: for a GPU, export a
+    The graph computes in the block's precision (`ZooBlock.cast`). The graph of a float16 block on
+    the CPU has casts to float32 around its products, which a GPU doesn't need: for a GPU, export a
     block that is on one.
 
     Parameters
@@ -105,14 +104,13 @@ def export_block(
         The files' prefix.
     example_inputs : sequence of (NDArray, list of NDArray or None), optional
         The block's inputs; those that are None, or left out at the end, aren't inputs of the graph.
-        The others are named data0, data1, ... in their order, with a name for each element of a
-        list. The default are the block's `export_inputs`: words, token types and valid length for
-        BERT, words and valid length for decoders. BERT's valid length may be an attention mask, and
-        then the graph takes masks. The outputs for these arrays are compared, too.
-        Labels can't be inputs.
+        The others are named data0, data1, ... in order, with a name for each element of a list. The
+        default is the block's `export_inputs`: words, token types and valid length for BERT, words
+        and valid length for decoders. BERT's valid length may be an attention mask, and then the
+        graph takes masks. The outputs for these arrays are compared, too. Labels can't be inputs.
     one_output : bool
-        Whether the outputs, of one shape, are joined in one with a last axis: of the question
-        answering head (batch, length, 2), as GluonNLP's ``BertForQA`` has it.
+        Whether to join the outputs, of equal shapes, along a new last axis: (batch, length, 2) for
+        the question answering head, as in GluonNLP's ``BertForQA``.
 
     Returns
     -------
@@ -247,44 +245,45 @@ def _parse(argv):
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
     add('model', nargs='?', help='the same as --model_name')
-    add('--task', choices=tasks(), help="task of the model, 'model' is the one without a head; "
-        'default: what the folder of the model says')  # fmt: skip
-    add('--model_parameters', help='file of parameters saved after training; without it, random '
-        'ones for classification, regression and question_answering, if --model_name is no '
-        'directory, and otherwise the pretrained ones')  # fmt: skip
+    add('--task', choices=tasks(), help="task of the model; 'model' is the model without a head; "
+        "default: what the model's folder says")  # fmt: skip
+    add('--model_parameters', help='file of trained parameters; without it, a name has random '
+        'parameters for classification, regression and question_answering, and pretrained ones for '
+        'other tasks')  # fmt: skip
     add(
         '--model_name',
         default='bert_12_768_12',
-        help='model of the zoo, or a directory with config.json and model.params as '
-        'save_pretrained writes them',
+        help='model of the zoo, or a folder that save_pretrained wrote',
     )
-    add('--dataset_name', help="what the model was pretrained on; by default the model's usual one")
-    add('--output_dir', default='./output_dir', help='where to write TASK-symbol.json and '
-        'TASK-0000.params, and model.onnx with its tokenizer; if MODEL is given, MODEL_exported')
+    add('--dataset_name', help="data set that the model was pretrained on; default: the model's "
+        'usual one')
+    add('--output_dir', default='./output_dir', help='folder for TASK-symbol.json and '
+        'TASK-0000.params, or model.onnx with its tokenizer; with MODEL, the default is '
+        'MODEL_exported')
     add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
         'MXNet, onnx for other runtimes')  # fmt: skip
-    add('--seq_length', type=int, default=64, help='length of the batch that the export is checked '
-        'with, beside a longer one; the exported model takes any length')  # fmt: skip
-    add('--dropout', type=float, default=0.1, help='dropout rate before the classification or '
-        'regression head, in case the exported model is trained on')  # fmt: skip
-    add('--num_classes', type=int, help='outputs of the classification or tagging head; by default '
-        'those of the parameters, or 2')  # fmt: skip
-    add('--vocab_size', type=int, help="size of the vocabulary; by default that of the parameters, "
+    add('--seq_length', type=int, default=64, help='length to check the export with, in addition '
+        'to a longer one; the exported model takes any length')  # fmt: skip
+    add('--dropout', type=float, default=0.1, help='dropout before the classification or '
+        'regression head, in case you train the exported model further')  # fmt: skip
+    add('--num_classes', type=int, help='number of outputs of the classification or tagging head; '
+        "default: the parameters' own, or 2")  # fmt: skip
+    add('--vocab_size', type=int, help='size of the vocabulary; default: that of the parameters, '
         "or of the model's vocabulary")  # fmt: skip
     add('--capacity', type=int, help='with --task language_model: export one step of generation, '
-        'with keys and values of at most so many tokens, in place of the whole text')  # fmt: skip
-    add('--dtype', default='float32', choices=PRECISIONS, help='type that the exported symbol '
-        'computes in')  # fmt: skip
-    add('--precision', default='float32', choices=ONNX_PRECISIONS, help='type that model.onnx '
-        'computes in; int8 is for its matrix products')  # fmt: skip
-    add('--optimize', action='store_true', help="join the operators of model.onnx as ONNX "
-        "Runtime's optimizer does; it then needs ONNX Runtime")  # fmt: skip
+        'with keys and values of at most this many tokens, instead of the whole text')  # fmt: skip
+    add('--dtype', default='float32', choices=PRECISIONS, help='precision of the '
+        'exported symbol')  # fmt: skip
+    add('--precision', default='float32', choices=ONNX_PRECISIONS, help='precision of model.onnx; '
+        'int8 applies to its matrix products')  # fmt: skip
+    add('--optimize', action='store_true', help='fuse the operators of model.onnx with ONNX '
+        "Runtime's optimizer; the file then needs ONNX Runtime")  # fmt: skip
     add('--one_output', action='store_true', help='with --task question_answering: one output '
-        "(batch, length, 2), as GluonNLP's, and not one of starts and one of ends")  # fmt: skip
+        "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")  # fmt: skip
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
         'layers')  # fmt: skip
     add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
-        'sentence_embedding: how the vectors of the tokens become one')  # fmt: skip
+        "sentence_embedding: how to combine the tokens' vectors")  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
     add_int8_arguments(parser)

@@ -48,10 +48,10 @@ def export_onnx(
     block: ZooBlock, directory: str | os.PathLike, name: str, optimize: bool = False,
     precision: str = 'float32', measures: Any = None,
 ) -> str:  # fmt: skip
-    """Write ``<name>.onnx``, which computes what the block does at any batch size and length.
+    """Write ``<name>.onnx``, which computes the block's outputs at any batch size and length.
 
-    Inputs and outputs have the names that transformers' and optimum's exporters give them, ids and
-    masks are int64, and scores float32:
+    Inputs and outputs are named as by transformers' and optimum's exporters; ids and masks are
+    int64, and scores float32:
 
     - BERT and its heads: ``input_ids``, ``token_type_ids`` and ``attention_mask``, each (batch,
       length), or (batch, choices, length) for multiple choice.
@@ -62,10 +62,10 @@ def export_onnx(
       are the past of the next call. The past may be empty, and rows are padded in front.
     - Their models and double heads: ``input_ids``, ``attention_mask``, ``mc_token_ids``.
     - Transformer-XL: ``input_ids``, ``valid_length`` (batch,), ``mems.N`` (memory, batch, units)
-      and ``mems_length`` (batch,), the number of places that hold something; outputs
+      and ``mems_length`` (batch,), the number of used positions; outputs
       ``new_mems.N`` and ``new_mems_length``, which are the memory of the next call.
 
-    The file holds operators of ONNX's opset 13 alone, unless it is optimized or of 8 bits. Weights
+    The file only has operators of ONNX's opset 13, unless it is optimized or INT8. Weights
     above 2 GB are in a second file, ``<name>.onnx_data``, and ``<name>.onnx-SHA256SUMS`` has the
     checksums. Before the files get their names, ONNX Runtime runs them at three batch sizes and
     lengths, and the results must equal the block's.
@@ -80,26 +80,26 @@ def export_onnx(
     name : str
         Of the file, without its extension.
     optimize : bool
-        Whether ONNX Runtime's transformer optimizer joins each layer's operators: attention,
-        skip layer normalization, bias and GELU, and the embeddings. The file then needs ONNX
-        Runtime. BERT with one text per example only.
+        Whether ONNX Runtime's transformer optimizer fuses each layer's operators: attention, skip
+        layer normalization, bias and GELU, and the embeddings. The file then needs ONNX Runtime.
+        BERT with one text per example only.
     precision : {'float32', 'float16', 'int8'}
-        What the file computes in. The results differ from the block's by at most 1e-4, and 1e-2
-        in float16, relative to the largest if that is above 1. ``'int8'`` quantizes the weights
-        of matrix products by channel, and what they are multiplied with by each batch's range;
-        how much the results differ is logged.
+        Precision of the file. The results differ from the block's by at most 1e-4, and 1e-2 in
+        float16, relative to the largest if that is above 1. ``'int8'`` quantizes the weights of
+        matrix products by channel, and their inputs by each batch's range; the log says how much
+        the results differ.
     measures : Measures, optional
-        Texts that INT8 is calibrated and scored with. Layers that cost too much stay in float32;
-        they and the scores are in ``<name>_int8.json`` beside the file. For BERT with one text an
+        Texts for calibrating and scoring INT8. Layers that cost too much stay in float32;
+        ``<name>_int8.json`` beside the file lists them and the scores. For BERT with one text per
         example.
 
     Raises
     ------
     InputError
-        If the block isn't of the zoo, isn't float32, has no parameters, or the file can't be
-        written.
+        If the block isn't one of the zoo's, isn't float32 or has no parameters, or if the file
+        can't be written.
     UnknownNameError
-        If the precision isn't known.
+        If the precision is unknown.
     ExportError
         If the results differ.
     MissingExtraError
@@ -211,23 +211,23 @@ LEAST_MEASURED = 0.99
 
 
 class Measures(NamedTuple):
-    """What INT8 is calibrated and measured with.
+    """Data for calibrating and scoring INT8.
 
     Attributes
     ----------
     batches : sequence of Batch
-        Some text of the kind that the model will see.
+        Typical texts for the model.
     static : bool
-        Whether the ranges of activations are found once, with `batches`, instead of each batch's.
+        Whether the ranges of activations are found once, with `batches`, instead of for each batch.
     method : str
-        How they are; one of `model_zoo.onnx.CALIBRATION_METHODS`.
+        How to find them; one of `model_zoo.onnx.CALIBRATION_METHODS`.
     evaluate : callable, optional
         ``evaluate(forward) -> (score, report)`` with labelled data, ``forward`` being a function of
         a batch. Default: outputs are compared with those in float32.
     metric : str
-        What the score is.
+        Name of the score.
     most_lost : float
-        How much of the score INT8 may cost, in its unit.
+        How much of the score INT8 may cost.
     """
 
     batches: Sequence
@@ -313,19 +313,19 @@ def export_onnx_folder(
     block: ZooBlock, directory: str | os.PathLike, tokenizer: Tokenizer | None = None,
     optimize: bool = False, precision: str = 'float32', measures: Any = None,
 ) -> list[str]:  # fmt: skip
-    """Write a folder that serves a model without this project, as optimum and transformers.js do.
+    """Write a folder that runs without this project, in the layout of transformers.js.
 
     It holds ``model.onnx`` (see `export_onnx`), ``config.json`` with the names of the labels, and
     with a tokenizer ``tokenizer.json``, which the library `tokenizers` opens,
     ``tokenizer_config.json``, ``special_tokens_map.json`` and the vocabulary. Returns the paths,
-    that of the graph first.
+    beginning with the graph's.
 
     Parameters
     ----------
     block, directory, optimize, precision, measures
         As of `export_onnx`.
     tokenizer : model_zoo.tokenization.Tokenizer, optional
-        By default the one that belongs to the pretrained weights that the block began with.
+        Default: the tokenizer of the block's pretrained weights.
     """
     directory = make_writable_dir(directory)
     path = export_onnx(block, directory, 'model', optimize, precision, measures)

@@ -29,8 +29,8 @@ TOLERANCE = 1e-4  # of the scores, relative to the largest
 def export_steps(block, directory, name, capacity):
     """Write ``<name>-symbol.json`` and ``<name>-0000.params``: one step of generation.
 
-    A prompt is read token by token, and its continuation is written so. All rows of a batch stand
-    at the same place; shorter prompts begin later, with any token before.
+    The graph reads a prompt token by token, and continues it the same way. All rows of a batch are
+    at the same position; shorter prompts begin later, with any tokens before.
 
     ======================  ========================================================================
     input                   what it is
@@ -53,14 +53,14 @@ def export_steps(block, directory, name, capacity):
     block : DecoderLM or TransfoXLLMHeadModel
         In float32, with its parameters. Transformer-XL generates after the memory of `init_mems`.
     capacity : int
-        The most tokens of a row.
+        Maximum number of tokens per row.
 
     Raises
     ------
     InputError
-        If the block is no language model in float32, or doesn't take so many tokens.
+        If the block isn't a language model in float32, or its context is shorter.
     ExportError
-        If the files, loaded again, don't give the block's scores.
+        If the reloaded files don't give the block's scores.
     """
     check_exportable(block, name, ['float32'])
     if not isinstance(block, (DecoderLM, TransfoXLLMHeadModel)):

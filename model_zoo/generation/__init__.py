@@ -1,4 +1,4 @@
-"""Text that language models of any family write: greedy, sampled, or found by beam search."""
+"""Text generation by language models of any family: greedy, sampled, or by beam search."""
 
 from .generate import (
     TEXT_ENDS,

@@ -29,10 +29,10 @@ class Continuation(NamedTuple):
     tokens : list of int
         The new tokens, including the stop token if there is one.
     log_prob : float
-        Log-probability of the tokens after the prompt, under the model's own distribution: the one
-        before `temperature`, `top_k` and `top_p`.
+        Log-probability of the tokens after the prompt, under the model's own distribution, before
+        `temperature`, `top_k` and `top_p`.
     finish : str
-        Why it ends: ``'stop'`` (a stop token) or ``'length'`` (the maximal number of tokens).
+        Why it ended: ``'stop'`` (a stop token) or ``'length'`` (the maximum number of tokens).
     """
 
     tokens: List[int]
@@ -86,27 +86,27 @@ def generate(
     Parameters
     ----------
     block : HybridBlock
-        A model with a language model's head. What is used of it:
+        A model with a language model head. It needs:
 
         - ``start(words, valid_length, capacity) -> (scores, state)``: run the prompts, int32
           (batch, length), padded on the right. The scores (batch, vocabulary) are those at each
           row's last valid token. `capacity` places of a row are enough for all that follows.
         - ``step(tokens, state) -> (scores, state)``: add a token (batch,) to each row.
         - ``state.select(rows) -> state``: choose, repeat or reorder rows.
-        - ``context_length``: the most tokens that it can see, or None.
+        - ``context_length``: the maximum number of tokens that it can attend to, or None.
     prompts : list of list of int, or (batch, length) mx.nd.NDArray or np.ndarray
         Token ids.
     max_new_tokens : int
-        Most tokens to add.
+        Maximum number of tokens to add.
     valid_length : (batch,), optional
         Lengths of the prompts in an array.
     temperature : float, optional
         The scores are divided by this: below 1, likely tokens become more likely. 1, the default
         with `top_k` or `top_p`, is the model's own distribution.
     top_k : int, optional
-        Draw from this many most likely tokens.
+        Sample from this many most likely tokens.
     top_p : float, optional
-        Draw from the smallest set of most likely tokens whose probabilities sum to this.
+        Sample from the smallest set of most likely tokens whose probabilities sum to this.
     num_beams : int
         Number of texts that beam search keeps for each prompt.
     length_penalty : float
@@ -116,23 +116,23 @@ def generate(
     stop_tokens : int or collection of int
         Tokens that end a text.
     seed : int, optional
-        Seed of the sampling. With the same seed a prompt has the same continuation, whatever
+        Seed of the sampling. With the same seed a prompt has the same continuation, regardless of
         the rest of the batch. With None the tokens differ each time.
     overflow : {'error', 'slide'}
-        What to do if a text gets longer than the model's context: raise an error before anything is
-        generated, or start again from the last half of the context whenever it is full.
+        What to do if a text exceeds the model's context: raise an error before anything is
+        generated, or restart from the last half of the context whenever it is full.
 
     Returns
     -------
     list of list of Continuation
-        `num_return_sequences` for each prompt, with beam search the best first.
+        `num_return_sequences` for each prompt, with beam search best first.
 
     Raises
     ------
     InputError
         If a prompt or an option can't be used; the message names it.
     UnknownNameError
-        If `overflow` isn't known.
+        If `overflow` is unknown.
     """
     request = Request(
         block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
@@ -178,8 +178,8 @@ def stream(
 ):
     """Continue prompts with a language model, and yield the tokens as they are generated.
 
-    Beam search can't be streamed, since it has no text before its end. The call checks and runs the
-    prompts; the iterator runs each step on demand.
+    Beam search can't be streamed, because it has no text until it ends. The call checks and runs
+    the prompts; the iterator runs each step on demand.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ class StreamedText:
     Attributes
     ----------
     text : str
-        What was returned so far; may lack the last tokens.
+        The text returned so far; it may lack the last tokens.
     is_stopped : bool
         Whether a text of `stop` has come.
     """

@@ -1,4 +1,4 @@
-"""Answers to questions, in the words of a text."""
+"""Answers to questions, extracted from a text."""
 
 import numpy as np
 
@@ -15,16 +15,16 @@ NO_WINDOW = 1000000.0  # score of no answer before a window has been looked at
 
 
 class QuestionAnswering(Pipeline):
-    """Answers to questions, in the words of a text.
+    """Answers to questions, extracted from a text.
 
     ``qa(question='...', context='...')`` is a dict of ``score``, ``start``, ``end`` (in the
     context) and ``answer``; items of a list are dicts of ``question`` and ``context``. With `top_k`
     over 1 there is a list of the best answers, and with `handle_impossible_answer` an empty
     answer is possible.
 
-    A long context is seen in windows of `max_seq_len` tokens, question included, which overlap by
-    `doc_stride`. Answers have at most `max_answer_len` tokens; with `align_to_words` they begin and
-    end with whole words.
+    A long context is read in windows of `max_seq_len` tokens, including the question, which overlap
+    by `doc_stride`. Answers have at most `max_answer_len` tokens; with `align_to_words` they begin
+    and end with whole words.
     """
 
     task = 'question-answering'
@@ -39,7 +39,7 @@ class QuestionAnswering(Pipeline):
         inputs : dict, list of dict, or iterable of dict
             Or a question, and `context` the text.
         question, context : str or list of str
-            In the place of `inputs`. Several questions may share one context.
+            Used instead of `inputs`. Several questions may share one context.
         """
         if inputs is not None and question is not None:
             raise InputError(f'{self.task}: give inputs, or question and context')

@@ -1,4 +1,4 @@
-"""Labels and scores of texts: classes, also those named in a call; choices; texts in an order."""
+"""Pipelines that score texts: classification, zero-shot classification, choices, reranking."""
 
 from typing import TYPE_CHECKING, Any, Dict, List, overload
 
@@ -43,13 +43,14 @@ class TextPairs(Pipeline):
 class TextClassification(TextPairs):
     """Labels of texts or of pairs of texts.
 
-    ``classifier(text)`` is a list with one dict of ``label`` and ``score``, ``classifier(texts)`` a
-    dict for each text, as in transformers. With `top_k` there is a list of dicts for each text, the
-    best first; None stands for all labels. A text that is longer than the model takes is cut.
+    As in transformers, ``classifier(text)`` is a list with one dict of ``label`` and ``score``, and
+    ``classifier(texts)`` has a dict for each text. With `top_k` there is a list of dicts for each
+    text, best first; None means all labels. A text that exceeds the model's maximum length is
+    truncated.
 
     `function_to_apply` is 'softmax', 'sigmoid' or 'none'. By default it is softmax for several
-    labels; for one label, sigmoid, or nothing if the model is a regression. A model that gives a
-    text several labels (`is_multi_label`) has a sigmoid for each: ask for all by ``top_k=None``.
+    labels; for one label, sigmoid, or nothing if the model is a regression. A model with several
+    labels per text (`is_multi_label`) has a sigmoid for each: get all with ``top_k=None``.
     """
 
     task = 'text-classification'
@@ -125,12 +126,12 @@ class NextSentence(TextPairs):
 
 
 class ZeroShotClassification(TextPairs):
-    """Labels of texts that are named in the call, by a model for natural language inference.
+    """Labels of your choice, by a model for natural language inference.
 
     ``classifier(text, candidate_labels=['politics', 'sport'])`` is a dict of ``sequence``,
-    ``labels`` and ``scores``, the best first. A label is put into `hypothesis_template`, and its
-    score is how far the text entails that sentence. With `multi_label` each label has a probability
-    of its own; otherwise they add up to 1.
+    ``labels`` and ``scores``, best first. Each label is put into `hypothesis_template`, and its
+    score says how much the text entails that sentence. With `multi_label` each label has its own
+    probability; otherwise they add up to 1.
 
     One of the model's labels must begin with "entail".
     """
@@ -211,7 +212,7 @@ class MultipleChoice(TextPairs):
     """The best of several endings of a text: a dict of ``label``, ``score`` and ``scores``.
 
     An item is a dict of ``text``, a str, and ``choices``, a list of at least two str. ``label`` is
-    the place of the best choice, and ``scores`` the probabilities of all, in the order given.
+    the position of the best choice, and ``scores`` the probabilities of all choices in order.
     """
 
     task = 'multiple-choice'
@@ -241,15 +242,15 @@ ACTIVATIONS = {
 
 
 class Reranking(TextPairs):
-    """The order in which texts answer a query, by a model that reads each text with the query.
+    """Texts sorted by how well they answer a query, by a model that reads each text with the query.
 
     An item is a dict of ``query``, a str, and ``documents``, a list of str. The result is a list of
-    dicts, the best first, as sentence-transformers' ``CrossEncoder.rank`` gives it: ``corpus_id``,
-    the place of the text, and ``score``; with `return_documents` also ``text``. `top_k` is how many
-    there are, by default all. A pair ``(query, text)`` gives its score, a float.
+    dicts, best first, as in sentence-transformers' ``CrossEncoder.rank``: ``corpus_id``, the
+    position of the text, and ``score``; with `return_documents` also ``text``. `top_k` is the
+    number of results, by default all. A pair ``(query, text)`` gives its score, a float.
 
-    The model is a classifier with one output. Its score is the sigmoid of that, or what the
-    model's configuration names in the place of the sigmoid.
+    The model is a classifier with one output. The score is its sigmoid, or the function that the
+    model's configuration names instead.
     """
 
     task = 'rerank'

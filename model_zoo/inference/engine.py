@@ -1,4 +1,4 @@
-"""What runs a model: an engine takes NumPy arrays of a batch and returns the model's outputs."""
+"""Engines run models: they take a batch as NumPy arrays and return the model's outputs."""
 
 import abc
 import json
@@ -30,8 +30,8 @@ class Engine(abc.ABC):
         Parameters
         ----------
         words, token_types : numpy.ndarray, shape (batch, length), int32
-            Token ids, padded on the right, and token types. A model without token types leaves
-            them out.
+            Token ids, padded on the right, and token types. A model without token types ignores
+            them.
         valid_length : numpy.ndarray, shape (batch,), int32
 
         Returns
@@ -54,7 +54,7 @@ class Engine(abc.ABC):
 
 
 class MXNetEngine(Engine):
-    """Runs a Gluon block. The weights of one in bfloat16 are cast once, by the first call.
+    """Runs a Gluon block. In bfloat16 the first call casts the weights once.
 
     Calls from several threads run one after the other: MXNet uses all processors for each.
     """

@@ -1,4 +1,4 @@
-"""The choice of an engine, by measured figures."""
+"""The choice of an engine, based on measured speeds."""
 
 import functools
 import importlib.util
@@ -56,7 +56,7 @@ class Choice(NamedTuple):
     ----------
     engine : str
     speed : float
-        How many times as fast as MXNet; in INT8, as the first engine of the table.
+        Speed relative to MXNet; in INT8, relative to the first engine of the table.
     """
 
     engine: str
@@ -71,7 +71,7 @@ def has_engine(engine):
 
 
 def processor():
-    """The name of this kind of processor in the table of figures."""
+    """The name of this kind of processor in the table of speeds."""
     known = cpu_flags()
     flags = ('amx_bf16', 'avx512_vnni')
     return next((name for flag, name in zip(flags, _PROCESSORS) if flag in known), _PROCESSORS[-1])
@@ -83,7 +83,7 @@ def _figures():
 
 
 def choices(precision, work='forward'):
-    """Engines for a precision, the fastest on this kind of processor first."""
+    """Engines for a precision, fastest first on this kind of processor."""
     rows = []
     for kind in _PROCESSORS[_PROCESSORS.index(processor()):]:
         cases = _figures()['processors'].get(kind, {}).get('ours', {}).get(work, {})
@@ -112,12 +112,12 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     Parameters
     ----------
     block : ZooBlock
-        In float32. With MXNet it is cast to the precision.
+        In float32. MXNet casts it to the precision.
     engine : str
         One of `ENGINES`. 'auto' never changes the precision; see `AutoEngine`.
     precision : str
-        'float32'; 'bfloat16' with MXNet or OpenVINO; 'float16' with MXNet; 'int8' with ONNX Runtime
-        or OpenVINO, which calibrates it with the first texts.
+        'float32'; 'bfloat16' with MXNet or OpenVINO; 'float16' with MXNet; 'int8' with ONNX
+        Runtime, or with OpenVINO, which calibrates it on the first texts.
     ctx : mx.Context, optional
         Where MXNet runs; the others run on the CPU.
 
@@ -126,7 +126,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     UnknownNameError
         If there is no such engine.
     InputError
-        If the engine can't compute in the precision, or not run the block.
+        If the engine can't compute in the precision or can't run the block.
     MissingExtraError
         If the engine isn't installed.
     """
@@ -188,11 +188,11 @@ def _choose(block, precision, ctx):
 
 
 class AutoEngine(Engine):
-    """MXNet at first, and a faster engine as soon as what it saves is worth the change.
+    """MXNet at first, and a faster engine once the switch pays off.
 
-    Which engines are faster is in the table of figures, by precision and processor. The ONNX file
-    of a model takes as long to make as some thousand tokens to compute, so few texts stay with
-    MXNet. So does what has no ONNX file, with one line in the log.
+    A table of measured speeds, by precision and processor, says which engines are faster. Exporting
+    a model's ONNX file takes as long as computing a few thousand tokens, so few texts stay with
+    MXNet. Models without an ONNX file also stay, with one line in the log.
     """
 
     def __init__(self, block, precision, ctx=None):
@@ -222,7 +222,7 @@ class AutoEngine(Engine):
         return self._engine.run(words, token_types, valid_length)
 
     def settle(self):
-        """Change to the faster engine now, as a server does before it takes requests."""
+        """Switch to the faster engine now, as a server does before it accepts requests."""
         with self._changing:
             if self._better is None:
                 return

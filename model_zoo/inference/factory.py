@@ -1,4 +1,4 @@
-"""The pipeline of a task, or of what a model was trained for."""
+"""The pipeline of a task, or of the task that a model was trained for."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def pipeline(
 def pipeline(
     task=None, model=None, *, engine='mxnet', precision='float32', ctx=None, **options
 ):
-    """From texts to results: labels, answers, entities, words, vectors, or more text.
+    """Make a pipeline: from texts to labels, answers, entities, words, vectors, or more text.
 
     Parameters
     ----------
@@ -122,15 +122,15 @@ def pipeline(
         Name of a task: 'text-classification' (or 'sentiment-analysis'), 'token-classification' (or
         'ner'), 'question-answering', 'fill-mask', 'text-generation', 'feature-extraction',
         'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification',
-        'rerank' (or 'text-ranking'). Or a folder or name of a model, whose own task it is then.
+        'rerank' (or 'text-ranking'). Or a folder or name of a model, for its own task.
     model : str, optional
         Folder or name of a model. Tasks that need no fine-tuning have a default model.
     engine, precision : str
-        What runs the model, and what it computes in; see `make_engine`.
+        What runs the model, and its precision; see `make_engine`.
     ctx : mx.Context, optional
         Default: the CPU.
     **options
-        `max_length` and `batch_tokens` of `Pipeline`, others of `model_zoo.open_model`.
+        `max_length` and `batch_tokens` of `Pipeline`; other options of `model_zoo.open_model`.
 
     Returns
     -------

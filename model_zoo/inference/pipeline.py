@@ -1,4 +1,4 @@
-"""From texts to results: what the pipelines of all tasks share."""
+"""What the pipelines of all tasks share."""
 
 import functools
 import inspect
@@ -184,29 +184,28 @@ def refuse_arguments_of_transformers(names):
 class Pipeline:
     """Texts to results. `model_zoo.pipeline` makes the one of a task.
 
-    A pipeline is called with one item, a list of items, or any other iterable of them: the result
-    is that of the item, a list, or an iterator that reads the items as they are needed. Batches are
-    made of rows of similar length, up to a number of tokens; results come in the items' order. A
-    pipeline may be called from several threads.
+    Call a pipeline with one item, a list of items, or any other iterable: it returns one result, a
+    list, or an iterator that reads the items as they are needed. Batches have rows of similar
+    length, up to a number of tokens; results come in the items' order. Several threads may call a
+    pipeline.
 
     Parameters
     ----------
     max_length : int, optional
-        Most tokens of a row, special ones included; by default what the model takes.
+        Maximum number of tokens per row, including special ones; by default the model's.
     batch_tokens : int
-        Most tokens of a batch, padding included.
+        Maximum number of tokens per batch, including padding.
     engine : Engine, optional
         By default MXNet runs the block.
 
     Attributes
     ----------
     task : str
-        Name of the task, as transformers has it.
+        Name of the task, as in transformers.
     block, tokenizer, files
         Of `opened`.
     labels : list of str
-        Names of the model's classes: those of its configuration's ``id2label``, else LABEL_0 and so
-        on.
+        Names of the model's classes: the configuration's ``id2label``, else LABEL_0 and so on.
     """
 
     task = None
@@ -243,9 +242,8 @@ class Pipeline:
     def __call__(self, inputs, **options):
         """Results of one item or of several.
 
-        What an item is depends on the task; usually a str. Lists, tuples, arrays and columns of
-        pandas give a list. `options` are the task's; InputError if an item or an option can't be
-        right.
+        An item is usually a str, depending on the task. Lists, tuples, arrays and pandas columns
+        return a list. `options` are the task's. Raises InputError for an invalid item or option.
         """
         checked = self._checked(options)
         if self._is_item(inputs):
@@ -275,12 +273,12 @@ class Pipeline:
         )
 
     def prepare(self, items, options=None, meter=None):
-        """The first of three steps, for programs that make the batches: check items, make rows.
+        """The first of three steps, for programs with their own batches: check items, make rows.
 
-        A server makes batches of the rows of several calls. For each batch it calls `run_batch`,
+        A server makes batches from the rows of several calls. For each batch it calls `run_batch`,
         and for each call `finish` with the outputs of the call's rows.
 
-        With a `meter`, a call above its limits is refused before it has taken much time or memory.
+        With a `meter`, a call above its limits is refused before it takes much time or memory.
         """
         options, meter = self._checked(options or {}), meter or Meter()
         rows = self._rows(items, options, meter)
@@ -289,7 +287,7 @@ class Pipeline:
         return Work(items, rows, options)
 
     def prepare_ids(self, lists, types=None, options=None, meter=None):
-        """`prepare`, for token ids in the place of texts; they are taken as they are.
+        """`prepare`, for token ids instead of texts; they are used unchanged.
 
         `types` are 0 by default. Without options the work is for `run_batch` alone.
         """
@@ -328,8 +326,8 @@ class Pipeline:
     def run_batch(self, rows):
         """The second step: run the model.
 
-        The rows may be those of any number of calls; they are padded to the longest. For each row
-        there is what `finish` needs of its outputs.
+        The rows may come from any number of calls; they are padded to the longest. Returns what
+        `finish` needs of each row's outputs.
         """
         outputs = self.engine.run_rows(
             [row.input_ids for row in rows], [row.token_types for row in rows], self._pad_id
@@ -347,7 +345,7 @@ class Pipeline:
     def finish(self, work, outputs):
         """The third step: make the results.
 
-        `outputs` are those of `run_batch`, for the rows of all items in order.
+        `outputs` are the results of `run_batch`, for the rows of all items in order.
         """
         outputs = iter(outputs)
         for item, rows in zip(work.items, work.rows):

@@ -1,4 +1,4 @@
-"""INT8 by MXNet: a block's matrix products in integers, with scales that calibration finds.
+"""INT8 with MXNet: a block's matrix products in integers, with calibrated scales.
 
 Source: ``mxnet.contrib.quantization``, and GluonNLP 0.10's ``finetune_classifier.py
 --only_calibration``, whose modes and files these are.
@@ -98,15 +98,15 @@ def _output(name, handle):
 
 
 def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
-    """A block as a graph whose matrix products are computed in integers of 8 bits.
+    """Make a graph of a block whose matrix products are computed with 8-bit integers.
 
     Parameters
     ----------
     block, batches, mode, dtype
         See `Quantizer`.
     exclude : sequence of str
-        Parts of names of layers, or of their parameters, that stay in float32, such as 'ffn_2'; see
-        `LAYER_KINDS`.
+        Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2';
+        see `LAYER_KINDS`.
 
     Returns
     -------

@@ -16,12 +16,12 @@ BATCH_PROMPTS = 8  # run together
 class TextGeneration(Pipeline):
     """Continuations of texts: for each text a list of dicts with ``generated_text``.
 
-    By default the likeliest token follows (greedy search). ``do_sample=True`` draws from the
-    distribution, with `temperature`, `top_k`, `top_p` and `seed`; `num_beams` over 1 searches with
-    beams. `max_new_tokens` is 50 by default. ``return_full_text=False`` leaves the prompt out, and
-    `stop_at_end` says whether a token that ends a text ends the continuation.
+    By default each step takes the most likely token (greedy search). ``do_sample=True`` samples,
+    with `temperature`, `top_k`, `top_p` and `seed`; `num_beams` above 1 uses beam search.
+    `max_new_tokens` is 50 by default. ``return_full_text=False`` leaves out the prompt, and
+    `stop_at_end` says whether an end-of-text token ends the continuation.
 
-    `stream` gives the text of one prompt as it comes.
+    `stream` yields the text of one prompt as it is generated.
     """
 
     task = 'text-generation'

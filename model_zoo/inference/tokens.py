@@ -1,4 +1,4 @@
-"""Labels of tokens, the entities that they make, and words for masked ones."""
+"""Labels of tokens, entities, and words for masks."""
 
 import itertools
 from typing import NamedTuple
@@ -32,10 +32,9 @@ class _Token(NamedTuple):
 
 
 class TokenClassification(Pipeline):
-    """Labels of the tokens of a text, such as named entities.
+    """Labels of a text's tokens, such as named entities.
 
-    The result is a list of dicts, in the order of the text. What they are depends on
-    `aggregation_strategy`:
+    The result is a list of dicts in the order of the text, depending on `aggregation_strategy`:
 
     - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
       ``start`` and ``end``;
@@ -44,9 +43,9 @@ class TokenClassification(Pipeline):
     - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
       first token, of the mean of the probabilities, or of the surest token.
 
-    Labels in `ignore_labels` are left out. A text that is longer than the model takes is seen in
-    windows that overlap by `stride` tokens, by default a quarter of a window. Of entities that
-    overlap, the longest one stays, then the surest.
+    Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
+    in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping
+    entities the longest is kept, then the most probable.
     """
 
     task = 'token-classification'
@@ -208,14 +207,13 @@ def _without_overlaps(entities):
 
 
 class FillMask(Pipeline):
-    """Words for the masked places of a text.
+    """Words for the masks of a text.
 
-    ``unmasker('Paris is the [MASK] of France.')`` is a list of dicts, the best first, with
+    ``unmasker('Paris is the [MASK] of France.')`` is a list of dicts, best first, with
     ``score``, ``token`` (its id), ``token_str`` and ``sequence`` (the text with the word in it). A
     text with several masks has a list of such lists.
 
-    `top_k` is the number of words, and `targets` a word or a list of words that alone are
-    considered.
+    `top_k` is the number of words, and `targets` restricts them to a word or a list of words.
     """
 
     task = 'fill-mask'

@@ -18,10 +18,10 @@ __all__ = [
 class FeatureExtraction(Pipeline):
     """Vectors of the tokens of a text: nested lists of shape (1, tokens, units).
 
-    ``return_tensors=True`` gives float32 arrays instead, and `pooling` ('mean', 'cls' or 'max') one
-    vector for each text, of shape (units,). The special tokens are counted in. With 'model' it is
-    what `sentence_vector` makes of the tokens' vectors. ``normalize=True`` scales vectors to length
-    1.
+    ``return_tensors=True`` returns float32 arrays instead, and `pooling` ('mean', 'cls' or 'max')
+    one vector for each text, of shape (units,), which includes the special tokens. With 'model',
+    `sentence_vector` computes it from the tokens' vectors. ``normalize=True`` scales vectors to
+    length 1.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class SentenceSimilarity(Pipeline):
     """Cosine similarity of a sentence and others.
 
     An item is a dict of ``source_sentence``, a str, and ``sentences``, a list of str; the result is
-    a list of floats, one for each sentence. A pair of texts gives one float.
+    a list of floats, one for each sentence. For a pair of texts it is one float.
     """
 
     task = 'sentence-similarity'
@@ -132,18 +132,18 @@ def nearest(queries, blocks, k, index='exact'):
     ----------
     queries : array-like, shape (queries, units)
     blocks : array-like, shape (corpus, units); or iterable of such arrays
-        The corpus. Of an iterable one array is in memory at a time, and of a memory-mapped array
-        some thousand vectors.
+        The corpus. An iterable has one array in memory at a time, and a memory-mapped array a few
+        thousand vectors.
     k : int
-        How many for each query.
+        The number of results per query.
     index : {'exact', 'faiss'}
-        'faiss' searches with that library (the extra ``search``), which finds the same, and has all
-        vectors in memory.
+        'faiss' searches with that library (the extra ``search``), which finds the same but holds
+        all vectors in memory.
 
     Returns
     -------
     numbers : numpy.ndarray, shape (queries, min(k, corpus)), int64
-        Places in the corpus, the nearest first.
+        Positions in the corpus, nearest first.
     cosines : numpy.ndarray, of the same shape, float32
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:

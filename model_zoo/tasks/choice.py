@@ -215,9 +215,9 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
-    max_seq_length: int = setting(128, 'in tokens, special ones included')
+    max_seq_length: int = setting(128, 'in tokens, including special tokens')
     do_lower_case: Optional[bool] = setting(
-        False, 'default: what the vocabulary is for', flag={'action': 'store_true'}
+        False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
 
     def check(self):
@@ -419,10 +419,10 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     do_train: bool = setting(False)
     do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
     train_dataset: Optional[str] = setting(None, 'CSV file of the Story Cloze Test')
-    eval_dataset: Optional[str] = setting(None, 'default: stories held out of `train_dataset`')
+    eval_dataset: Optional[str] = setting(None, 'default: stories held out from `train_dataset`')
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
-        0.9, "weight of the language model's loss", at_least=0, below=float('inf')
+        0.9, 'weight of the language model loss', at_least=0, below=float('inf')
     )
     gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
     gpt_dataset: Optional[str] = pretraining_set()

@@ -448,21 +448,22 @@ class TeacherSettings(FinetuneSettings):
     title = 'distillation'
 
     teacher: Optional[str] = setting(
-        None, 'learn from this trained model, too', flag={'metavar': 'FOLDER'}
+        None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
     )
     student_layers: Optional[int] = setting(
-        None, "begin with N of the teacher's layers, its embeddings and its head, instead of "
+        None, "start from N of the teacher's layers, its embeddings and its head, instead of "
         'another model', at_least=1, flag={'metavar': 'N'},
     )  # fmt: skip
     teacher_layers: Optional[List[int]] = setting(
-        None, "the teacher's layer for each layer of the student, from 1; default: evenly spaced",
+        None, "the teacher's layer for each of the student's layers, counted from 1; default: "
+        'evenly spaced',
         flag={'metavar': 'N'},
     )  # fmt: skip
     temperature: Optional[float] = setting(
-        2.0, "of the teacher's probabilities", above=0, below=float('inf')
+        2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
     )
     teacher_weight: Optional[float] = setting(
-        0.5, "part of the teacher's scores in the loss; the rest is that of the labels",
+        0.5, "share of the teacher's scores in the loss; the labels have the rest",
         at_least=0, at_most=1,
     )  # fmt: skip
     states_weight: Optional[float] = setting(
@@ -499,47 +500,46 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None, f'one of {", ".join(list_tasks())}, or custom, the default where files are given'
     )
     data_dir: Optional[str] = setting(
-        None, "folder of the task's TSV files; default: GluonNLP downloads them"
+        None, "folder with the task's TSV files; default: GluonNLP downloads them"
     )
     train_file: Optional[str] = setting(None, _TABLE)
     dev_file: Optional[str] = setting(None, 'likewise')
     test_file: Optional[str] = setting(None, 'likewise')
     dev_split: Optional[float] = setting(
-        None, 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, '
-        'stratified by label; `seed` chooses the examples', flag={'metavar': 'SHARE'},
+        None, 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
+        'by label; `seed` selects the examples', flag={'metavar': 'SHARE'},
     )  # fmt: skip
     text_columns: Optional[List[str]] = setting(
-        None, 'custom task: name or number of one column, or of two; default: the usual names'
+        None, 'custom task: name or number of one or two text columns; default: the usual names'
     )
-    text_column: Optional[str] = setting(None, 'custom task: name or number of the column of texts')
+    text_column: Optional[str] = setting(None, 'custom task: name or number of the text column')
     text_pair_column: Optional[str] = setting(
-        None, 'custom task: that of the second text of a pair'
+        None, 'custom task: the column of the second text of a pair'
     )
     label_column: Optional[str] = setting(
-        None, 'custom task: name or number of the column; numbers begin at 0; default: the usual '
-        'names',
+        None, 'custom task: name or number (from 0) of the label column; default: the usual names',
     )
     labels: Optional[List[str]] = setting(
-        None, "names of the model's outputs in their order, also a,b,c; default: the model's; of a "
-        "new custom task the training file's, sorted",
+        None, "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
+        "a new custom task the training file's labels, sorted",
     )  # fmt: skip
-    header: bool = setting(False, 'files with numbered columns have a first line')
+    header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers')
     multi_label: bool = setting(
-        False, 'custom task: a text has any number of labels, with commas between, or a list'
+        False, 'custom task: a text has any number of labels, separated by commas or as a list'
     )
     label_order: str = setting(
-        GLUONNLP, "whose order the labels of a new model have: GluonNLP's, or that of "
-        'pytorch-pretrained-BERT and Google', choices=[GLUONNLP, ORIGINALS],
+        GLUONNLP, "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT "
+        'and Google', choices=[GLUONNLP, ORIGINALS],
     )  # fmt: skip
-    max_len: int = setting(128, 'in tokens, special ones included')
+    max_len: int = setting(128, 'in tokens, including special tokens')
     do_lower_case: Optional[bool] = lower_case()
     do_predict: bool = setting(
-        False, 'write test_results.tsv of the test set, too: one line per sample, one column per '
+        False, 'also write test_results.tsv for the test set: one line per sample, one column per '
         'class; alone: `only_inference` on the test set', flag=YES_OR_NO,
     )  # fmt: skip
     do_eval: Optional[bool] = setting(
-        None, 'evaluate, as a training does in any case; alone: `only_inference`', flag=YES_OR_NO
+        None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
     )
 
     def check(self):

@@ -138,26 +138,27 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
 
     train_file: Optional[str] = setting(None, 'text in UTF-8')
     eval_file: Optional[str] = setting(
-        None, 'text to measure the perplexity on', flag={'required': True}
+        None, 'text whose perplexity to measure', flag={'required': True}
     )
-    text_column: Optional[str] = setting(None, 'where a text is a table: its column')
+    text_column: Optional[str] = setting(None, 'column of the texts, if a file is a table')
     block_size: Optional[int] = setting(
-        None, "tokens of a block; default: the model's context"
+        None, "tokens per block; default: the model's context"
     )
     tgt_len: Optional[int] = setting(
-        None, "Transformer-XL's segments; default: as the model says", at_least=1
+        None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
     ext_len: Optional[int] = setting(
-        None, 'positions of a segment that are repeated with the next one'
+        None, 'positions of a segment that the next one repeats'
     )
-    mem_len: Optional[int] = setting(None, "positions that the model's memory holds")
+    mem_len: Optional[int] = setting(None, "positions in the model's memory")
     learn_vocab: Optional[int] = setting(
-        None, 'with `from_scratch`: learn the vocabulary from the training text, at most this many '
-        'byte pairs for GPT-2 or words for Transformer-XL (default for this one: all words)',
+        None, 'with `from_scratch`: learn a vocabulary from the training text, with at most this '
+        'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
         at_least=1, flag={'metavar': 'SIZE'},
     )  # fmt: skip
     cutoffs: Optional[List[int]] = setting(
-        None, "Transformer-XL's, `from_scratch`; default: by the frequencies of the words",
+        None, 'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
+        "words' frequencies",
         flag={'nargs': '*'},
     )  # fmt: skip
 

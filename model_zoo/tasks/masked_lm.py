@@ -65,24 +65,25 @@ class SampleSettings(Settings):
     title = 'data'
 
     masked_lm_only: Optional[bool] = setting(
-        None, 'masked words alone, without next sentences, in samples of full sentences; the '
-        'default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
+        None, 'train on masked words alone, without next sentences, with samples of full '
+        'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
         flag={'action': 'store_true', 'rank_last': True},
     )  # fmt: skip
     max_seq_length: int = setting(
-        128, 'of a text: tokens, special ones included', at_least=5
+        128, 'samples made from a text: tokens, including special tokens', at_least=5
     )
     max_predictions_per_seq: int = setting(
-        20, 'of a text: masks of a sample', at_least=1
+        20, 'samples made from a text: masks per sample', at_least=1
     )
     masked_lm_prob: float = setting(
-        0.15, 'of a text: part of the tokens that is masked', above=0, at_most=1
+        0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
     )
     short_seq_prob: float = setting(
-        0.1, 'of a text: part of the documents that is cut into shorter samples', at_least=0,
+        0.1, 'samples made from a text: share of documents cut into shorter samples', at_least=0,
         at_most=1,
     )  # fmt: skip
-    whole_word_mask: bool = setting(False, 'of a text: mask all pieces of a word, or none')
+    whole_word_mask: bool = setting(False, 'samples made from a text: mask all pieces of a word or '
+        'none')
 
 
 @settings(dev_batch_size=32, seed=42)
@@ -97,21 +98,22 @@ class MaskedLMSettings(
         None, 'text in UTF-8; wildcards and commas for several files'
     )
     pregenerated_data: Optional[str] = setting(
-        None, 'instead: .npz of create_pretraining_data.py, or '
+        None, 'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
     )  # fmt: skip
     dev_corpus: Optional[str] = setting(
-        None, 'text to evaluate on after each epoch; always with the same masks'
+        None, 'text to evaluate on after each epoch, always with the same masks'
     )
-    dev_data: Optional[str] = setting(None, 'instead: .npz, or their folder')
-    text_column: Optional[str] = setting(None, 'where a text is a table: its column')
+    dev_data: Optional[str] = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
+    text_column: Optional[str] = setting(None, 'column of the texts, if a file is a table')
     reduce_memory: bool = setting(
-        False, 'of `pregenerated_data`: unpack the samples to `output_dir` for the training, and '
-        'map them into memory, all mixed; `train_corpus` is read in small parts anyhow',
+        False, 'with `pregenerated_data`: unpack the samples to memory-mapped files in '
+        '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
     )  # fmt: skip
     do_lower_case: Optional[bool] = lower_case()
     num_workers: int = setting(
-        1, 'of a text: processes that make samples; 0: it is done between the updates', at_least=0
+        1, 'samples made from a text: number of processes; '
+        '0: between updates, in this process', at_least=0
     )
 
     def check(self):
@@ -345,19 +347,19 @@ class PretrainingSettings(
         None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
     )
     data_eval: Optional[str] = setting(None, 'data to evaluate on')
-    batch_size: Optional[int] = setting(None, 'of one GPU or worker; default: 8', at_least=1)
+    batch_size: Optional[int] = setting(None, 'per GPU or worker; default: 8', at_least=1)
     total_batch_size: Optional[int] = setting(
-        None, 'of an update: `batch_size` x GPUs x `accumulate`', at_least=1
+        None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
     )
-    batch_size_eval: Optional[int] = setting(None, 'of one worker; default: 8', at_least=1)
+    batch_size_eval: Optional[int] = setting(None, 'per worker; default: 8', at_least=1)
     total_batch_size_eval: Optional[int] = setting(
         None, '`batch_size_eval` x workers', at_least=1
     )
     max_eval_steps: Optional[int] = setting(
-        None, 'evaluate on at most this many batches', at_least=1
+        None, 'maximum number of evaluation batches', at_least=1
     )
     use_avg_len: bool = setting(
-        False, '`batch_size` counts tokens, not samples: as `batch_tokens`, but of one bucket '
+        False, '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
         'unless `num_buckets` says more'
     )  # fmt: skip
     num_buckets: int = setting(
@@ -365,38 +367,38 @@ class PretrainingSettings(
         f'{NUM_BUCKETS} unless this says more than 1', at_least=1
     )  # fmt: skip
     circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
-    synthetic_data: bool = setting(False, 'train on random words, for measurements')
-    dummy_data_len: Optional[int] = setting(None, '`synthetic_data` of this length', at_least=1)
-    raw: bool = setting(False, '`data` and `data_eval` are text: sample on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: but `data_eval` is .npz')
-    cased: bool = setting(False, 'of `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model, for `vocab_file`')
+    synthetic_data: bool = setting(False, 'train on random words, to measure speed')
+    dummy_data_len: Optional[int] = setting(None, 'length of `synthetic_data`', at_least=1)
+    raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
+    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
+    cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
+    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab_file`')
     num_dataset_workers: int = setting(
-        4, 'of `raw`: processes that make samples', at_least=1
+        4, 'with `raw`: number of processes that make samples', at_least=1
     )
     num_steps: int = setting(20, 'number of updates', at_least=1)
     accumulate: int = setting(1, 'number of batches per update', at_least=1)
-    no_compute_acc: bool = setting(False, 'skip the accuracies')
+    no_compute_acc: bool = setting(False, "don't compute accuracies")
     start_step: Optional[int] = setting(
         None, 'continue from the checkpoint of this step', at_least=1
     )
-    phase2: bool = setting(False, 'start from the end of another training')
+    phase2: bool = setting(False, 'second phase: start from the end of the first one')
     phase1_num_steps: Optional[int] = setting(
-        None, 'its `num_steps`; its `ckpt_dir` is the same', at_least=1
+        None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
     )
     resume: bool = setting(False, 'continue from the newest checkpoint, if any')
     overwrite_output_dir: bool = setting(False, 'replace the training in `ckpt_dir`')
     ckpt_dir: str = setting('./ckpt_dir')
     ckpt_interval: int = setting(25000, 'in updates', at_least=1)
-    keep_checkpoints: int = setting(2, 'how many of the newest ones to keep', at_least=1)
+    keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
     eval_interval: int = setting(50000, 'in updates', at_least=1)
     log_interval: int = setting(250, 'in updates', at_least=1)
     tensorboard: Optional[str] = setting(
-        None, "write TensorBoard's event files", flag={'metavar': 'DIR'}
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
     profile: Optional[str] = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
     verbose: bool = setting(False)
-    pretrained: bool = setting(False, 'begin from the pretrained weights of `model`')
+    pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
 
     output_dir = property(lambda self: self.ckpt_dir)
 

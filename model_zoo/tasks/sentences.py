@@ -163,29 +163,31 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     """Settings of an encoder of sentences."""
 
     text_columns: Optional[List[str]] = setting(
-        None, 'names of two columns, or of three; default: sentence1 and sentence2; anchor, '
-        'positive and negative; or query and answer',
+        None, 'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
+        'and negative; or query and answer',
     )  # fmt: skip
     score_column: Optional[str] = setting(
-        None, 'of a pair; default: score, if there is such a column'
+        None, "column of the pairs' scores; default: score, if it exists"
     )
     max_score: Optional[float] = setting(
-        None, 'score of two equal texts; default: the highest of the training set', above=0,
+        None, 'score of two identical texts; default: the highest of the training set', above=0,
         below=float('inf'),
     )  # fmt: skip
     loss: Optional[str] = setting(
         None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
     )
-    scale: float = setting(20.0, 'of the cosines, for in_batch', above=0, below=float('inf'))
-    margin: float = setting(0.5, 'between the cosines, for triplet', above=0, below=float('inf'))
+    scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
+    margin: float = setting(0.5, 'for triplet: margin '
+        'between the cosines', above=0, below=float('inf'))
     pooling: Optional[str] = setting(
-        None, "of the pieces' vectors; default: the model's own, else mean", choices=POOLINGS
+        None, "how to combine the pieces' vectors; "
+        "default: the model's own, else mean", choices=POOLINGS
     )
     normalize: bool = setting(
-        True, 'have the saved model give vectors of length 1; no loss depends on it',
+        True, 'the saved model returns vectors of length 1; no loss depends on it',
         flag=YES_OR_NO,
     )  # fmt: skip
-    max_len: int = setting(128, 'in tokens, special ones included')
+    max_len: int = setting(128, 'in tokens, including special tokens')
 
 
 class SentenceTask(Task):

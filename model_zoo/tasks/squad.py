@@ -869,24 +869,26 @@ EPSILONS = {'adam': 1e-8}
 class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
-    train_file: Optional[str] = setting(None, 'JSON of SQuAD; default: GluonNLP downloads it')
+    train_file: Optional[str] = setting(None, "file in SQuAD's JSON format; default: GluonNLP "
+        'downloads it')
     predict_file: Optional[str] = setting(
-        None, 'JSON of SQuAD to evaluate on; default: GluonNLP downloads it, but none with '
-        '`train_file`',
+        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
     )  # fmt: skip
-    version_2: bool = setting(False, 'SQuAD 2.0: there may be no answer')
+    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
     null_score_diff_threshold: float = setting(
-        0.0, "no answer if its score minus the best one's is greater; usually -1 to -5"
+        0.0, 'answer "no answer" if its score exceeds the best answer\'s by more than this; '
+        'usually -1 to -5'
     )
-    max_seq_length: int = setting(384, 'in tokens, special ones included')
+    max_seq_length: int = setting(384, 'in tokens, including special tokens')
     doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
-    max_query_length: int = setting(64, 'longer questions are cut', at_least=1)
-    n_best_size: int = setting(20, 'number of answers to keep for a question', at_least=1)
-    max_answer_length: int = setting(30, 'in tokens', at_least=1)
-    cache_dir: Optional[str] = setting(None, 'of encoded data; default: cache in `output_dir`')
-    debug: bool = setting(False, 'take 10000 questions to train, 100 to evaluate')
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model, for `vocab_file`')
-    uncased: bool = setting(False, 'check that the vocabulary is for lower case')
+    max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
+    n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
+    max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
+    cache_dir: Optional[str] = setting(None, 'folder for encoded data; default: cache in '
+        '`output_dir`')
+    debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
+    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab_file`')
+    uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: Optional[bool] = lower_case()
 
     def check(self):

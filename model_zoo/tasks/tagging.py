@@ -348,18 +348,19 @@ def _marked(words, number, around=12):
 class TaggingSettings(FileSettings, FinetuneSettings):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
-    word_column: int = setting(0, 'from 0; negative: counted from the end')
+    word_column: int = setting(0, 'column of the words, from 0; negative '
+        'numbers count from the end')
     label_column: int = setting(-1, 'likewise')
-    no_test_labels: bool = setting(False, 'the test file has no column of labels')
+    no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: Optional[List[str]] = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(
-        180, 'in tokens, special ones included; longer sentences are seen in windows'
+        180, 'in tokens, including special tokens; longer sentences are read in windows'
     )
     dropout_prob: Optional[float] = setting(
-        None, "of the last layer; default: BERT's", at_least=0, below=1
+        None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
     cased: Optional[bool] = setting(
-        None, 'whether to use the weights for cased English or those for uncased',
+        None, 'use the weights for cased English, not uncased',
         flag=YES_OR_NO,
     )  # fmt: skip
 

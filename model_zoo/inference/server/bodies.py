@@ -131,8 +131,9 @@ class HuggingFace(Body):
         description='a text, an object with texts, or a list of them'
     )
     parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
-    options: Dict[str, Any] = pydantic.Field({}, description='about their machines: not used')
-    stream: bool = pydantic.Field(False, description='text generation: tokens as they come')
+    options: Dict[str, Any] = pydantic.Field({}, description="ignored (Hugging Face's "
+        'own machines)')
+    stream: bool = pydantic.Field(False, description='text generation: stream the tokens')
 
     @property
     def all_parameters(self):
@@ -172,7 +173,7 @@ class Embeddings(Body):
     model: str
     input: Prompts
     encoding_format: Literal['float', 'base64'] = 'float'
-    dimensions: Optional[int] = pydantic.Field(None, description="the model's own number")
+    dimensions: Optional[int] = pydantic.Field(None, description="the model's own size")
     user: str = ''
 
 
@@ -193,15 +194,15 @@ class Completions(Body):
     model: str
     prompt: Prompts
     max_tokens: pydantic.conint(strict=True, le=COUNT['maximum']) = 16
-    temperature: Temperature = pydantic.Field(1.0, description='0: the likeliest token')
+    temperature: Temperature = pydantic.Field(1.0, description='0: the most likely token')
     top_p: Optional[Share] = None
     n: Count = 1
     seed: Optional[Seed] = None
     stop: Union[pydantic.constr(strict=True, min_length=1, max_length=1000), Stop] = []
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
-    echo: bool = pydantic.Field(False, description='the prompt comes first')
-    logprobs: Optional[Zero] = pydantic.Field(None, description="0: those of the output's tokens")
+    echo: bool = pydantic.Field(False, description='return the prompt, too')
+    logprobs: Optional[Zero] = pydantic.Field(None, description='0: for the generated tokens')
     user: str = ''
     # what this server takes only where it changes nothing
     suffix: Literal[''] = ''
