@@ -1,4 +1,4 @@
-"""Multiple choice: SWAG and tasks of its form, and the Story Cloze Test.
+"""Multiple choice: SWAG and similar tasks, and the Story Cloze Test.
 
 Zellers et al., "SWAG: A Large-Scale Adversarial Dataset for Grounded Commonsense Inference", 2018.
 Mostafazadeh et al., "A Corpus and Cloze Evaluation for Deeper Understanding of Commonsense
@@ -159,8 +159,8 @@ def _number(value):
 def encode_swag(examples, tokenizer, max_length=128):
     """Samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
 
-    Where that is longer than `max_length`, the longer one of the two texts loses tokens at its end
-    until it fits. The log says how many examples were cut.
+    If that is longer than `max_length`, the longer one of the two texts loses tokens at its end
+    until it fits. The log counts the truncated examples.
     """
     _check_length(max_length)
     pairs = [
@@ -187,7 +187,7 @@ def _tell_cut(cut, count, unit, max_length):
 
 
 def write_swag_predictions(path, examples, probabilities):
-    """Write which ending was chosen for each example, as TSV; endings are counted from 0.
+    """Write the chosen ending of each example, as TSV; endings are counted from 0.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
 
 
 class MultipleChoice(Task):
-    """What tasks have in common whose rows have a `context`, `endings` and a `label`."""
+    """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
     write_file = None
@@ -265,7 +265,7 @@ class MultipleChoice(Task):
 
 
 class ChoiceTask(MultipleChoice):
-    """SWAG, and other choices of a text's continuation.
+    """SWAG, and other choices among a text's continuations.
 
     Rows in memory are (context, choices, label) or (context, choices), or dicts with these names or
     SWAG's.
@@ -365,9 +365,9 @@ def hold_out(examples, count):
 def encode_stories(stories, encode, special, max_length):
     """Samples ``start story delimiter ending classify``, one row for each ending.
 
-    ``encode(text)`` gives a text's ids, and `special` has those of the three tokens. Of two long
-    texts each gets half of the room; what one of them doesn't need is the other's. The log says how
-    many stories were cut.
+    ``encode(text)`` gives a text's ids, and `special` has those of the three tokens. Two long texts
+    get half of the length each; a short one leaves its rest to the other. The log counts the
+    truncated stories.
 
     References
     ----------
@@ -391,7 +391,7 @@ def encode_stories(stories, encode, special, max_length):
 
 
 def write_story_cloze_predictions(path, stories, probabilities):
-    """Write which ending was chosen for each story, as TSV.
+    """Write the chosen ending of each story, as TSV.
 
     Parameters
     ----------
@@ -430,7 +430,7 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
 
 
 class StoryTask(MultipleChoice):
-    """The Story Cloze Test: which of two endings belongs to a story."""
+    """The Story Cloze Test: choose one of two endings of a story."""
 
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
@@ -518,7 +518,7 @@ class StoryTask(MultipleChoice):
         return Objective(both, counts, names=('lm', 'choice'))
 
     def forward(self, model, batch):
-        """Scores of the endings, (batch, 2), without the language model's, which cost most."""
+        """Scores of the endings, (batch, 2), without those of the language model."""
         hidden = model.transformer(batch.words, valid_length=batch.valid_length)
         last = mx.nd.SequenceLast(  # the token _classify_
             hidden.reshape((-3, 0, 0)), batch.valid_length.reshape(-1), use_sequence_length=True,

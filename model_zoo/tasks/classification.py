@@ -93,7 +93,7 @@ logger = logging.getLogger(__name__)
 
 
 class ClassifierFeatures:
-    """Turns examples of a task into samples.
+    """Turns a task's examples into samples.
 
     These are ``[CLS] a [SEP]``, or ``[CLS] a [SEP] b [SEP]`` for a pair whose second text isn't
     empty; token types are 0 up to the first ``[SEP]``, and 1 after it.
@@ -111,7 +111,7 @@ class ClassifierFeatures:
         self.max_len = max_len
 
     def __call__(self, examples):
-        """Encode `examples`, and log how many had to be cut."""
+        """Encode `examples`, and log how many were truncated."""
         pairs = [(example.text_a, example.text_b) for example in examples]
         features, cut = [], 0
         for example, row in zip(examples, self.tokenizer.encode_pairs(pairs, self.max_len)):
@@ -132,7 +132,7 @@ def accuracy(labels, predictions):
 
 
 def f1(labels, predictions, positive=1):
-    """F1 of the class with the id `positive`, '1' of GLUE's MRPC and QQP."""
+    """F1 of the class with the id `positive`, which is '1' for GLUE's MRPC and QQP."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(labels == positive, predictions == positive, zero_division=0))
@@ -235,14 +235,14 @@ def _probabilities(task, outputs):
 
 
 def compute_baseline(task, labels):
-    """The task's metrics for always giving the most frequent label, or the mean number."""
+    """The task's metrics for always predicting the most frequent label, or the mean number."""
     labels = np.asarray(labels)
     guess = float(np.mean(labels)) if task.regression else int(np.bincount(labels).argmax())
     return guess, compute_metrics(task, labels, np.full_like(labels, guess))
 
 
 def write_predictions(folder, task, segment, examples, outputs):
-    """Write GLUE's form and, beside it, the probabilities (of a regression the raw outputs).
+    """Write predictions in GLUE's format, and the probabilities (for regression, the outputs).
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def teacher_layers(student, teacher, layers=None):
 
 
 def make_student(teacher, layers, ctx=None):
-    """A smaller model that begins with layers of its teacher."""
+    """A smaller model that starts from layers of its teacher."""
     config = copy.deepcopy(teacher.config)
     config.num_hidden_layers = len(layers)
     student = type(teacher)(config, dropout=teacher.dropout_rate)
@@ -324,14 +324,14 @@ class Distillation:
     """What a classifier learns from its teacher.
 
     The objective is ``(1 - weight)`` times the loss of the labels, ``weight`` times that of the
-    teacher's scores (see `model_zoo.layers.losses.distillation_loss`; of a regression the mean
+    teacher's scores (see `model_zoo.layers.losses.distillation_loss`; for regression the mean
     squared error), and ``states_weight`` times the mean squared error of the layers' states.
 
     Parameters
     ----------
     student, teacher : BertForSequenceClassification
-        Or a variant's. Only the student is trained. Their backbones return the states of all layers
-        from then on.
+        Or a variant's. Only the student is trained. From then on, their backbones return the states
+        of all layers.
     """
 
     student: mx.gluon.Block
@@ -410,7 +410,7 @@ _TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datas
 
 
 class Teacher:
-    """The model that a small one learns from."""
+    """The model that a student learns from."""
 
     def __init__(self, settings, task, ctx):
         self._settings, self._ctx = settings, ctx
@@ -422,7 +422,7 @@ class Teacher:
         self.block.hybridize(static_alloc=True)
 
     def student(self):
-        """The model that begins with layers of the teacher, and its tokenizer."""
+        """The model that starts from layers of the teacher, and its tokenizer."""
         settings = self._settings
         layers = teacher_layers(
             settings.student_layers, self.block.config.num_hidden_layers, settings.teacher_layers
@@ -550,7 +550,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
 
 
 class ClassificationTask(Task):
-    """Classes, or numbers, of texts and pairs of texts.
+    """Classes or numbers for texts and pairs of texts.
 
     Rows in memory are (text, label), (text, text, label), or without the label; or dicts.
     """

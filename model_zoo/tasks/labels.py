@@ -1,8 +1,8 @@
-"""A classifier's labels have one owner: its checkpoint.
+"""A classifier's checkpoint owns its labels.
 
 The names in the configuration (``id2label``) say what the outputs are, and a data set's labels are
-matched to them by name. Where there are none, the format that the weights came in says whose order
-it is: GluonNLP's, or the originals' (pytorch-pretrained-BERT's and Google's).
+matched to them by name. Without names, the format of the weights says which order they have:
+GluonNLP's, or the originals' (pytorch-pretrained-BERT's and Google's).
 """
 
 import contextlib

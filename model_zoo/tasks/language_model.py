@@ -1,4 +1,4 @@
-"""The task of a language model: a text in blocks or streams, perplexity."""
+"""The language model task: a text in blocks or streams, scored by perplexity."""
 
 import logging
 import math
@@ -41,9 +41,9 @@ logger = logging.getLogger(__name__)
 class BlockLoader(SampleLoader):
     """Blocks of a text that are read independently.
 
-    The last token of a block is also the first of the next one. So an epoch predicts each token but
-    the text's first one once. ``Batch.count`` counts all tokens but the first of each row. With
-    `shuffle` the order of epoch e depends on ``(seed, e)`` only.
+    The last token of a block is also the first of the next one. So an epoch predicts each token
+    once, except the text's first one. ``Batch.count`` counts all tokens except the first of each
+    row. With `shuffle` the order of epoch e depends only on ``(seed, e)``.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
     lr_schedule='warmup_cosine',
 )  # fmt: skip
 class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
-    """The training of a language model on a text."""
+    """Settings for training a language model on a text."""
 
     title = 'text'
 
@@ -176,7 +176,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
 
 
 class BlockReading:
-    """How OpenAI GPT and GPT-2 read a text: each block of it by itself.
+    """How OpenAI GPT and GPT-2 read a text: in independent blocks.
 
     A head whose model reads otherwise has a class like this one as its attribute ``reading``.
 
@@ -232,9 +232,9 @@ class BlockReading:
 
 
 class LanguageModelTask(TextTask):
-    """Words that follow: the training of OpenAI GPT, GPT-2 or Transformer-XL on a text.
+    """Next words: training OpenAI GPT, GPT-2 or Transformer-XL on a text.
 
-    Sets in memory are texts, or rows with a column of texts; there is a line's end between them.
+    Sets in memory are texts, or rows with a column of texts; they are joined by newlines.
     """
 
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'

@@ -1,7 +1,7 @@
-"""The tasks of masked words: the pre-training of BERT, or of a model like it, and its beginning.
+"""The masked word tasks: pre-training of BERT, or of a similar model, and its continuation.
 
-`MaskedLMTask` goes on with a model on further text; `PretrainingTask` makes one of many shards of
-samples, in phases.
+`MaskedLMTask` continues a model's pre-training on further text; `PretrainingTask` trains on many
+shards of samples, in phases.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ _DISCRIMINATOR = 'ElectraForPreTraining'
 
 @settings()
 class SampleSettings(Settings):
-    """How samples are made of a text."""
+    """How samples are made from a text."""
 
     title = 'data'
 
@@ -90,7 +90,7 @@ class SampleSettings(Settings):
 class MaskedLMSettings(
     SampleSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
 ):
-    """The pre-training of BERT on further text, or on samples that were made of it."""
+    """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
     title = 'data'
 
@@ -131,10 +131,10 @@ def _samples_in(folder):
 
 
 class MaskedLMTask(TextTask):
-    """Masked words, and next sentences where the model has them: further pre-training.
+    """Further pre-training on masked words, and next sentences if the model predicts them.
 
-    Sets in memory are texts, each a document of its own, with one sentence per line; or rows with a
-    column of texts.
+    Sets in memory are texts, each a document with one sentence per line; or rows with a column of
+    texts.
     """
 
     settings_class, name = MaskedLMSettings, 'lm'
@@ -339,7 +339,7 @@ class PretrainingSettings(
     SampleSettings, CheckpointSettings, NamedModelSettings, BatchTokensSettings, BackendSettings,
     OptimizerSettings, DeviceSettings,
 ):  # fmt: skip
-    """The flags of GluonNLP's pre-training scripts, and ours."""
+    """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
 
@@ -447,7 +447,7 @@ class PretrainingSettings(
 
 
 class PretrainingTask(MaskedLMTask):
-    """Masked words, and next sentences where the model has them, of shards of samples or texts."""
+    """Pre-training on masked words, and next sentences if the model predicts them."""
 
     settings_class, family, in_python = PretrainingSettings, None, {}
     free = (

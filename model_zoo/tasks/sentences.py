@@ -1,4 +1,4 @@
-"""Vectors of sentences: alike where the texts belong together, or as their score says."""
+"""Sentence vectors: similar if the texts belong together, or according to their score."""
 
 import logging
 import math
@@ -160,7 +160,7 @@ EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
 
 @settings(lr=2e-5, dev_batch_size=32, epochs=1, bert_model='bert_6_384_12')
 class SentenceSettings(FileSettings, FinetuneSettings):
-    """Settings of an encoder of sentences."""
+    """Settings of a sentence encoder."""
 
     text_columns: Optional[List[str]] = setting(
         None, 'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
@@ -193,8 +193,8 @@ class SentenceSettings(FileSettings, FinetuneSettings):
 class SentenceTask(Task):
     """Texts that belong together: scored pairs, pairs or triplets.
 
-    Scored pairs are compared by Spearman's correlation of scores and cosines; pairs and triplets by
-    how often the text that matches is the nearest. Rows in memory are (text, text, score),
+    The metric of scored pairs is Spearman's correlation of scores and cosines; that of pairs and
+    triplets is how often the matching text is nearest. Rows in memory are (text, text, score),
     (text, text) or (text, match, other), or dicts.
     """
 

@@ -1,4 +1,4 @@
-"""SQuAD, question answering by a span of a text: from its JSON to answers and their scores.
+"""SQuAD: question answering by a span of a text, from JSON to answers and their scores.
 
 ``read_squad`` -> ``encode_squad`` (kept on disk) -> ``SquadFeatures`` -> the model ->
 ``find_answers`` -> ``score_v1`` or ``score_v2``.
@@ -92,7 +92,7 @@ class SquadSet(NamedTuple):
     checksum: str
 
     def first(self, count):
-        """The set with its first `count` questions only."""
+        """The set with only its first `count` questions."""
         questions = self.questions[:count]
         paragraphs = self.paragraphs[: questions[-1].paragraph + 1] if questions else []
         return self._replace(questions=questions, paragraphs=paragraphs)
@@ -123,21 +123,21 @@ def read_squad(source, version_2=False, training=False):
     Parameters
     ----------
     source : str, os.PathLike, dict or iterable
-        A path, the file's content, or rows: (question, context, answer, start), where an answer of
-        None means that there is none, (question, context), or dicts with these names, with
-        ``answers`` as the Hugging Face hub has them, or with SQuAD's articles.
+        A path, the file's content, or rows: (question, context, answer, start), with None for no
+        answer, (question, context), or dicts with these names, with ``answers`` as on the Hugging
+        Face hub, or with SQuAD's articles.
     version_2 : bool
-        Whether there may be questions without an answer.
+        Whether questions may have no answer.
     training : bool
-        A training set needs answers with their positions. The first of several answers is learnt,
-        as in GluonNLP (the originals refuse more than one). Otherwise predictions are compared with
-        the answers, which may be missing.
+        A training set needs answers with their positions. As in GluonNLP, the first of several
+        answers is learned (the originals refuse more than one). Otherwise predictions are compared
+        with the answers, which may be missing.
 
     Raises
     ------
     InputError
-        If the file can't be read, a field is missing, an answer isn't at its place, a question has
-        no answer without `version_2`, or two questions have the same id. The message names the
+        If the file can't be read, a field is missing, an answer isn't at its position, a question
+        has no answer without `version_2`, or two questions have the same id. The message names the
         question.
     """
     if is_path(source):
@@ -305,7 +305,7 @@ class SquadEncoding(NamedTuple):
 
 
 def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
-    """Encode a set, or read what an earlier call has kept.
+    """Encode a set, or read the cache of an earlier call.
 
     Parameters
     ----------
@@ -480,18 +480,18 @@ class SquadFeatures(collections.abc.Sequence):
     """A sequence of windows as samples, which are made on access.
 
     A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
-    last position of the answer. Both are 0 (the position of ``[CLS]``) where the window doesn't
-    hold the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
+    last position of the answer. Both are 0 (the position of ``[CLS]``) if the window doesn't have
+    the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
     0.6.2's ``run_squad.py``.
 
     Parameters
     ----------
     max_seq_length : int
-        The largest number of tokens, special tokens included.
+        Maximum number of tokens, including special tokens.
     doc_stride : int
         Pieces from the start of a window to the start of the next one.
     max_query_length : int
-        Longer questions are cut.
+        In tokens; longer questions are truncated.
     """
 
     def __init__(
@@ -563,7 +563,7 @@ NOTHING = ('empty', 0.0, 0.0)  # the originals' answer where no span can be one
 
 
 class Answers(NamedTuple):
-    """What was found for each question.
+    """The answers to each question.
 
     Parameters
     ----------
@@ -602,7 +602,7 @@ def find_answers(
     max_answer_length : int
         In pieces.
     null_score_diff_threshold : float
-        There is no answer if the score of no answer exceeds the best answer's by more than this.
+        The result is "no answer" if its score exceeds the best answer's by more than this.
     """
     if len(scores) != len(features):
         raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
@@ -918,9 +918,8 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
 class SquadTask(Task):
     """Questions about paragraphs; epochs are compared by F1 with the threshold given.
 
-    Rows in memory are SQuAD's dicts, or (question, context, answer, start), where an answer of None
-    means that there is none; they may be dicts with these names, or with `answers` as the hub has
-    them.
+    Rows in memory are SQuAD's dicts, or (question, context, answer, start), with None for no
+    answer; they may be dicts with these names, or with `answers` as on the hub.
     """
 
     settings_class, name, trained_for = SquadSettings, 'squad', None
@@ -982,7 +981,7 @@ class SquadTask(Task):
         return model(*batch.inputs, batch.labels[:, 0], batch.labels[:, 1])
 
     def predict(self, forward, data, guard=None):
-        """The `Answers`, of all windows of a question together."""
+        """The `Answers`, from all windows of a question together."""
         scores, settings = [None] * data.loader.num_samples, self.settings
         for batch, outputs in outputs_of(forward, data.loader, guard):
             starts, ends = (array.astype('float32').asnumpy() for array in outputs)
@@ -1013,7 +1012,7 @@ class SquadTask(Task):
         return write_answers(folder, outputs)
 
     def examine(self, segment, data, outputs):
-        """A question's loss is -log of the probability of its right answers."""
+        """A question's loss is -log of the probability of its correct answers."""
         questions, paragraphs = data.rows.questions, data.rows.paragraphs
         right = [{normalize_answer(text) for text in q.answers} or {''} for q in questions]
         labels = [next(iter(question.answers), '') for question in questions]

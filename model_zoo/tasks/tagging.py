@@ -2,7 +2,7 @@
 
 Files are as in the CoNLL shared tasks: one word per line, an empty line between sentences. Lines
 have columns; the first is usually the word and the last its tag. Lines that begin with
-``-DOCSTART-`` divide documents and are no sentences.
+``-DOCSTART-`` separate documents and aren't sentences.
 """
 
 import itertools
@@ -128,9 +128,9 @@ def _field(fields, column, what, path, line):
 
 
 def write_conll(path, source, predictions, label_column=-1):
-    """Copy a file with one more column: the label that was predicted for each word.
+    """Copy a file with an additional column: the predicted label of each word.
 
-    The other columns are those of the source. With the right labels in the column before, CoNLL's
+    The other columns are those of the source. With the correct labels in the column before, CoNLL's
     own script ``conlleval`` can score the result.
     """
     labels = (label for sentence in predictions for label in sentence)
@@ -173,13 +173,13 @@ def _check_count(is_right, source):
 
 
 class TaggingFeatures:
-    """Turns sentences into samples: each a sentence, or one of the windows over a long one.
+    """Turns sentences into samples: whole sentences, or windows over long ones.
 
     A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_len`
-    pieces, the special ones counted, is seen in overlapping windows, each word being learnt and
-    predicted once, where it has most context. The `positions` of a sample are the first pieces of
-    the words that it decides on (its part of what Google's README calls ``orig_to_tok_map``); the
-    samples have all words in order.
+    pieces, including special ones, is read in overlapping windows. Each word is learned and
+    predicted once, in the window where it has the most context. The `positions` of a sample are the
+    first pieces of the words that it decides on (its part of what Google's README calls
+    ``orig_to_tok_map``); the samples have all words in order.
     """
 
     def __init__(self, tokenizer, labels, max_len=128):
@@ -261,7 +261,7 @@ _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 
 def labels_of_sentences(sentences):
-    """The labels that sentences have, sorted, O the first."""
+    """The labels of sentences, sorted, beginning with O."""
     labels = {label for sentence in sentences for label in sentence.labels}
     return sorted(labels, key=lambda label: (label != OUTSIDE, label))
 
@@ -273,7 +273,7 @@ def has_entities(labels):
 
 
 def score_tags(right, predicted, entities=None):
-    """How well labels were predicted.
+    """Scores of predicted labels.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ class TaggingTask(Task):
         self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
 
     def prepare(self, rows, choice=None):
-        """Choose the labels in the order of their numbers."""
+        """Determine the labels and their order."""
         model, given = self.settings.bert_model, self.settings.labels
         labels = choice and labels_of_folder(choice.model)
         if given and labels and given != labels:

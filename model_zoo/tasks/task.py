@@ -58,55 +58,54 @@ def encode_several(tokenizer, examples, labels, max_length):
 class Task:
     """Base of the tasks that `model_zoo.finetune` and the fine-tuning commands train.
 
-    A task of your own overrides `read`, `encode` and, where it isn't a choice of classes, `loss`,
-    `score` and `write`. It has the settings of its training and nothing else that changes, but for
-    what `prepare` learns of the rows.
+    Your own task overrides `read`, `encode` and, unless it is classification, `loss`, `score` and
+    `write`. Its only state is the settings, and what `prepare` learns from the rows.
 
     Parameters
     ----------
     settings : Settings
-        Of `settings_class`.
+        An object of `settings_class`.
 
     Attributes
     ----------
     name : str
-        In the names of the log and of files of parameters.
+        Used in the names of the log and of parameter files.
     family : str
-        The family whose flags choose the model.
+        The family whose flags select the model.
     head : str or type
-        The task of the family that the model has a head for ('classification', 'tagging',
-        'question_answering', 'multiple_choice', 'sentence_embedding'), or a class of a block.
+        The family's task that selects the head ('classification', 'tagging', 'question_answering',
+        'multiple_choice', 'sentence_embedding'), or a block's class.
     metric : str
         The score of `score` that compares epochs; higher is better.
     use : str or None
-        The task of `model_zoo.pipeline` that the trained model is for.
+        The trained model's task in `model_zoo.pipeline`.
     unit : str or None
-        What rows are called; None where they aren't counted.
+        What to call rows; None if they aren't counted.
     length : str
         The setting with the largest number of tokens.
     files : dict of str to tuple of str
-        Segment -> names that its file may have in ``data_dir``.
+        Segment -> possible names of its file in ``data_dir``.
     samples_unit : str
-        What samples are called in a job.
+        What to call samples in a job.
     data_field : str
-        The setting under which a job records the training set.
+        The setting that records the training set in a job.
     free : tuple of str
-        Settings that may differ when a training goes on: where things are.
+        Settings that may differ when a run is resumed: paths.
     is_source : callable
-        Whether a path is of something that `read` takes.
+        Whether `read` can read a path.
     in_python : dict
-        Settings that `model_zoo.finetune` begins with.
+        Initial settings of `model_zoo.finetune`.
     reads_late : bool
-        Whether `read` needs what `adopt` learns; otherwise bad data fail before the log begins.
+        Whether `read` needs what `adopt` learns; otherwise bad data fails before the log begins.
     most_lost : float
-        What INT8 may cost of `metric`.
+        How much of `metric` INT8 may cost.
     predicted : tuple of str, or None
         Segments whose predictions are written. None: nothing is predicted, and the best model isn't
-        evaluated once more.
+        evaluated again.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
-        Whether a loader draws the samples of an update together, on all devices.
+        Whether a loader draws the samples of an update for all devices together.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     workers : Workers
@@ -143,7 +142,7 @@ class Task:
 
     @property
     def score_name(self):
-        """What the score that compares epochs is called."""
+        """Name of the score that compares epochs."""
         return self.metric
 
     @property
@@ -167,10 +166,10 @@ class Task:
         """Check the settings, before a model is chosen and rows are read."""
 
     def adopt(self, choice):
-        """Take over what the model says of itself, such as its labels."""
+        """Adopt what the model's configuration says, such as its labels."""
 
     def go_on(self, job):
-        """Take over what the job of the training that goes on says: the order of its labels."""
+        """Adopt what the job of a resumed run says: the order of its labels."""
         names = job.get('class_names')
         if names and self.labels and sorted(names) == sorted(self.labels):
             self.labels = names
@@ -181,7 +180,7 @@ class Task:
         return sources
 
     def split(self, rows, share):
-        """Rows to train on, and those held out: always the same share for a seed."""
+        """Rows to train on, and held-out rows: always the same for a seed."""
         count = max(1, round(share * len(rows)))
         order = np.random.RandomState(self.settings.seed).permutation(len(rows))
         chosen = set(order[:count].tolist())
@@ -193,7 +192,7 @@ class Task:
         return parts
 
     def sources(self):
-        """What the rows of each segment are read from, as the settings say."""
+        """Where each segment's rows are read from, according to the settings."""
         settings = self.settings
         files = segment_files(settings, self.is_source, **self.files)
         if settings.only_inference:
@@ -210,18 +209,18 @@ class Task:
         return [name for name in sets if name.startswith('dev')]
 
     def scored(self, sets):
-        """Names of the sets that are scored without a training."""
+        """Names of the sets that are scored without training."""
         return list(sets)
 
     def read(self, source, segment):
         """The rows, in the task's own form, of a set: 'train', 'dev' or 'test'.
 
-        `source` is a path, or whatever a caller has given for the segment.
+        `source` is a path, or the caller's data for the segment.
         """
         raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
 
     def prepare(self, rows, choice=None):
-        """Learn from the rows of all sets, by segment, what the model needs, such as `labels`.
+        """Learn what the model needs, such as `labels`, from the rows of all sets by segment.
 
         `choice` names the model; None for a block that is there.
         """
@@ -274,16 +273,16 @@ class Task:
         return len(rows)
 
     def describe(self, data):
-        """The training set in a job: a training goes on with the same data alone."""
+        """The training set in a job: a run is resumed only with the same data."""
         values = (part for sample in data.samples for part in sample.content)
         return {self.data_field: (len(data.samples), self.samples_unit, values)}
 
     def adapt_outputs(self, words, outputs):
-        """The outputs of an exported model in the form of the block's."""
+        """The outputs of an exported model in the format of the block's."""
         return outputs
 
     def check_outputs(self, words, outputs):
-        """What is wrong with the outputs of an exported model; None if nothing is."""
+        """What is wrong with the outputs of an exported model, or None."""
         shape = getattr(outputs, 'shape', None)  # None of a list: a model with several outputs
         counts = [self.model_options().get('num_labels')]
         wanted = (words.shape[0], *filter(None, counts))
@@ -315,7 +314,7 @@ class Task:
         return {'max_grad_norm': settings.max_grad_norm, 'schedule': schedule}
 
     def teacher(self, contexts):
-        """A model that the trained one learns from, see `classification.Teacher`; or None."""
+        """The teacher of the trained model, see `classification.Teacher`; or None."""
 
     # -- results
 
@@ -352,12 +351,12 @@ class Task:
         Returns
         -------
         object
-            For `score`, `write` and `examine`; by default an array of shape (samples, ...).
+            Input of `score`, `write` and `examine`; by default an array of shape (samples, ...).
         """
         return predict(forward, data.loader, guard)
 
     def score(self, data, outputs):
-        """The scores of a set, floats by name; by default of classes: accuracy and loss."""
+        """The scores of a set, floats by name; by default accuracy and loss of classes."""
         labels = self.numbers(data.rows)
         accuracy = float((outputs.argmax(axis=-1) == labels).mean())
         return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}
@@ -370,12 +369,12 @@ class Task:
         return np.array([known[row.label] for row in rows])
 
     def decode(self, data, outputs):
-        """What the model says of each row; by default the class."""
+        """The model's prediction for each row; by default the class."""
         numbers = outputs.argmax(axis=-1).tolist()
         return numbers if self.labels is None else [self.labels[number] for number in numbers]
 
     def write(self, folder, segment, data, outputs):
-        """Write the predictions on a set; returns the names of the files.
+        """Write the predictions for a set; returns the names of the files.
 
         By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
         """
@@ -387,7 +386,7 @@ class Task:
         return [name]
 
     def text_of(self, row):
-        """A row in the report's table of mistakes."""
+        """A row's text in the report's table of mistakes."""
         return str(row)
 
     def examine(self, segment, data, outputs):
@@ -417,7 +416,7 @@ class Task:
 
 
 class TextTask(Task):
-    """Base of the tasks that learn from a text: it stays in its files, and nothing is predicted."""
+    """Base of the tasks that learn from a text, which stays in its files; nothing is predicted."""
 
     predicted = None
     has_own_head = False
