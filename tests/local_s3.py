@@ -40,7 +40,7 @@ class Proxy:
     """Hands connections to a port on, and breaks the first `cuts` answers after `after` bytes."""
 
     def __init__(self, port, cuts, after):
-        self._target, self.cuts, self._after, self.broken = port, cuts, after, 0
+        self._target, self.cuts, self.after, self.broken = port, cuts, after, 0
         self._socket = socket.create_server(('127.0.0.1', 0))
         self.port = self._socket.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -61,7 +61,7 @@ class Proxy:
                     if not data:
                         return self._break(client, server)
                     sent += len(data)
-                    if self.broken < self.cuts and sent > self._after:
+                    if self.broken < self.cuts and sent > self.after:
                         self.broken += 1
                         return self._break(client, server)
                     client.sendall(data)

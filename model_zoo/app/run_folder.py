@@ -67,11 +67,11 @@ class RemoteFolder:
             found = sizes_in(self.url)
             if found:
                 logger.info('fetching %d files from %s', len(found), self.url)
-            for name in found:
+            for name, facts in found.items():
                 if any(part.startswith('.') for part in name.split('/')):
                     continue
                 target = os.path.join(self.path, *name.split('/'))
-                download(join(self.url, name), target)
+                download(join(self.url, name), target, facts)
                 self._sent[self._name(target)] = _facts(target)
         except OSError as error:
             raise InputError(f'cannot read {self.url!r}: {error.strerror or error}') from error

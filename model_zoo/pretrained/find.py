@@ -435,7 +435,9 @@ def copy_of(url, folder):
         for each, facts in found.items():
             copy = os.path.join(target, *each.split('/'))
             if have.get(each) != list(facts) or not os.path.exists(copy):
-                remote.download(join(base, each), copy)
+                os.makedirs(os.path.dirname(copy), exist_ok=True)
+                check_space(copy, facts[0])
+                remote.download(join(base, each), copy, facts)
         for each in set(have).difference(found):
             copy = os.path.join(target, *each.split('/'))
             if _is_within(each) and os.path.isfile(copy):

@@ -2,7 +2,8 @@
 
 Each function takes the path of a file on this machine, or a URL. What goes wrong with a URL is an
 OSError, as with a path, whose ``strerror`` is one line; a missing library is a `MissingExtraError`.
-A request that fails for want of a connection is repeated.
+A request that fails for want of a connection is repeated. A server that sends without an end, more
+than it was asked for, or another version of a file than before is refused.
 """
 
 import contextlib
@@ -41,6 +42,10 @@ logger = logging.getLogger(__name__)
 _URL = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://')
 _CHUNK = 2**22  # bytes of a request
 _DELAYS = 0.5, 1, 2, 4  # seconds before a request is repeated
+_PIECES = 5  # in which broken connections may send what a request asks for
+_PATIENCE = 600  # seconds of a request, but that of an upload
+_MOST_LISTED = 100_000  # files of a folder
+_REPLACED = 'it was replaced while it was read; try again'
 # Here a file appears when all of it has been sent; elsewhere it is sent to another name.
 _OBJECT_STORES = {'s3', 's3a', 'gs', 'gcs', 'abfs', 'abfss', 'az', 'adl', 'oss', 'oci', 'memory'}
 # What another attempt wouldn't change.
@@ -71,12 +76,17 @@ def file_size(path):
     """Size of a file in bytes."""
     if not is_url(path):
         return os.path.getsize(path)
-    info = _info(path)
+    return _facts(path)[0]
+
+
+def _facts(url):
+    """Size and version of a file, as `sizes_in` tells them."""
+    info = _info(url)
     if info['type'] == 'directory':
-        raise IsADirectoryError(errno.EISDIR, 'it is a folder', path)
+        raise IsADirectoryError(errno.EISDIR, 'it is a folder', url)
     if info.get('size') is None:
-        raise OSError(errno.EINVAL, 'its server does not tell its size', path)
-    return info['size']
+        raise OSError(errno.EINVAL, 'its server does not tell its size', url)
+    return info['size'], _version(info)
 
 
 def exists(path):
@@ -101,7 +111,8 @@ def matching(pattern):
     system, path = _system(pattern)
     if not glob.has_magic(path):
         return [pattern] if exists(pattern) else []
-    found = _ask(pattern, lambda: system.glob(path))
+    system.invalidate_cache()  # others may have written
+    found = _ask(pattern, lambda: system.glob(path, **_limits(system)))
     return [system.unstrip_protocol(each) for each in found]
 
 
@@ -117,9 +128,12 @@ def sizes_in(url):
     system, path = _system(url)
     try:
         system.invalidate_cache()  # others may have written
-        found = _ask(url, lambda: system.find(path, detail=True))
+        limits = _limits(system, max_items=_MOST_LISTED + 1)
+        found = _ask(url, lambda: system.find(path, detail=True, **limits))
     except FileNotFoundError:
         return {}
+    if len(found) > _MOST_LISTED:
+        raise OSError(errno.EFBIG, f'it has more than {_MOST_LISTED} files', url)
     base = path.rstrip('/') + '/'
     return {
         name[len(base) :]: (info['size'], _version(info))
@@ -165,13 +179,18 @@ def upload(source, url):
         raise
 
 
-def download(url, target):
-    """Write the file of a URL to `target`, which is not there before all of it is."""
+def download(url, target, facts=None):
+    """Write the file of a URL to `target`, which is not there before all of it is.
+
+    With `facts`, a value of `sizes_in`, a file that has been replaced since is refused.
+    """
     folder = os.path.dirname(target) or '.'
     os.makedirs(folder, exist_ok=True)
     handle, part = tempfile.mkstemp(dir=folder, suffix='.part')
     try:
-        with open_binary(url) as source, os.fdopen(handle, 'wb') as file:
+        with os.fdopen(handle, 'wb') as file, open_binary(url) as source:
+            if facts is not None and _differ(facts, source.raw.facts):
+                raise OSError(errno.ESTALE, _REPLACED, url)
             shutil.copyfileobj(source, file, _CHUNK)
         os.replace(part, target)
     except BaseException:
@@ -184,7 +203,7 @@ class _Ranges(io.RawIOBase):
 
     def __init__(self, url):
         self._url, self._place = url, 0
-        self._size = file_size(url)
+        self.facts = self._size, self._version = _facts(url)
 
     def readable(self):
         return True
@@ -209,7 +228,11 @@ class _Ranges(io.RawIOBase):
         system, path = _system(self._url)
 
         def fetch():
-            content = system.cat_file(path, start=start, end=stop)
+            content = b''
+            for _ in range(_PIECES):
+                place = start + len(content)
+                if place < stop:
+                    content += _span(system, path, place, stop, self._version)
             if len(content) != stop - start:
                 raise OSError(errno.EIO, f'{len(content)} bytes came instead of {stop - start}')
             return content
@@ -217,6 +240,53 @@ class _Ranges(io.RawIOBase):
         buffer[: stop - start] = _ask(self._url, fetch)
         self._place = stop
         return stop - start
+
+
+def _differ(one, other):
+    """Whether two files' facts tell that they are not the same; many systems tell sizes only."""
+    sizes, versions = zip(one, other)
+    are_tags = all(version.startswith('"') for version in versions)
+    return sizes[0] != sizes[1] or are_tags and versions[0] != versions[1]
+
+
+def _span(system, path, start, stop, version):
+    """Bytes of a file; S3 is asked for the version, and may send fewer, not more."""
+    if not hasattr(system, 'call_s3'):
+        return system.cat_file(path, start=start, end=stop)
+    from fsspec.asyn import sync
+
+    bucket, key, _ = system.split_path(path)
+    wanted = {'IfMatch': version} if version.startswith('"') else {}
+    limits = _limits(system)
+    answer = system.call_s3(
+        'get_object', Bucket=bucket, Key=key, Range=f'bytes={start}-{stop - 1}', **wanted,
+        **system.req_kw, **limits
+    )  # fmt: skip
+    if wanted and answer.get('ETag') != version:
+        raise ValueError(_REPLACED)
+
+    async def read():
+        content = bytearray()
+        try:
+            while len(content) < stop - start:
+                piece = await answer['Body'].read(stop - start - len(content))
+                if not piece:
+                    break
+                content += piece
+        except Exception:
+            if not content:
+                raise
+        finally:
+            answer['Body'].close()
+        return content
+
+    return sync(system.loop, read, **limits)
+
+
+def _limits(system, **of_s3):
+    """What bounds a request to a file system, as keywords of its methods."""
+    limits = {'timeout': _PATIENCE} if system.async_impl else {}
+    return {**limits, **of_s3} if hasattr(system, 'call_s3') else limits
 
 
 def _system(url):
@@ -257,24 +327,25 @@ def _version(info):
 
 def _ask(url, request):
     """What a request returns, repeated while the connection fails."""
-    delays = list(_DELAYS)
+    delays, end = list(_DELAYS), time.monotonic() + _PATIENCE
     while True:
         try:
             return request()
         except ZooError:
             raise
         except Exception as error:
-            if not delays or isinstance(error, _FINAL) or _is_refused(error):
+            is_final = isinstance(error, _FINAL) or _is_refused(error)
+            if is_final or not delays or time.monotonic() > end:
                 raise _as_os_error(error, url) from error
             logger.warning('%s: %s; trying again', url, _line(error))
         time.sleep(delays.pop(0))
 
 
 def _is_refused(error):
-    """Whether there are no credentials, or the library has tried to connect long enough."""
-    return type(error).__name__ in (
+    """Whether another attempt is in vain, or the library has tried long enough."""
+    return _line(error) == _REPLACED or type(error).__name__ in (
         'NoCredentialsError', 'PartialCredentialsError', 'EndpointConnectionError',
-        'ProfileNotFound', 'ParamValidationError', 'DefaultCredentialsError',
+        'ProfileNotFound', 'ParamValidationError', 'DefaultCredentialsError', 'FSTimeoutError',
     )  # fmt: skip
 
 
@@ -294,5 +365,9 @@ def _as_os_error(error, url):
 
 def _line(error):
     """An error's message in one line."""
+    if 'PreconditionFailed' in str(error.__cause__):
+        return _REPLACED
+    if type(error).__name__ == 'FSTimeoutError':
+        return f'its server took more than {_PATIENCE} seconds'
     text = getattr(error, 'strerror', None) or str(error) or type(error).__name__
     return ' '.join(text.split())[:300]
