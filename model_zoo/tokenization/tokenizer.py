@@ -468,10 +468,17 @@ eos_token_id : int or None
         return BatchEncoding(rows, length, pad_id or 0)
 
     def encode_pairs(self, pairs, max_length=None, add_special_tokens=True):
-        """Yield the `Encoding` of each (text, second text or None), see :meth:`encode`.
+        """Yield the `Encoding` of each text or pair, see :meth:`encode`.
 
-        Tasks and pipelines use this. A few texts are tokenized together at a time, which limits the
-        memory.
+        Tasks and pipelines use this. A limited number of texts is tokenized together, which limits
+        the memory.
+
+        Parameters
+        ----------
+        pairs : sequence of (str, str or None)
+            A text, and the second text of a pair.
+        max_length, add_special_tokens
+            As of :meth:`encode`.
         """
         ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
         parts = [(place // _TEXTS, end // _CHARACTERS) for place, end in enumerate(ends)]
@@ -485,9 +492,20 @@ eos_token_id : int or None
             yield from self._rows(texts, others, max_length, frames)
 
     def with_special_tokens(self, ids, pair_ids=None):
-        """A text's or a pair's ids with special tokens, the types, and where the last text begins.
+        """Add the special tokens to the ids of a text or of a pair.
 
         Tasks and pipelines use this for windows over a long text.
+
+        Parameters
+        ----------
+        ids, pair_ids : sequence of int
+            Ids of a text, and of the second text of a pair.
+
+        Returns
+        -------
+        ids, token_types : numpy.ndarray, shape (length,), int32
+        start : int
+            Position of the first id of the last text.
         """
         texts = [ids] if pair_ids is None else [ids, pair_ids]
         frame = self._around(True)[len(texts) - 1]
