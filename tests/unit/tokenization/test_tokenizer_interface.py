@@ -83,6 +83,24 @@ def test_pairs_and_cutting(tokenizer):
         assert cut.truncated == len(bare) - kept
 
 
+@pytest.mark.parametrize('limit', [{'_TEXTS': 2}, {'_CHARACTERS': 10}, {}])
+def test_what_tasks_and_pipelines_encode_by(tokenizer, monkeypatch, limit):
+    for name, value in limit.items():
+        monkeypatch.setattr(f'model_zoo.tokenization.tokenizer.{name}', value)
+    pairs = [(TEXT, None), ('the', ''), ('the cafe', 'and 3'), ('', None), ('the', TEXT)]
+    for encoding, pair in zip(tokenizer.encode_pairs(pairs, 7), pairs):
+        wanted = tokenizer.encode(*pair, max_length=7)
+        assert (encoding, encoding.tokens) == (wanted, wanted.tokens)
+        np.testing.assert_array_equal(encoding.token_types, wanted.token_types)
+    assert list(tokenizer.encode_pairs([])) == []
+    for pair in (('the cafe',), ('the cafe', 'and 3')):
+        bare = [tokenizer.encode(text, add_special_tokens=False) for text in pair]
+        ids, types, start = tokenizer.with_special_tokens(*bare)
+        wanted = tokenizer.encode(*pair)
+        assert ids.tolist() == wanted and ids[start : start + len(bare[-1])].tolist() == bare[-1]
+        assert types.tolist() == wanted.token_types.tolist()
+
+
 def test_batches(tokenizer):
     texts = [TEXT, '', 'the']
     batch = tokenizer.encode_batch(texts, round_to=4)
