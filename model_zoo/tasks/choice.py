@@ -334,7 +334,7 @@ def read_story_cloze(path):
             )
         stories.append(_story(fields, f'{path}, {location}'))
     if not stories:
-        raise InputError(f'{str(path)!r} has no stories')
+        raise InputError(f'{str(path)!r} has no stories: give a CSV file of the Story Cloze Test')
     return stories
 
 
