@@ -16,35 +16,29 @@ def random_state(seed, epoch):
 
 
 def longest_first(lengths, batch_size, max_tokens=None):
-    """Batches of all samples by their lengths."""
+    """Batches of all samples by their lengths.
+
+    With `max_tokens` they are those whose tokens are fewest, with `BATCH_COST` of each counted in.
+    """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind='stable')
     if max_tokens is None:
         return [order[at : at + batch_size] for at in range(0, len(order), batch_size)]
-    batches, start = [], 0
-    for size in _cheapest_sizes(lengths[order], batch_size, max_tokens):
-        batches.append(order[start : start + size])
-        start += size
-    return batches
-
-
-def _cheapest_sizes(lengths, batch_size, max_tokens):
-    """Sizes of the batches whose tokens are fewest, with `BATCH_COST` of each counted in."""
-    # `lengths` fall. The best way to cut what is behind each sample is found from the end.
-    count = len(lengths)
+    count = len(order)
     costs, sizes = np.zeros(count + 1), np.zeros(count, dtype=np.int64)
+    # the best way to cut what is behind each sample is found from the end
     for start in range(count - 1, -1, -1):
-        longest = max(1, lengths[start])
+        longest = max(1, lengths[order[start]])
         most = max(1, min(batch_size, max_tokens // longest, count - start))
         choices = BATCH_COST + longest * np.arange(1, most + 1)
         choices = choices + costs[start + 1 : start + most + 1]
         sizes[start] = 1 + choices.argmin()
         costs[start] = choices[sizes[start] - 1]
-    start, chosen = 0, []
+    batches, start = [], 0
     while start < count:
-        chosen.append(sizes[start])
+        batches.append(order[start : start + sizes[start]])
         start += sizes[start]
-    return chosen
+    return batches
 
 
 def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):

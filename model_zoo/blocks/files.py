@@ -24,18 +24,6 @@ BlockType = TypeVar('BlockType')
 _log = logging.getLogger(__name__)
 
 
-def _set(parameter, value, ctx):
-    """Give `parameter` a value, whether it was initialized or not."""
-    try:
-        parameter.list_ctx()
-    except RuntimeError:
-        parameter.initialize(mx.init.Zero(), ctx=ctx or mx.cpu())
-    else:
-        if ctx is not None:
-            parameter.reset_ctx(ctx)
-    parameter.set_data(mx.nd.array(value, dtype=parameter.dtype))
-
-
 class BlockTensors:
     """The part of `ZooBlock` that gives arrays to its parameters, and takes them from there."""
 
@@ -146,8 +134,16 @@ class BlockTensors:
         if other and dtype_source == 'saved':
             self.cast(np.result_type(*(found[name].dtype for name in own if name in found)))
         for name, parameter in own.items():
-            if name in found:
-                _set(parameter, found[name], ctx)
+            if name not in found:
+                continue
+            try:
+                parameter.list_ctx()
+            except RuntimeError:  # it isn't initialized
+                parameter.initialize(mx.init.Zero(), ctx=ctx or mx.cpu())
+            else:
+                if ctx is not None:
+                    parameter.reset_ctx(ctx)
+            parameter.set_data(mx.nd.array(found[name], dtype=parameter.dtype))
         return missing, unknown
 
     def compare(self, found, unknown):

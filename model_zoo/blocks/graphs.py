@@ -50,7 +50,8 @@ class BlockGraphs(HybridBlock):
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self._graphs = {}  # by key; the one in use is in Gluon's own attributes
+        # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
+        self._graphs = {}
         self._graph_key = None  # pattern of the inputs, whether it trains, options
         self._mirrors = False
         self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too

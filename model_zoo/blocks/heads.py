@@ -29,7 +29,6 @@ class AttentionBlock(ZooBlock):
     keep_multihead_output = False
     _kept = None  # the heads' outputs of the last call, and their probes
     _is_watched = False
-    _watched = None  # flags of its graphs or None, and what calls the block with probes
     #: how often the backbone has got new parameters, and what this block's graphs know of it
     _changes = 0
     _changes_seen = 0
@@ -55,10 +54,6 @@ class AttentionBlock(ZooBlock):
     def cast(self, dtype):
         super().cast(dtype)
         self.base._changes += 1  # so that others that share it drop their graphs
-
-    def _clear_cached_op(self):
-        super()._clear_cached_op()
-        self._watched = None
 
     def _follow_changes(self):
         """Drop graphs with old parameters; another owner may have changed the backbone."""
@@ -132,10 +127,12 @@ class AttentionBlock(ZooBlock):
         self.apply(parts.append)
         active = [part for part in parts if getattr(part, '_active', False)]
         flags = dict(active[-1]._flags) if active else None  # a graph, if any part is one
-        if self._watched is None or self._watched[0] != flags:
+        known, watched = self._graphs.get('watched', (None, None))
+        if watched is None or known != flags:
             # a bound method: a block would become a part of this one
-            self._watched = flags, _Watched(self, flags).__call__
-        return self._watched[1](probes, *inputs)
+            watched = _Watched(self, flags).__call__
+            self._graphs['watched'] = flags, watched
+        return watched(probes, *inputs)
 
     @contextlib.contextmanager
     def _watching(self, probes):

@@ -184,10 +184,8 @@ def read_params(path):
     tensors = dict(zip(names, arrays))
     if own != (METADATA in tensors):
         raise cursor.fail('its checksum or its metadata is missing')
-    return tensors, _take_metadata(cursor, tensors) if own else {}
-
-
-def _take_metadata(cursor, tensors):
+    if not own:
+        return tensors, {}
     try:
         metadata = parse_json(tensors.pop(METADATA).tobytes())
         version = metadata['version']
@@ -198,7 +196,7 @@ def _take_metadata(cursor, tensors):
             f'{cursor.path!r} has version {version} of this format, and version {VERSION} can be '
             'read: upgrade gluon-transformer-zoo'
         )
-    return metadata
+    return tensors, metadata
 
 
 def _append_checksum(path):

@@ -223,16 +223,13 @@ class Pipeline:
         elif limit is not None and not 3 <= max_length <= limit:
             raise InputError(f'max_length is {max_length}; it must be from 3 to {limit}')
         self.max_length, self.batch_tokens = max_length, batch_tokens
+        self.labels = label_names(self.block)
         self._pad_id = self.tokenizer.pad_token_id
 
     @property
     def problem(self):
         """Why the model can't do the task, or None."""
         return None
-
-    @property
-    def labels(self):
-        return label_names(self.block)
 
     @overload
     def __call__(self, inputs: List[Any], **options: Any) -> List[Any]: ...

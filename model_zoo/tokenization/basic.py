@@ -119,13 +119,12 @@ class BasicTokenizer:
         original, this includes words that equal one of them after lower-casing.
     """
 
-    _dropped = 'C'
+    _kinds = _Kinds('C')
     _strips_cased = False
 
     def __init__(self, do_lower_case=True, never_split=SPECIAL_TOKENS):
         self.do_lower_case = bool(do_lower_case)
         self.never_split = tuple(never_split)
-        self._kinds = _Kinds(self._dropped)
         self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
         self._splitter = pre_tokenizers.BertPreTokenizer()
         self._same = set()  # characters that the Rust library treats as we do
@@ -251,7 +250,7 @@ class BasicTokenizer:
 class GluonBasicTokenizer(BasicTokenizer):
     """GluonNLP's variant: drops fewer characters, and also strips accents in cased text."""
 
-    _dropped = ('Cc', 'Cf')
+    _kinds = _Kinds(('Cc', 'Cf'))
     _strips_cased = True
 
     def __init__(self, do_lower_case=True):
