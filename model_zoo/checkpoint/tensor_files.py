@@ -159,7 +159,7 @@ def _read_array(cursor):
 def read_params(path):
     """The arrays of a ``.params`` file, as views that may not be written to; and its metadata."""
     with open(path, 'rb') as file:
-        data = memoryview(file.read())
+        data = memoryview(file.read(os.fstat(file.fileno()).st_size))  # a device's is 0
     content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
     own = trailer[:-4] == _TRAILER
     cursor = _Cursor(path, content if own else data)

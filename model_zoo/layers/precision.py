@@ -43,7 +43,7 @@ def precision_name(dtype):
         return dtype
     try:
         dtype = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, SyntaxError):  # NumPy parses texts
         raise UnknownNameError.of('dtype', dtype, PRECISIONS) from None
     return 'bfloat16' if dtype == BFLOAT16 else dtype.name
 

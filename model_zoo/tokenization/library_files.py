@@ -194,6 +194,8 @@ def open_model(path):
     import sentencepiece
 
     path = os.fspath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f'{path!r} is not a SentencePiece model: it is no regular file')
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.Load(path)

@@ -1,21 +1,30 @@
 """Lines of text files in UTF-8, and errors for files that aren't."""
 
 from ..errors import InputError
-from .files import parse_json
+from .files import LIMITS, parse_json, raised
 from .remote import open_binary
 
 __all__ = ['decode_at', 'read_json_lines', 'read_lines', 'read_span', 'read_text']
+
+_LONGEST = 2**28  # bytes of a line; `raised` raises it
 
 
 def read_lines(path):
     """Read the lines of a file one by one; a byte-order mark before the first is dropped.
 
     Lines end only at a newline: texts contain other separators, such as U+2028, at which
-    `str.splitlines` breaks.
+    `str.splitlines` breaks. InputError for one of over 256 MB; the environment variable
+    ``MODEL_ZOO_LIMITS`` multiplies this.
     """
+    most = int(raised(_LONGEST))
     try:
         with open_binary(path) as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(most + 1), b''), 1):
+                if len(line) > most:
+                    raise InputError(
+                        f'{path}, line {number} has more than {most} bytes; break it, or set '
+                        f'{LIMITS}=10'
+                    )
                 try:
                     text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
                 except UnicodeDecodeError as error:

@@ -69,6 +69,8 @@ def test_names():
         assert precision_name(dtype) == 'float16'
     with pytest.raises(UnknownNameError, match="'half32'.*bfloat16, float16, float32"):
         precision_name('half32')
+    with pytest.raises(UnknownNameError):
+        precision_name('9' * 5000)  # which NumPy takes for a number that is too long
 
 
 @pytest.mark.parametrize('dtype', HALVES)
