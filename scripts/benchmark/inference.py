@@ -333,7 +333,7 @@ def _same_vectors(name, vectors, expected):
     least = np.min(np.sum(np.multiply(vectors, expected), axis=1))
     print(f'{name}: cosine with the first at least {least:.6f}', flush=True)
     bounds = {'float32': 0.99999, 'bfloat16': 0.999, 'int8': 0.9}
-    if least < bounds[name.split()[-1]]:
+    if least < next(bound for precision, bound in bounds.items() if precision in name):
         raise InputError(f'{name} has other vectors than the first')
 
 
