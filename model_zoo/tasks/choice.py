@@ -44,7 +44,6 @@ __all__ = [
     'SwagExample',
     'encode_stories',
     'encode_swag',
-    'hold_out',
     'read_story_cloze',
     'read_swag',
     'write_story_cloze_predictions',
@@ -352,11 +351,6 @@ def _story(fields, location):
 
 def hold_out(examples, count):
     """Split examples at random, but always in the same way."""
-    if not 0 < count < len(examples):
-        raise InputError(
-            f'{count} of {len(examples)} examples cannot be held out: give a number from 1 to '
-            f'{len(examples) - 1}'
-        )
     chosen = set(np.random.RandomState(0).permutation(len(examples))[:count].tolist())
     kept = [example for number, example in enumerate(examples) if number not in chosen]
     return kept, [examples[number] for number in sorted(chosen)]
