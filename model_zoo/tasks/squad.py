@@ -27,6 +27,7 @@ import tokenizers
 from tqdm import tqdm
 
 from ..batches import Sample
+from ..batches.loaders import check_positive
 from ..batches.windows import best_windows, split_windows
 from ..checkpoint.numpy_files import ArrayArchive
 from ..environment import available_processors
@@ -508,9 +509,7 @@ class SquadFeatures(collections.abc.Sequence):
                 f'max_seq_length {max_seq_length}: give more than max_query_length + 3, which is '
                 f'{max_query_length + 3}, so that there is room for the paragraph'
             )
-        for name, value in (('doc_stride', doc_stride), ('max_query_length', max_query_length)):
-            if value < 1:
-                raise InputError(f'{name} {value}: give 1 or more')
+        check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
         self.encoding = encoding
         self.tokenizer = tokenizer
