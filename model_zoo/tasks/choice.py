@@ -323,17 +323,19 @@ def read_story_cloze(path):
         Its first line names the columns: InputStoryid, InputSentence1 to 4,
         RandomFifthSentenceQuiz1 and 2, and AnswerRightEnding (1 or 2), which may be missing.
     """
-    stories = []
+    columns, stories = (_STORY_ID, *_SENTENCES, *_ENDINGS), []
+    advice = 'give a CSV file of the Story Cloze Test as it was released'
     for location, fields in read_records(path, 'csv', exact=True):
-        missing = [name for name in (_STORY_ID, *_SENTENCES, *_ENDINGS) if name not in fields]
+        missing = [name for name in columns if name not in fields]
         if missing:
             raise InputError(
-                f'{str(path)!r}: its first line lacks {", ".join(missing)}; give a CSV file of the '
-                'Story Cloze Test as it was released'
+                f'{str(path)!r}: its first line lacks {", ".join(missing)}; {advice}'
             )
         stories.append(_story(fields, f'{path}, {location}'))
     if not stories:
-        raise InputError(f'{str(path)!r} has no stories: give a CSV file of the Story Cloze Test')
+        raise InputError(
+            f'{str(path)!r} has no stories below the columns {", ".join(columns)}; {advice}'
+        )
     return stories
 
 

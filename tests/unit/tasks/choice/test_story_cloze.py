@@ -40,7 +40,7 @@ def test_a_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'message'),
     [
-        ((), 'has no stories'),
+        ((), 'has no stories below the columns InputStoryid'),
         (('storyid,title', '1,x'), 'lacks InputStoryid, InputSentence1'),
         ((HEADER,), 'has no stories'),
         ((HEADER, ROW + ',x'), 'line 2: 9 fields, where the header has 8'),
