@@ -1,4 +1,4 @@
-"""What a training tells: results, curves, page, the model's card, the last words of its log."""
+"""What a run reports: results, curves, page, model card, the last lines of its log."""
 
 import dataclasses
 import html
@@ -117,14 +117,14 @@ SECONDS_BETWEEN_PICTURES = 30
 
 
 class Curves:
-    """The picture of a training that goes on."""
+    """The picture of a running training."""
 
     def __init__(self, draw):
         self._draw = draw
         self._drawn = time.monotonic()
 
     def update(self, state):
-        """Draw it anew unless that was done a short time ago, or the training has just begun."""
+        """Draw it again, unless that was done recently or the training has just begun."""
         if time.monotonic() - self._drawn >= SECONDS_BETWEEN_PICTURES:
             self.finish(state)
 
@@ -194,7 +194,7 @@ MOST_MISTAKES = 5
 
 
 def log_summary(results, folder, command, place=None):
-    """Log what a reader wants to know at the end of a training."""
+    """Log the summary at the end of a run."""
     for segment, found in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), found):
             logger.info('%s', line)
@@ -208,7 +208,7 @@ def log_summary(results, folder, command, place=None):
             logger.info('    %s', name)
     place = path_of_zoo()
     if place is not None:
-        logger.info('zoo is not on the PATH; it is %s', place)
+        logger.info('zoo is not on the PATH: use %s', place)
     logger.info('next: %s', command)
 
 
@@ -225,7 +225,7 @@ def _quoted(text):
 
 
 def _examination(segment, metrics, found):
-    yield f'{segment}: {found["examples"]} examples; beside the model, always "{found["guess"]}":'
+    yield f'{segment}: {found["examples"]} examples; the model beside always "{found["guess"]}":'
     for name, value in metrics.items():
         if name in found['baseline']:
             yield f'    {name:<12} {value:8.4f}   {found["baseline"][name]:8.4f}'
@@ -241,7 +241,7 @@ def _examination(segment, metrics, found):
         yield 'worst mistakes (report.html has more):'
     for each in found['mistakes'][:MOST_MISTAKES]:
         yield (
-            f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} taken for '
+            f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} predicted as '
             f'{_quoted(each["prediction"])}: {each["text"][:100]}'
         )
 
@@ -296,7 +296,7 @@ def next_command(about, folder):
 
 
 def write_card(folder, title, about, results, metric=None, curves=None):
-    """Write ``README.md``, in the Hugging Face hub's form, and the curves beside it."""
+    """Write ``README.md``, in the Hugging Face hub's format, and the curves beside it."""
     card = os.path.join(folder, 'README.md')
     with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
         if curves is not None:
@@ -406,14 +406,14 @@ def _content(title, results, metric, next_command):
         score = max(each['score'] for each in epochs)
         tiles.append((score, f'best {metric}', 'good'))
     if metric in guessed:
-        tiles.append((guessed[metric], f'{metric} of {guess}'))
+        tiles.append((guessed[metric], f'{metric}, {guess}'))
     tiles.append((f'{best["epoch"]} of {len(epochs)}', 'best epoch' if metric else 'epoch'))
     tiles.append((training['steps'], 'updates'))
-    tiles.append((_duration(training['seconds']), 'of training'))
+    tiles.append((_duration(training['seconds']), 'training time'))
     sets = {name: each for name, each in best.items() if isinstance(each, dict)}
     return {
         'title': title,
-        'subtitle': 'Report of a training with gluon-transformer-zoo',
+        'subtitle': 'Training report by gluon-transformer-zoo',
         'tiles': tiles,
         'metric': metric,
         'guess': guess,

@@ -91,7 +91,7 @@ function drawLines(tokens, weights, chosen, width, select) {
   const height = LINE * tokens.length;
   const root = makeSvg('svg', {
     viewBox: `0 0 ${inner} ${height}`, width: inner, height, role: 'group',
-    'aria-label': 'Tokens, and where they look',
+    'aria-label': 'Tokens and where they look',
     keydown: (event) => move(event, tokens.length, chosen, select),
     mouseleave: () => { if (!root.contains(document.activeElement)) select(null); },
   });

@@ -59,7 +59,7 @@ function showView(model, views, view) {
     href: addressOf(model, each), 'aria-current': each === view ? 'page' : null,
   }, each.title));
   const facts = [model.task, model.engine && `runs with ${model.engine}`,
-    model.max_length && `${model.max_length} tokens at most`].filter(Boolean);
+    model.max_length && `up to ${model.max_length} tokens`].filter(Boolean);
   const result = make('div', { class: 'result', id: 'result', 'aria-live': 'polite' });
   byId('main').replaceChildren(
     make('h1', {}, model.id), make('p', { class: 'facts' }, facts.join(' · ')),

@@ -40,7 +40,7 @@ export const VIEWS = [
       && (model.labels ?? ['entail']).some((label) => label.toLowerCase().startsWith('entail')),
     fields: [
       { name: 'text', label: 'Text', kind: 'text', value: 'The match ended in a draw.' },
-      { name: 'labels', label: 'Labels, with commas between', kind: 'line',
+      { name: 'labels', label: 'Labels, separated by commas', kind: 'line',
         value: 'sport, politics, cooking' },
       { name: 'several', label: 'Several labels may be true', kind: 'check', value: false },
     ],
@@ -89,9 +89,9 @@ export const VIEWS = [
     id: 'text-generation', title: 'More text', fits: does('text-generation'),
     fields: [
       { name: 'prompt', label: 'Beginning of the text', kind: 'text', value: 'Once upon a time' },
-      { name: 'tokens', label: 'Tokens at most', kind: 'number', value: 60, min: 1, step: 1 },
+      { name: 'tokens', label: 'Maximum tokens', kind: 'number', value: 60, min: 1, step: 1 },
       { name: 'temperature', label: 'Temperature', kind: 'number', value: 0.8, min: 0, step: 0.1,
-        help: '0 takes the likeliest token every time.' },
+        help: '0 always takes the most likely token.' },
     ],
     run: write,
   },
@@ -218,7 +218,7 @@ function showNeighbours({ points, similarities }, { texts, query }) {
     .sort((one, other) => cosines[other] - cosines[one]);
   return [
     neighbourMap([...sentences, query], points, order.slice(0, NEAREST)),
-    make('h3', {}, 'The nearest first'),
+    make('h3', {}, 'Nearest first'),
     bars(order.map((place) => ({
       label: `${place + 1}. ${sentences[place]}`, score: Math.max(0, cosines[place]),
       text: score(cosines[place]),
