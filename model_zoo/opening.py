@@ -19,7 +19,7 @@ import mxnet as mx
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
-from .pretrained import Files, find_files, get_entry, local_path, names_files, resolve
+from .pretrained import Files, find_files, get_entry, names_files, resolve
 from .pretrained.files import LABEL_ORDER, ORIGINALS
 from .registry import (
     Family,
@@ -98,10 +98,7 @@ def locate(
     family = _family_of(name_or_folder, task, family, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
-        files = dataclasses.replace(
-            files, vocab=other.vocab, do_lower_case=other.do_lower_case,
-            special_tokens=other.special_tokens,
-        )  # fmt: skip
+        files = files.with_vocab_of(other)
     return Located(family, model, files)
 
 
@@ -126,12 +123,13 @@ def find_family(name_or_folder, dataset_name=None, like=None):
 
 
 def config_of_folder(folder):
-    """Fields of ``config.json`` in a folder, here or on the hub, or beside a file of weights."""
-    folder, _ = local_path(folder, weights=False, vocab=False)
-    if os.path.isfile(folder) or os.path.isfile(f'{folder}.index'):
-        folder = os.path.dirname(folder)
+    """Fields of a configuration in a folder, here or on the hub, or beside a file of weights.
+
+    None of a configuration that is missing, or can't be read.
+    """
     try:
-        return read_json(os.path.join(folder, 'config.json'), shape=dict)
+        path = small_files(folder).config
+        return {} if path is None else read_json(path, shape=dict)
     except InputError:
         return {}
 

@@ -118,6 +118,13 @@ class Files:
     source: str = 'path'
     labels: Optional[Tuple[str, ...]] = None
 
+    def with_vocab_of(self, other):
+        """These files with the vocabulary of others, and what is known about it."""
+        return dataclasses.replace(
+            self, vocab=other.vocab, do_lower_case=other.do_lower_case,
+            special_tokens=other.special_tokens,
+        )  # fmt: skip
+
     @property
     def label_order(self):
         """Whose order a classifier's outputs have that nothing is written about, and why.

@@ -388,12 +388,7 @@ def _with_vocab_of(model, dataset, root, path, files):
     if foreign and found.vocab.endswith('.vocab'):
         # other programs' files come with vocab.txt, whose order is another than GluonNLP's
         raise InputError(f'the vocabulary of {files.weights!r} is missing; {remedy}')
-    return dataclasses.replace(
-        files,
-        vocab=found.vocab,
-        do_lower_case=found.do_lower_case,
-        special_tokens=found.special_tokens,
-    )
+    return files.with_vocab_of(found)
 
 
 _MOST_COPIED = 10_000

@@ -12,6 +12,7 @@ from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..training.objective import mean_over_examples
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
+from ..util.arrays import POOLINGS
 from ..util.files import atomic_write
 from .classification import pearson, spearman
 from .scores import check_finite
@@ -154,7 +155,6 @@ def make_loss(name, scale=20.0, margin=0.5):
 #: of pairs and triplets: whether the match is among so many nearest
 RECALLS = (1, 5, 10)
 BLOCK = 1024  # queries whose similarities are in memory at once
-POOLINGS = ('mean', 'cls', 'max')
 EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
 
 
