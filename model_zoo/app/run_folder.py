@@ -250,7 +250,7 @@ class RunFolder:
             self._unlock = lock.release
             cli.at_end(lock.release)
             weakref.finalize(self, lock.release)  # where there is no command
-        for place in ('', _MODEL, 'cache'):
+        for place in ('', _MODEL, 'model', 'vocab', 'cache'):
             if os.path.isdir(self.file(place)):
                 remove_leftovers(self.file(place))
 

@@ -102,8 +102,10 @@ def test_a_command_leaves_no_lock(tmp_path):
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path):
-    (tmp_path / 'best_model').mkdir()
-    leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part']
+    for name in ('best_model', 'model', 'vocab'):
+        (tmp_path / name).mkdir()
+    leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part',
+                 'model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']  # fmt: skip
     others = ['.part', 'features.part', '.hidden.part', 'curves.png']
     for name in (*leftovers, *others):
         (tmp_path / name).write_text('')
