@@ -41,8 +41,8 @@ def cases():
             marks.append(pytest.mark.data)
         if 'bfloat16' in code:
             marks.append(needs_bfloat16)
-        if code and path.parent.name == 'tasks':
-            marks.append(pytest.mark.slow)  # whole jobs: ten of them take a fifth of all tests
+        if code and (path.parent.name == 'tasks' or path.name == 'index.rst'):
+            marks.append(pytest.mark.slow)  # whole jobs; README has the training of index.rst
         yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
 
 

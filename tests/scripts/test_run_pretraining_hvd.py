@@ -94,6 +94,7 @@ def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_a_text_whose_samples_two_processes_make(data, tmp_path):
     """Each makes those of its own parts of the text, and gets the others' from the other one."""
     random = np.random.RandomState(0)
@@ -111,6 +112,7 @@ def test_a_text_whose_samples_two_processes_make(data, tmp_path):
         assert np.abs(value - ours[name]).max() < 1e-5, name
 
 
+@pytest.mark.slow
 def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
     script = SCRIPTS / 'run_pretraining_hvd.py'
     argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 6, '--ckpt_interval', 2)
@@ -128,6 +130,7 @@ def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
         np.testing.assert_array_equal(value, model[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_two_workers_go_on_where_one_has_accumulated(data, tmp_path):
     """1 worker x 2 batches x 4 samples, and then 2 x 1 x 4; within an epoch of 5 updates."""
     script = SCRIPTS / 'run_pretraining_hvd.py'
