@@ -23,8 +23,11 @@ import sys
 import threading
 import time
 
+import hostile_s3
+import local_s3
 import numpy as np
 import originals
+import pytest
 from files import digest
 from local_hub import point_at, publish
 from loopback import LoopbackServer, Resource
@@ -36,9 +39,10 @@ from model_zoo.app.use import Corpus
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import ZooError
 from model_zoo.pretrained import download
-from model_zoo.pretrained.find import unpacked
+from model_zoo.pretrained.find import copy_of, unpacked
 from model_zoo.pretrained.hub import Repository
 from model_zoo.tasks.squad import encode_squad, read_squad
+from model_zoo.util import remote
 
 __all__ = ['targets']
 
@@ -447,6 +451,65 @@ def _download(server, rng, folder):
     return RIGHT
 
 
+KEYS = ['a', 'sub/b', '../outside', '/outside', 'a/../../outside', '..', 'x//y', '<b>\x85',
+        '%2e%2e/c', 'a' * 300, 'sub']  # fmt: skip
+PIECES = [b'', b'x' * 10, BODY * 40, b'<Error><Code>NoSuchKey</Code></Error>', b'\xff\0',
+          hostile_s3.BOMB.encode()]  # fmt: skip
+
+
+def _serve_s3(folder):
+    """An S3 server on this machine, which this process asks; it waits less than usually."""
+    server = hostile_s3.HostileS3()
+    os.environ['AWS_MAX_ATTEMPTS'] = '1'
+    local_s3.set_up(pytest.MonkeyPatch(), server.port)
+    remote._DELAYS, remote._PATIENCE, remote._MOST_LISTED = (0,), 5, 5000
+    return server
+
+
+def _copy_from_s3(server, rng, folder):
+    """A model's folder of a bucket with odd keys, from a server that lies now and then."""
+    keys = rng.sample(KEYS, rng.randrange(1, len(KEYS)))
+    server.objects = {f'm/{key}': BODY[: rng.randrange(len(BODY))] for key in keys}
+    before, left = dict(server.objects), rng.choice([0, 0, rng.randrange(1, 12)])
+
+    def lie(handler, method, key, query):
+        nonlocal left
+        left -= 1
+        if left:
+            return False
+        kind = rng.randrange(4)
+        if kind == 0:
+            handler.list([(f'm/{rng.random()}', rng.choice([-1, 0, 1 << 62]), 'a')] * 1000,
+                         '<IsTruncated>true</IsTruncated>'
+                         f'<NextContinuationToken>{rng.random()}</NextContinuationToken>')
+            left = rng.choice([0, 1])  # it ends, or doesn't
+        elif kind == 1:
+            server.objects.update(dict.fromkeys(server.objects, BODY[::-1]))
+            return False
+        else:
+            handler.say(rng.choice([200, 206, 307, 400, 403, 412, 503]), rng.choice(PIECES),
+                        **{rng.choice(['ETag', 'Content_Range', 'Location']): rng.choice(ODD)})
+        return True
+
+    server.wrong = lie
+    try:
+        copied = copy_of(f's3://{hostile_s3.BUCKET}/m', str(folder / 'copy' / 'x'))
+    except OSError as error:
+        if '\n' in str(error.strerror) or not error.strerror:
+            raise Unequal(f'not one line: {error}') from error
+        return REFUSED
+    finally:
+        if list(folder.rglob('outside*')) or list(folder.rglob('*.part')):
+            raise Unequal('a file outside of the folder, or a part')
+    for path in filter(os.path.isfile, (os.path.join(copied, key) for key in keys)):
+        with open(path, 'rb') as file:
+            content = file.read()
+        key = f'm/{os.path.relpath(path, copied)}'
+        if content not in (before.get(key), BODY[::-1]) and content not in PIECES:
+            raise Unequal(f'{key} is a mixture')
+    return RIGHT
+
+
 def targets():
     made = [Target(f'systems/{name}', _prepare(name), _disturb, seconds=60, memory=None,
                    batch=10)
@@ -455,4 +518,5 @@ def targets():
                     memory=None, batch=10)
              for name in WRITERS if name != 'checkpoint']  # fmt: skip
     made.append(Target('systems/downloads', _serve, _download, memory=None))
+    made.append(Target('systems/s3', _serve_s3, _copy_from_s3, memory=None, batch=5))
     return [*made, *map(_together, CACHES)]
