@@ -108,7 +108,7 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         if file.kind not in ('fairseq', 'sentencepiece'):
-            raise InputError(f'{file.path!r} is no SentencePiece model')
+            raise InputError(f'{file.path!r} is not a SentencePiece model')
         return cls(file.path, **{**cls._kept_settings(file), **kwargs})
 
     def save_vocabulary(self, path):

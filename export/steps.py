@@ -64,7 +64,7 @@ def export_steps(block, directory, name, capacity):
     """
     check_exportable(block, name, ['float32'])
     if not isinstance(block, (DecoderLM, TransfoXLLMHeadModel)):
-        raise InputError(f'{type(block).__name__} is no language model: only these generate')
+        raise InputError(f'{type(block).__name__} is not a language model: only these generate')
     if not 1 <= capacity <= (block.context_length or capacity):
         raise InputError(f'capacity is {capacity}: the model takes 1 to {block.context_length}')
     step = step_of(block, capacity)

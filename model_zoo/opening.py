@@ -151,7 +151,7 @@ def _family_of(name, task, family, model, files):
     else:
         return _family_of_files(name, files)
     if model is not None and model not in found.base.architectures:
-        raise InputError(f'{os.fspath(name)!r} is no model of the family {found.name}')
+        raise InputError(f'{os.fspath(name)!r} is not a model of the family {found.name}')
     return found
 
 

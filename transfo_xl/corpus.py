@@ -207,7 +207,7 @@ def _checked_ids(data, split, path):
             return [np.asarray(sentence).astype(np.int32, casting='same_kind') for sentence in data]
         return np.asarray(data).astype(np.int32, casting='same_kind')
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f'{path!r}: its {split} text is no list of ids: {error}') from None
+        raise CheckpointError(f'{path!r}: its {split} text is not a list of ids: {error}') from None
 
 
 def _read_npz(path):

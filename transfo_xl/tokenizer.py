@@ -208,7 +208,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
         if file.kind != 'words':
-            raise InputError(f'{file.path!r} is no vocabulary of words; is it of another family?')
+            raise InputError(f"{file.path!r} is not a vocabulary of words; is it another family's?")
         return cls.from_fields(read_words(file.path), kwargs)
 
     @classmethod

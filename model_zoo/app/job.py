@@ -213,11 +213,11 @@ class PartialOutput:
         if ends and not self._resume:
             raise InputError(
                 f'{self.folder!r} has what an interrupted run has finished: add --resume to go on '
-                'with it, or remove that folder to start anew'
+                'with it, or remove that folder to start again'
             )
         saved = self._read_job() if self._resume else None
         if saved is not None:
-            check_same_config(saved, self._job, f'remove {self.folder!r} to start anew')
+            check_same_config(saved, self._job, f'remove {self.folder!r} to start again')
             self._ends += ends
             logger.info('resuming from %s', self.folder)
             return
@@ -244,7 +244,7 @@ class PartialOutput:
             return read_json(self._file(_JOB), shape=dict)
         except InputError as error:
             raise CheckpointError(
-                f'{self.folder!r} is damaged: remove it to start anew ({error})'
+                f'{self.folder!r} is damaged: remove it to start again ({error})'
             ) from error
 
     def _read_ends(self):

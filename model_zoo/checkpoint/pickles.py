@@ -39,7 +39,7 @@ def read_object_array(content, path):
     """
     array = _Reader(path, content, object_arrays=True).read()
     if not isinstance(array, np.ndarray):
-        raise ValueError(f'a {type(array).__name__} is no array of objects')
+        raise ValueError(f'a {type(array).__name__} is not an array of objects')
     return array
 
 
@@ -93,7 +93,7 @@ class _Reader(TorchFile):
         if name in self.names:
             return self.names[name]
         raise CheckpointError(
-            f'{self.path!r} is refused: it asks for {name}, which is no plain data; '
+            f'{self.path!r} is refused: it asks for {name}, which is not plain data; '
             'do not load it by other means unless you trust its author'
         )
 

@@ -159,7 +159,7 @@ def _read_part(path):
     """Read a file that an index names; another index, or the same, isn't one."""
     with contextlib.suppress(OSError):  # which `read_tensors` tells of
         if _head_and_tail(path)[0].lstrip()[:1] in (b'[', b'{'):
-            raise CheckpointError(f'{path!r} is named by an index, and is no file of weights')
+            raise CheckpointError(f'{path!r} is named by an index, and is not a file of weights')
     return read_tensors(path)
 
 
@@ -191,12 +191,12 @@ def read_sums(path):
         return {}
     try:
         if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
-            raise ValueError('it is no list of checksums')
+            raise ValueError('it is not a list of checksums')
         with open(path, encoding='utf-8') as file:
             lines = [line for line in file.read().split('\n') if line]
         found = [_LINE.fullmatch(line) for line in lines]
         if not all(found):
-            raise ValueError('a line is no checksum with a name')
+            raise ValueError('a line is not a checksum with a name')
         sums = {match.group(2): match.group(1) for match in found}
         for name in sums:
             if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():

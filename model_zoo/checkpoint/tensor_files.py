@@ -288,7 +288,7 @@ def read_parts(path, index, read):
         if os.path.basename(name) != name:
             raise CheckpointError(f'{path!r} names a file in another folder: {name!r}')
         if name.endswith('.json') or not name.isprintable():
-            raise CheckpointError(f'{path!r} names {name!r}, which is no file of weights')
+            raise CheckpointError(f'{path!r} names {name!r}, which is not a file of weights')
         tensors, metadata = read(os.path.join(folder, name))
         lacking = [key for key, file in files.items() if file == name and key not in tensors]
         if lacking:

@@ -147,9 +147,9 @@ def _read_prompt(number, prompt):
         try:
             ids.append(operator.index(token))
         except TypeError:
-            raise InputError(f'prompt {number} holds {token!r}, which is no token id') from None
+            raise InputError(f'prompt {number} holds {token!r}, which is not a token id') from None
         if not 0 <= ids[-1] < 2**31:
-            raise InputError(f'prompt {number} holds {token!r:.80}, which is no token id')
+            raise InputError(f'prompt {number} holds {token!r:.80}, which is not a token id')
     return ids
 
 
@@ -203,7 +203,7 @@ class Request:
     def _check_ways(self):
         if self.num_beams > 1 and self.sampler is not None:
             raise InputError(
-                f'num_beams {self.num_beams} searches for the likeliest texts, while temperature, '
+                f'num_beams {self.num_beams} looks for the most likely texts, while temperature, '
                 'top_k and top_p draw at random: leave out one or the other'
             )
         if self.num_beams > 1 and self.sequences > self.num_beams:

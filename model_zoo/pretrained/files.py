@@ -55,11 +55,11 @@ def modules_in_folder(folder):
         if not modules:
             raise TypeError
     except (TypeError, KeyError, AttributeError, UnicodeEncodeError) as error:
-        raise InputError(f'{path!r} is no list of modules with their types and paths') from error
+        raise InputError(f'{path!r} is not a list of modules with their types and paths') from error
     if {'..', '.'}.intersection(parts) or any(
         each.path.startswith('/') or set(each.path) & set('\\:\0') for each in modules
     ):
-        raise InputError(f'{path!r} names a folder outside of its own')
+        raise InputError(f'{path!r} names a folder outside its own')
     return modules
 
 

@@ -522,7 +522,7 @@ def _safe_parts(path, name):
     parts = [part for part in name.split('/') if part not in ('', '.')]
     unsafe = {'..'}.intersection(parts) or name.startswith('/') or not parts
     if unsafe or '\\' in name or ':' in name or '\0' in name:
-        raise _refused(path, name, 'would lie outside of its folder')
+        raise _refused(path, name, 'would lie outside its folder')
     return parts
 
 

@@ -242,7 +242,7 @@ class Repository:
         pointer = os.path.join(home, kind, commit, *name.split('/'))
         note = os.path.join(home, 'refs', *revision.split('/'))
         if '..' in (*name.split('/'), *revision.split('/')):
-            raise ValueError(f'{name!r} of {revision!r} would lie outside of its folder')
+            raise ValueError(f'{name!r} of {revision!r} would lie outside its folder')
         for path in (pointer, note):
             os.makedirs(os.path.dirname(path), exist_ok=True)
         if revision != commit:

@@ -181,7 +181,7 @@ class BPETokenizer(ChunkTokenizer):
             hint = ''
             if file.path.endswith('.json'):
                 hint = f'; put {" or ".join(BPE_NAMES.values())} beside it'
-            raise InputError(f'{file.path!r} is no vocabulary of byte pairs with its merges{hint}')
+            raise InputError(f'{file.path!r} is not a vocabulary of byte pairs with merges{hint}')
         kwargs = {**cls._kept_settings(file), **kwargs}
         special = os.path.join(os.path.dirname(file.path), SPECIAL_TOKENS_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):

@@ -92,7 +92,7 @@ class FileTokenizer(Tokenizer):
         roles = {role: self._usual(role) for role in ROLES}
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
-                raise InputError(f'{role!r} is no special token; there are {", ".join(ROLES)}')
+                raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')
             if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token

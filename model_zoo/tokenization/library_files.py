@@ -220,7 +220,7 @@ def fairseq_ids(processor):
     try:
         pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
     except UnicodeDecodeError as error:
-        raise InputError(f'a piece of the SentencePiece model is no UTF-8: {error}') from error
+        raise InputError(f'a piece of the SentencePiece model is not UTF-8: {error}') from error
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
     return {token: number for number, token in enumerate(tokens)}
 

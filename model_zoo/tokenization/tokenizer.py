@@ -580,7 +580,7 @@ def _as_id(value):
             return number
     except (OverflowError, TypeError, ValueError):
         pass
-    raise InputError(f'{value!r:.80} is no token id')
+    raise InputError(f'{value!r:.80} is not a token id')
 
 
 def _cut(sizes, room):

@@ -271,7 +271,7 @@ def read_words(path):
     fields = read_json(path, 'the vocabulary')
     if isinstance(fields, dict) and 'idx2sym' not in fields:
         raise InputError(
-            f'{path!r} is no vocabulary of words, as its idx2sym is missing; if it belongs to '
+            f'{path!r} is not a vocabulary of words, as its idx2sym is missing; if it belongs to '
             'byte pairs, put their merges.txt beside it'
         )
     return to_fields(fields, path)
@@ -286,7 +286,7 @@ def to_fields(found, path):
     words = found['idx2sym']
     for word in words:
         if not isinstance(word, str):
-            raise InputError(f'{path!r}: {word!r:.80} among its words is no str')
+            raise InputError(f'{path!r}: {word!r:.80} among its words is not a str')
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')
@@ -306,7 +306,7 @@ def to_fields(found, path):
         fields[name] = value
     counter = found.get('counter') or {}
     if not isinstance(counter, dict) or not all(isinstance(n, int) for n in counter.values()):
-        raise InputError(f'{path!r}: its counter is no map from words to numbers')
+        raise InputError(f'{path!r}: its counter is not a map from words to numbers')
     fields['counter'] = collections.Counter(counter)
     if not 0 <= fields.get('unk_idx', 0) < max(len(words), 1):
         raise InputError(f'{path!r}: its unk_idx is {fields["unk_idx"]}, of {len(words)} words')

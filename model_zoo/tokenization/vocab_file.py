@@ -119,7 +119,7 @@ class VocabFile:
 def _check_places(tokens, ids=None):
     """Raise ValueError unless these are different texts, and their places the ids."""
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise ValueError('its idx_to_token is no list of texts')
+        raise ValueError('its idx_to_token is not a list of texts')
     seen = set()
     for token in tokens:
         if token in seen:

@@ -395,7 +395,7 @@ class CheckpointStore:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def check_same_config(saved, current, instead='leave `resume` out to start anew'):
+def check_same_config(saved, current, instead='leave `resume` out to start again'):
     """Raise InputError, naming the fields, unless `current` is what the training began with."""
     current = json.loads(json.dumps(current))  # tuples have become lists in the file
     differing = [

@@ -128,7 +128,7 @@ class Checkpoints:
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(each, factors) for each in (saved, current))
-        anew = 'leave `resume` out and name another folder to start anew'
+        anew = 'leave `resume` out and name another folder to start again'
         check_same_config(saved, current, anew)
 
     def batches_of(self, config):

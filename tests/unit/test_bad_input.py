@@ -46,9 +46,9 @@ def array_file(shape, size=48):
     'content, message',
     [
         (NESTED, 'nested too deeply'),
-        (b'{"weight_map": {"a": "index.json"}}', 'no file of weights'),
-        (b'{"weight_map": {"a": "a\\u0000b"}}', 'no file of weights'),
-        (b'{"weight_map": {"a": "\\ud800"}}', 'no file of weights'),
+        (b'{"weight_map": {"a": "index.json"}}', 'not a file of weights'),
+        (b'{"weight_map": {"a": "a\\u0000b"}}', 'not a file of weights'),
+        (b'{"weight_map": {"a": "\\ud800"}}', 'not a file of weights'),
         (b'\x80', 'none of the files of weights'),
     ],
     ids=['nested', 'itself', 'NUL', 'surrogate', 'one byte'],
@@ -65,7 +65,7 @@ def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
     for name, other in [('a.bin', 'a.bin'), ('b.bin', 'c.bin'), ('c.bin', 'b.bin')]:
         (tmp_path / name).write_text(json.dumps({'weight_map': {'a': other}}))
     for name in ('a.bin', 'b.bin'):
-        with pytest.raises(CheckpointError, match='named by an index, and is no file of weights'):
+        with pytest.raises(CheckpointError, match='named by an index, and is not a file'):
             read_tensors(tmp_path / name)
 
 
@@ -73,10 +73,10 @@ def test_an_index_that_names_itself_by_the_name_of_weights(tmp_path):
     'tokens, message',
     [
         (['[UNK]', 'a', 'b', 'a'], "the token 'a' is there twice"),
-        (['[UNK]', 1, 2], 'no list of texts'),
+        (['[UNK]', 1, 2], 'not a list of texts'),
         (['[UNK]', '\ud800'], 'has a token with the lone surrogate'),
-        ('[UNK]', 'no list of texts'),
-        (None, 'no list of texts'),
+        ('[UNK]', 'not a list of texts'),
+        (None, 'not a list of texts'),
     ],
 )
 def test_vocabularies_of_gluonnlp(tmp_path, tokens, message):

@@ -248,7 +248,7 @@ def _context(target):
     if name not in ('cpu', 'cuda', 'gpu'):
         return None
     if number and not number.isdigit():
-        raise InputError(f'{target!r} is no device')
+        raise InputError(f'{target!r} is not a device')
     if name == 'cpu':
         return mx.cpu()
     check_gpu(int(number or 0), f'the device {str(target)!r}')

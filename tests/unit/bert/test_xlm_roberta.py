@@ -71,7 +71,7 @@ def test_names():
 
 def test_errors(folder, tmp_path):
     (tmp_path / 'vocab.txt').write_text('a\n')
-    with pytest.raises(InputError, match='is no SentencePiece model'):
+    with pytest.raises(InputError, match='is not a SentencePiece model'):
         bert.XLMRobertaTokenizer.from_pretrained(str(tmp_path / 'vocab.txt'))
     with pytest.raises(InputError, match='another family'):
         bert.RobertaModel.from_pretrained(str(folder))

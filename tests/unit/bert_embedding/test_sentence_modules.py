@@ -125,10 +125,10 @@ def test_what_is_not_supported(folder):
         modules = json.load(file)
     for kind, where, message in [
         ('models.LSTM', '2_LSTM', 'has a part LSTM that is not supported'),
-        ('models.Dense', '../elsewhere', 'names a folder outside of its own'),
-        ('models.Dense', '/tmp', 'names a folder outside of its own'),
-        ('models.Dense', 3, 'is no list of modules'),
-        ('models.Dense', '\ud800', 'is no list of modules'),
+        ('models.Dense', '../elsewhere', 'names a folder outside its own'),
+        ('models.Dense', '/tmp', 'names a folder outside its own'),
+        ('models.Dense', 3, 'is not a list of modules'),
+        ('models.Dense', '\ud800', 'is not a list of modules'),
     ]:
         modules[2].update(type=f'sentence_transformers.{kind}', path=where)
         with open(path, 'w') as file:

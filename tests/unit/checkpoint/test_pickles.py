@@ -72,7 +72,7 @@ def test_instances_of_listed_classes_are_namespaces(dump):
         found = read_pickle(dump([plain], protocol), [f'{__name__}.Plain'])[0]
         assert type(found).__name__ == 'SimpleNamespace'
         assert found.words == ['a'] and found.self is found
-        with pytest.raises(CheckpointError, match=rf'asks for {__name__}.Plain, which is no plain'):
+        with pytest.raises(CheckpointError, match=rf'asks for {__name__}.Plain, which is not'):
             read_pickle(dump([plain], protocol))
 
 
@@ -240,11 +240,11 @@ def test_tensors_must_lie_within_their_storage(fixtures, tmp_path):
         ({}, 'holds no vocabulary of words'),
         ([1], 'holds no vocabulary of words'),
         ({'idx2sym': 'abc'}, 'has no list idx2sym'),
-        ({'idx2sym': ['a', 3]}, '3 among its words is no str'),
-        ({'idx2sym': ['a', None]}, 'None among its words is no str'),
+        ({'idx2sym': ['a', 3]}, '3 among its words is not a str'),
+        ({'idx2sym': ['a', None]}, 'None among its words is not a str'),
         ({'idx2sym': ['a', 'b', 'a']}, "the word 'a' 2 times"),
         ({'idx2sym': ['a', 'b'], 'sym2idx': {'a': 1, 'b': 0}}, 'give different ids'),
-        ({'idx2sym': ['a'], 'counter': [3]}, 'counter is no map'),
+        ({'idx2sym': ['a'], 'counter': [3]}, 'counter is not a map'),
         ({'idx2sym': ['a'], 'lower_case': 'yes'}, "lower_case is 'yes'"),
         ({'idx2sym': ['a'], 'unk_idx': 1}, 'unk_idx is 1, of 1 words'),
     ],

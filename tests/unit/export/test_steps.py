@@ -108,7 +108,7 @@ def test_pruned_heads(tmp_path):
 def test_what_cannot_be_exported(tmp_path, monkeypatch):
     block = BLOCKS['gpt2']()
     block.initialize()
-    with pytest.raises(InputError, match='GPT2Model is no language model'):
+    with pytest.raises(InputError, match='GPT2Model is not a language model'):
         export_steps(block.transformer, str(tmp_path), 'step', 6)
     with pytest.raises(InputError, match='capacity is 25: the model takes 1 to 24'):
         export_steps(block, str(tmp_path), 'step', 25)

@@ -56,7 +56,7 @@ def test_to():
             block.to(target)
     with pytest.raises(InputError, match='the device'):
         block.cuda()
-    with pytest.raises(InputError, match='is no device'):
+    with pytest.raises(InputError, match='is not a device'):
         block.to('cuda:x')
     with pytest.raises(UnknownNameError, match='cudda'):
         block.to('cudda')

@@ -96,7 +96,7 @@ def test_tasks(folder, task, kind):
 def test_a_task_that_the_family_lacks(folder):
     with pytest.raises(UnknownNameError, match="task or block of bert 'poetry'; known: .*tagging"):
         open_model(folder, 'poetry')
-    with pytest.raises(InputError, match='is no model of the family bert'):
+    with pytest.raises(InputError, match='is not a model of the family bert'):
         open_model('gpt2', BertModel, weights=False, vocab_file=folder / 'vocab.txt')
 
 

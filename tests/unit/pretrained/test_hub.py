@@ -208,7 +208,7 @@ def test_an_odd_index(online, index):
 @pytest.mark.parametrize('modules', [[], {}, 3, [{'type': 3, 'path': ''}], [{'type': 'a.B'}]])
 def test_odd_modules(online, modules):
     publish(online, 'me/tiny', {'modules.json': json.dumps(modules).encode()})
-    with pytest.raises(PretrainedNotFoundError, match='modules.json.* is no list of modules'):
+    with pytest.raises(PretrainedNotFoundError, match='modules.json.* is not a list of modules'):
         find_files('bert_x', 'tiny')
 
 

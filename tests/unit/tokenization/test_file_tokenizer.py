@@ -219,7 +219,7 @@ def test_bad_input(tokenizer, tmp_path):
         tokenizer.decode([-1])
     with pytest.raises(InputError, match='must be a str, not bytes'):
         tokenizer.encode(b'a')
-    with pytest.raises(InputError, match="'end' is no special token"):
+    with pytest.raises(InputError, match="'end' is not a special token"):
         FileTokenizer(tokenizer._rust, {'end': 'a'})
     with pytest.raises(InputError, match="'<nowhere>' is not in the vocabulary"):
         FileTokenizer(tokenizer._rust, {'pad': '<nowhere>'})

@@ -177,7 +177,7 @@ def test_bad_ids(tokenizer):
         with pytest.raises(InputError, match=f'id {ids[0]} is not in the vocabulary; its'):
             tokenizer.decode(ids)
     for odd in (0.5, 'a', None):
-        with pytest.raises(InputError, match='is no token id'):
+        with pytest.raises(InputError, match='is not a token id'):
             tokenizer.convert_ids_to_tokens([odd])
 
 

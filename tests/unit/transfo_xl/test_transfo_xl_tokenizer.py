@@ -177,7 +177,7 @@ def test_vocab_has_the_same_ids(tokenizer, tmp_path):
 def test_files_of_another_family(tmp_path):
     (tmp_path / 'vocab.json').write_text('{"a": 0}')
     (tmp_path / 'merges.txt').write_text('a b')
-    with pytest.raises(InputError, match='is no vocabulary of words; is it of another family'):
+    with pytest.raises(InputError, match='is not a vocabulary of words'):
         TransfoXLTokenizer.from_pretrained(tmp_path)
     with pytest.raises(UnknownNameError, match='no-such'):
         TransfoXLTokenizer.from_pretrained('no-such')
@@ -304,7 +304,7 @@ def test_bad_corpora(data_set, tmp_path):
     path = tmp_path / 'corpus.npz'
     content = path.read_bytes()
     np.savez(path, dataset='wt2', train=np.array([0.5, 1]))
-    with pytest.raises(CheckpointError, match='train text is no list of ids'):
+    with pytest.raises(CheckpointError, match='train text is not a list of ids'):
         TransfoXLCorpus.from_pretrained(tmp_path)
     for damaged in (content[: len(content) // 2], b'', b'no archive'):
         path.write_bytes(damaged)
