@@ -173,15 +173,22 @@ def read_squad(source, version_2=False, training=False):
     return SquadSet(path, paragraphs, questions, training, checksum)
 
 
+_MOST_BYTES = 2**30  # of a file
+
+
 def _read_json(path):
     try:
         with open_binary(path) as file:
-            content = file.read()
-        fields = parse_json(content.decode('utf-8-sig'), most_bytes=2**30)
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f'{path} has more than {_MOST_BYTES} bytes; break it')
+        fields = parse_json(content.decode('utf-8-sig'), most_bytes=_MOST_BYTES)
         return fields, hashlib.sha256(content).hexdigest()
     except OSError as error:
         raise InputError(f'cannot read {path!r}: {error.strerror}') from error
     except ValueError as error:
+        if isinstance(error, InputError):
+            raise
         problem = f"is not JSON, which SQuAD's files are: {error}"
         if isinstance(error, UnicodeDecodeError):
             problem = f'is not UTF-8 at byte {error.start}: save the file as UTF-8'

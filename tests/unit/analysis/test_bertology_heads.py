@@ -319,6 +319,8 @@ def test_pictures(tmp_path):
 
 def test_titles_are_not_cut_off(tmp_path):
     path = str(tmp_path / 'attention.png')
+    with pytest.raises(InputError, match='2 panels of attentions have 1 titles'):
+        plot_attention(path, np.ones((2, 1, 1)), ['a'], ['head 0'])
     plot_attention(path, np.ones((1, 1, 1)), ['a'], ['head 0'], 'a title wider than the panel ' * 3)
     plot_heads(str(tmp_path / 'heads.png'), np.eye(1), 'a title wider than the panel')
     for name in ('attention.png', 'heads.png'):
