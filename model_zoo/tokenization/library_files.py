@@ -36,6 +36,7 @@ __all__ = [
 FILE_NAME = 'tokenizer.json'
 _MOST_GROWTH = 1000  # characters that one may become; a few dozen are usual
 _MOST_PARTS = 1000  # steps, and tokens around a text
+_LONGEST_ADDED = 1000  # characters; the library's time grows with their square
 _SEQUENCES = {'normalizers', 'pretokenizers', 'processors', 'decoders'}
 
 
@@ -66,6 +67,12 @@ def open_rust(source):
 
 def check_steps(content):
     """Raise ValueError if a file's steps multiply a text, or its template isn't sound."""
+    for token in content.get('added_tokens') or ():
+        text = token.get('content') if isinstance(token, dict) else None
+        if isinstance(text, str) and len(text) > _LONGEST_ADDED:
+            raise ValueError(
+                f'an added token has {len(text)} characters; {_LONGEST_ADDED} are the most'
+            )
     growth = 1
     for name in ('normalizer', 'pre_tokenizer', 'decoder'):
         growth = 1 if name == 'decoder' else growth

@@ -293,6 +293,7 @@ def _sequence(part, steps):
         ({'post_processor': {**TEMPLATE, 'pair': [TEXT] * 100000}}, 'pair has a text twice'),
         ({'post_processor': {**TEMPLATE, 'single': [CLS] * 2000}}, 'adds 2000 tokens'),
         ({'post_processor': {**TEMPLATE, 'special_tokens': {}}}, r"no special token '\[CLS\]'"),
+        ({'added_tokens': [{'id': 9, 'content': 'x' * 70000}]}, 'an added token has 70000 char'),
         (_sequence('post_processor', [TEMPLATE, TEMPLATE]), 'several steps of its post_processor'),
     ],
 )  # fmt: skip
