@@ -290,8 +290,8 @@ def to_fields(found, path):
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')
-    order = found.get('sym2idx')
-    if order is not None and dict(order) != {word: place for place, word in enumerate(words)}:
+    order = found.get('sym2idx')  # a dict, or a subclass of it
+    if order is not None and order != {word: place for place, word in enumerate(words)}:
         raise InputError(f'{path!r}: its idx2sym and sym2idx give different ids')
     fields = {'idx2sym': words}
     for name, kind in OPTIONS.items():
