@@ -127,7 +127,7 @@ def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsy
     assert run(predict, classifier, '--file', str(path)) == 0
     captured = capsys.readouterr()
     assert [json.loads(line)['id'] for line in captured.out.splitlines()] == ['1', '3']
-    assert '1 rows whose text is blank' in captured.err + caplog.text
+    assert '1 rows with a blank text' in captured.err + caplog.text
 
 
 def test_a_column_is_named(classifier, tmp_path, capsys):

@@ -187,7 +187,7 @@ def test_a_replica_whose_model_has_died_is_ill(replica, folders):
 def test_flags_of_replicas(capsys, folders, monkeypatch):
     serve = load_script('serve')
     assert refusal(capsys, serve, folders['sentiment'], '--min_replicas', 2) == (
-        'error: --min_replicas is about replicas: it needs --ray'
+        'error: --min_replicas needs --ray'
     )
     with pytest.raises(InputError, match='3 to 2 replicas are wanted'):
         serve_on_ray(None, None, Settings(), (3, 2))
