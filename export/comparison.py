@@ -29,8 +29,8 @@ class ExportError(ZooError):
 
 
 def check_exportable(block, name, precisions=PRECISIONS):
-    """Raise InputError unless the block is one of the zoo, with values of its precision, which is
-    one of `precisions`, and its files can have the name.
+    """Raise InputError unless the block is one of the zoo, its values and its precision can be
+    exported, and its files can have the name.
     """
     if not isinstance(block, ZooBlock):
         raise InputError(

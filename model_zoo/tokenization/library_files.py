@@ -66,7 +66,9 @@ def open_rust(source):
 
 
 def check_steps(content):
-    """Raise ValueError if a file's steps multiply a text, or its template isn't sound."""
+    """Raise ValueError if a file's steps multiply a text, its template isn't sound, or an added
+    token is too long.
+    """
     for token in content.get('added_tokens') or ():
         text = token.get('content') if isinstance(token, dict) else None
         if isinstance(text, str) and len(text) > _LONGEST_ADDED:
