@@ -42,8 +42,7 @@ from ..training.settings import (
     setting,
     settings,
 )
-from ..util.files import atomic_write, make_writable_dir, parse_json, write_json
-from ..util.remote import open_binary
+from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
 from .pretraining.processes import LostProcessError, Processes
 from .scores import Examination, softmax
 from .tables import check_files, downloading, given_rows, is_path
@@ -143,7 +142,8 @@ def read_squad(source, version_2=False, training=False):
     """
     if is_path(source):
         path = os.fspath(source)
-        articles, checksum = _read_json(path)
+        articles = read_json(path, most_bytes=_MOST_BYTES)
+        checksum = sha256_of(path)
     else:
         path, articles = 'the questions', _articles(source)
         checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()
@@ -174,25 +174,6 @@ def read_squad(source, version_2=False, training=False):
 
 
 _MOST_BYTES = 2**30  # of a file
-
-
-def _read_json(path):
-    try:
-        with open_binary(path) as file:
-            content = file.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            raise InputError(f'{path} has more than {_MOST_BYTES} bytes; break it')
-        fields = parse_json(content.decode('utf-8-sig'), most_bytes=_MOST_BYTES)
-        return fields, hashlib.sha256(content).hexdigest()
-    except OSError as error:
-        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        problem = f"is not JSON, which SQuAD's files are: {error}"
-        if isinstance(error, UnicodeDecodeError):
-            problem = f'is not UTF-8 at byte {error.start}: save the file as UTF-8'
-        raise InputError(f'{path} {problem}') from None
 
 
 def _articles(source):

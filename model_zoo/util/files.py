@@ -291,7 +291,7 @@ def _write_over(source, target):
 def sha256_of(path, algorithm='sha256'):
     """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
     digest = hashlib.new(algorithm)
-    with open(path, 'rb') as file:
+    with remote.open_binary(path) as file:
         while piece := file.read(2**20):
             digest.update(piece)
     return digest.hexdigest()
@@ -470,10 +470,13 @@ def read_json(path, what='', shape=object, most_bytes=2**26):
     name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
         with remote.open_binary(path) as file:
-            content = file.read(most_bytes + 1)
-        if len(content) > most_bytes:
-            raise ValueError(f'it has more than {most_bytes} bytes, unless {LIMITS} raises that')
-        value = parse_json(content.decode('utf-8'), object, most_bytes)
+            content = bytearray()
+            while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
+                content += piece
+                if len(content) > most_bytes:
+                    problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
+                    raise ValueError(problem)
+        value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:

@@ -246,7 +246,8 @@ def test_on_a_ray_cluster_that_was_started_outside(name, on_ray, jobs, tmp_path)
             found.pop('learn_vocab.json', None)  # it has the seconds
         assert one == ray
     assert told['statuses'] == [0, 0] and told['parts'] == len(one) > 10
-    assert 0 < told['before_the_kill'] < told['parts'] and not told['made_again']
+    assert 0 < told['before_the_kill'] < told['parts']
+    assert len(told['made_again']) <= 1  # it was written, and its worker was killed before it told
     assert told['made_by_the_second_run'] == told['missing']
 
 

@@ -123,7 +123,7 @@ def squad_arguments(data, folder, edit):
 SQUAD = [
     (lambda a, t: change(a, '--train_file', f'{t}/no.json'), "--train_file '.*': no such file"),
     (lambda a, t: change(a, '--predict_file', f'{t}'), '--predict_file .*is a directory'),
-    (lambda a, t: change(a, '--train_file', f'{t}/text.json'), 'text.json is not JSON'),
+    (lambda a, t: change(a, '--train_file', f'{t}/text.json'), "text.json': it is not JSON"),
     (lambda a, t: change(a, '--train_file', f'{t}/empty.json'), "the field 'data' is missing"),
     (lambda a, t: change(a, '--train_file', f'{t}/dev-2.json'), 'use --version_2'),
     (lambda a, t: change(a, '--predict_file', f'{t}/dev-2.json'), 'no answer: use --version_2'),
