@@ -147,6 +147,7 @@ class _Server:
         while True:
             child, code = self._receive()
             if code is None:
+                self._codes.pop(child, None)  # of an earlier process that had this number
                 return child
 
     def code_of(self, child, timeout):
