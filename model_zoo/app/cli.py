@@ -5,6 +5,7 @@ import contextlib
 import logging
 import re
 import sys
+import weakref
 
 from .. import environment
 from ..errors import InputError, ZooError, did_you_mean
@@ -26,7 +27,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-_ending = contextlib.ExitStack()
+_ending = None  # what the running command is to do when it has ended
 
 #: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
@@ -321,9 +322,15 @@ def message_of(error):
     return text if Parser.used is None else re.sub(r'`(\w+)`', name, text)
 
 
-def at_end(function):
-    """Have `run` call ``function()`` when the command has ended, however that was."""
-    _ending.callback(function)
+def at_end(owner, function):
+    """Call ``function()`` when the command has ended, however that was.
+
+    In a program that calls no command, it is called when `owner` is gone.
+    """
+    if _ending is None:
+        weakref.finalize(owner, function)
+    else:
+        _ending.callback(function)
 
 
 def run(main, argv=None):
@@ -332,13 +339,16 @@ def run(main, argv=None):
     The status is what `main` returns, or 0; 1 after an error that the user can mend, of the
     operating system or of MXNet; 130 after Ctrl-C.
     """
+    global _ending
     environment.has_begun()
     Parser.used = None
-    status = 0
+    status, outer = 0, _ending
+    _ending = contextlib.ExitStack()
     try:
         status = _status_of(lambda: main(argv))
     finally:
         ended = _status_of(_ending.close)  # which uploads results, and may fail, too
+        _ending = outer
     return status or ended
 
 

@@ -10,7 +10,6 @@ import re
 import shutil
 import stat
 import tempfile
-import weakref
 
 from ..errors import InputError
 from ..training.checkpoint import CheckpointStore, seed_all
@@ -225,8 +224,7 @@ class RunFolder:
             workers.wait()  # until the folders are there
             end = self._remote.close if workers.rank == 0 else self._remote.discard
             if workers.local_rank == 0:
-                cli.at_end(end)
-                weakref.finalize(self, end)
+                cli.at_end(self, end)
         if workers.rank == 0:
             if trains:
                 try:
@@ -248,8 +246,7 @@ class RunFolder:
             logger.warning('%s has no locks: run nothing else there', self.path)
         else:
             self._unlock = lock.release
-            cli.at_end(lock.release)
-            weakref.finalize(self, lock.release)  # where there is no command
+            cli.at_end(self, lock.release)
         for place in ('', _MODEL, 'model', 'vocab', 'cache'):
             if os.path.isdir(self.file(place)):
                 remove_leftovers(self.file(place))

@@ -23,7 +23,11 @@ PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 LARGEST_SIZE = 2**31 - 1
 # of float32's normal numbers, as which MXNet reads the operators' arguments
 _LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
-_MOST_LABELS = 100_000
+# what a file can name without weights -> the most
+_MOST = {
+    'num_labels': 100_000,
+    **dict.fromkeys(('num_attention_heads', 'n_heads', 'n_head'), 1000),
+}
 _MOST_HINTS = 100  # unknown fields that are compared with the known ones
 # unknown fields that are read somewhere -> their types
 _EXTRAS = {
@@ -168,8 +172,8 @@ class Config(metaclass=_ConfigType):
 def check_count(name, value, least=1):
     """Raise InputError unless a field is a whole number from `least` on."""
     most, raising = LARGEST_SIZE, ''
-    if name == 'num_labels':  # which a file can name without weights
-        most, raising = _MOST_LABELS, f' unless {LIMITS} raises it'
+    if name in _MOST:
+        most, raising = _MOST[name], f' unless {LIMITS} raises it'
     if type(value) is int and value > most and raising:
         most = int(raised(most))
     if type(value) is int and least <= value <= most:
@@ -225,7 +229,7 @@ class AttentionConfig(Config):
 
     def kept_heads(self, layer):
         """The heads that `layer` still has, by their original numbers."""
-        pruned = self.pruned_heads.get(layer, ())
+        pruned = set(self.pruned_heads.get(layer, ()))
         return [head for head in range(self.num_heads) if head not in pruned]
 
     def add_pruned(self, heads_to_prune):

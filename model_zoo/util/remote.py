@@ -343,10 +343,15 @@ def _ask(url, request):
 
 def _is_refused(error):
     """Whether another attempt is in vain, or the library has tried long enough."""
-    return _line(error) == _REPLACED or type(error).__name__ in (
+    return _is_replaced(error) or type(error).__name__ in (
         'NoCredentialsError', 'PartialCredentialsError', 'EndpointConnectionError',
         'ProfileNotFound', 'ParamValidationError', 'DefaultCredentialsError', 'FSTimeoutError',
     )  # fmt: skip
+
+
+def _is_replaced(error):
+    """Whether S3 has another version than was asked for."""
+    return 'PreconditionFailed' in str(error.__cause__)
 
 
 def _as_os_error(error, url):
@@ -365,7 +370,7 @@ def _as_os_error(error, url):
 
 def _line(error):
     """An error's message in one line."""
-    if 'PreconditionFailed' in str(error.__cause__):
+    if _is_replaced(error):
         return _REPLACED
     if type(error).__name__ == 'FSTimeoutError':
         return f'its server took more than {_PATIENCE} seconds'

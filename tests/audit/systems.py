@@ -4,14 +4,18 @@ What writes files is stopped in the middle: by an error of the system at a rando
 a limit of a file's size, by a small disk, by a disk that becomes read-only, by a folder that is
 removed; or something else is in the place of its file: a device, a pipe, a link, a folder, a file
 that nobody may write. It must say so in one line, leave no part of a file, and leave what was there
-before or the new files; what is half of both must be refused when it is read.
+before or the new files; what is half of both must be refused when it is read. Where a run works for
+a URL, below the folder for temporary files, another user has come first: nothing of theirs is used,
+and nothing removed.
 """
 
+import argparse
 import contextlib
 import ctypes
 import errno
 import multiprocessing
 import os
+import pathlib
 import resource
 import select
 import shutil
@@ -20,6 +24,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -32,12 +37,13 @@ from files import digest
 from local_hub import point_at, publish
 from loopback import LoopbackServer, Resource
 from target import REFUSED, RIGHT, Target, Unequal, judge
-from writers import WRITERS, writer_of
+from writers import WRITERS, quiet, writer_of
 
 import bert
+from model_zoo.app.run_folder import RemoteFolder, RunFolder, upload_files, working_file
 from model_zoo.app.use import Corpus
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import ZooError
+from model_zoo.errors import InputError, ZooError
 from model_zoo.pretrained import download
 from model_zoo.pretrained.find import copy_of, unpacked
 from model_zoo.pretrained.hub import Repository
@@ -320,6 +326,116 @@ def _drained(path):
         os.close(handle)
 
 
+# -- another user, where a run works for a URL ---------------------------------------------------
+
+_ANOTHER = 65534  # a user and a group
+URL = 'memory://audit/out'
+INTRUSIONS = 'link', 'dangling link', 'file', 'open', 'not marked', 'left by a killed run'
+OF_OTHERS = 'of another user', 'race'  # which root can play
+
+
+def _as_a_file():
+    """As ``--output_file URL``."""
+    path = working_file(f'{URL}.txt')
+    pathlib.Path(path).write_text('x')
+    upload_files([path], f'{URL}.txt')
+
+
+def _as_a_folder():
+    """As ``--output_dir URL``."""
+    args = argparse.Namespace(output_dir=URL, seed=0)
+
+    def main(argv):
+        pathlib.Path(RunFolder(URL, args, 'log.txt').file('results.json')).write_text('x')
+
+    status, said = quiet(main, [])
+    if status:
+        raise InputError(said.strip().splitlines()[-1])
+
+
+def _intrude(kind, place, victim, rng):
+    """Have a folder that looks like a run's, and has somebody's file, in the place of a run's."""
+    if kind == 'not marked':
+        for path in place.rglob('.of-*'):
+            path.unlink()
+    elif kind == 'open':
+        place.chmod(rng.choice([0o777, 0o770, 0o702]))
+    elif kind == 'of another user':
+        for path in (place, *place.rglob('*')):
+            os.chown(path, _ANOTHER, _ANOTHER)
+    elif kind != 'left by a killed run':
+        place.rename(victim)
+        if kind == 'file':
+            place.write_text('x')
+        elif kind != 'race':
+            place.symlink_to(victim if kind == 'link' else victim / 'none')
+        if kind != 'race' and os.geteuid() == 0 and rng.random() < 0.5:
+            os.lchown(place, _ANOTHER, _ANOTHER)
+
+
+def _race(tmp, name, victim):
+    """As another user, put a link or a folder where the run's folder will be, again and again."""
+    os.chdir(tmp)  # which this user couldn't reach by its path
+    os.setgroups([])
+    os.setgid(_ANOTHER)
+    os.setuid(_ANOTHER)
+    while True:
+        for act in (lambda: os.symlink(victim, name), lambda: os.unlink(name),
+                    lambda: os.mkdir(name, 0o777), lambda: os.rmdir(name)):  # fmt: skip
+            with contextlib.suppress(OSError):
+                act()
+
+
+def _all_in(folder):
+    return {str(path): [*_facts(path), path.is_file() and path.read_bytes()]
+            for path in folder.rglob('*')}  # fmt: skip
+
+
+def _meet_others(_, rng, folder):
+    tmp, victim = folder / 'tmp', folder / 'victim'
+    tmp.mkdir()
+    tmp.chmod(0o1777)
+    kind = rng.choice([*INTRUSIONS, *OF_OTHERS] if os.geteuid() == 0 else INTRUSIONS)
+    use = rng.choice([_as_a_file, _as_a_folder])
+    (folder / 'kind.txt').write_text(f'{kind}: {use.__name__}')
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        patch.setattr(tempfile, 'tempdir', str(tmp))
+        for name in remote.sizes_in('memory://audit'):
+            remote.remove_file(f'memory://audit/{name}')
+        path = RemoteFolder(URL).path if use is _as_a_folder else working_file(f'{URL}.txt')
+        ours = pathlib.Path(path).parent
+        (ours / 'below').mkdir()
+        for name in ('thesis.txt', 'below/thesis.txt'):
+            (ours / name).write_text('x')
+        is_above = kind == 'race' or kind != 'not marked' and rng.random() < 0.5
+        place = ours.parent if is_above else ours
+        _intrude(kind, place, victim, rng)
+        if kind == 'race':
+            context = multiprocessing.get_context('fork')
+            racer = context.Process(target=_race, args=(tmp, place.name, victim))
+            racer.start()
+            stack.callback(racer.join)
+            stack.callback(racer.kill)
+        where = victim if kind == 'race' else folder
+        before = _all_in(where)
+        outcome, why = judge(lambda: (use(), RIGHT)[1])
+        after = _all_in(where)
+    if outcome not in (RIGHT, REFUSED):
+        raise Unequal(f'{kind}: {why}')
+    if kind == 'left by a killed run':
+        if outcome == REFUSED or list(ours.parent.iterdir()):
+            raise Unequal(f'{kind}: {why or "it was not removed"}')
+    elif after != before:
+        raise Unequal(f'{kind}: {before} became {after}')
+    elif outcome == RIGHT and kind != 'race':
+        raise Unequal(f'{kind}: it was used')
+    sent = set(remote.sizes_in('memory://audit'))
+    wanted = {'out.txt'} if use is _as_a_file else {'out/log.txt', 'out/results.json'}
+    if sent != (wanted if outcome == RIGHT else set()):
+        raise Unequal(f'{kind}: {sent} was sent')
+    return outcome
+
+
 # -- many processes -----------------------------------------------------------------------------
 
 
@@ -517,6 +633,8 @@ def targets():
     made += [Target(f'systems/in the place of {name}', _prepare(name), _replace, seconds=60,
                     memory=None, batch=10)
              for name in WRITERS if name != 'checkpoint']  # fmt: skip
+    made.append(Target('systems/another user', lambda folder: None, _meet_others, memory=None,
+                       batch=10))
     made.append(Target('systems/downloads', _serve, _download, memory=None))
     made.append(Target('systems/s3', _serve_s3, _copy_from_s3, memory=None, batch=5))
     return [*made, *map(_together, CACHES)]

@@ -1,10 +1,12 @@
 """The folder of this machine in which a run works for a URL."""
 
+import argparse
 import os
 import tempfile
 
 import pytest
 
+from model_zoo.app import cli, run_folder
 from model_zoo.app.run_folder import RemoteFolder, RunFolder, upload_files, working_file
 from model_zoo.errors import InputError
 from model_zoo.util import remote
@@ -76,9 +78,21 @@ def test_what_others_have_put_there_is_refused(parent, tmp_path, how, monkeypatc
     assert (victim / 'out' / 'thesis.txt').exists()
 
 
-def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
-    import argparse
+def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
+    def main(argv):
+        args = argparse.Namespace(output_dir=URL, seed=0)
+        RunFolder(URL, args, 'log.txt')  # and nothing else holds it at the end
+        monkeypatch.setattr(run_folder, 'upload', refuse)
 
+    def refuse(path, url):
+        raise InputError('no')
+
+    assert cli.run(main) == 1
+    assert 'error: no; the results stay in' in capsys.readouterr().err
+    assert len(list(parent.glob('*/out/log.txt'))) == 1
+
+
+def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
     args = argparse.Namespace(output_dir=URL, seed=0, resume=False, overwrite_output_dir=False)
     folder = RunFolder(URL, args, 'log.txt')
     assert folder.place('best_model') == f'{URL}/best_model' and folder.place() == URL

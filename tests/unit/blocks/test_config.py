@@ -155,9 +155,16 @@ def test_many_unknown_fields_and_long_values_are_no_work(tmp_path, caplog):
             bert.BertConfig.from_json_file(path)
 
 
-def test_the_number_of_labels_has_a_limit_that_can_be_raised(monkeypatch):
-    assert bert.BertConfig(40, num_labels=100_000).num_labels == 100_000
-    with pytest.raises(InputError, match='100000 is the most unless MODEL_ZOO_LIMITS raises it'):
-        bert.BertConfig(40, num_labels=30_000_000)
+@pytest.mark.parametrize(
+    ('make', 'field', 'most', 'more'),
+    [(bert.BertConfig, 'num_labels', 100_000, {}),
+     (bert.BertConfig, 'num_attention_heads', 1000, {'hidden_size': 30_000_000}),
+     (bert.DistilBertConfig, 'n_heads', 1000, {'dim': 30_000_000}),
+     (gpt2.GPT2Config, 'n_head', 1000, {'n_embd': 30_000_000})],
+)  # fmt: skip
+def test_what_needs_no_weights_has_a_limit_that_can_be_raised(monkeypatch, make, field, most, more):
+    assert getattr(make(40, **more, **{field: most}), field) == most
+    with pytest.raises(InputError, match=f'{most} is the most unless MODEL_ZOO_LIMITS raises it'):
+        make(40, **more, **{field: 300 * most})
     monkeypatch.setenv('MODEL_ZOO_LIMITS', '300')
-    assert bert.BertConfig(40, num_labels=30_000_000).num_labels == 30_000_000
+    assert getattr(make(40, **more, **{field: 300 * most}), field) == 300 * most
