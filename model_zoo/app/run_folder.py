@@ -213,6 +213,8 @@ class RunFolder:
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
         self.args, self._given = args, {}
+        self._ending = contextlib.ExitStack()
+        cli.at_end(self, self._ending.close)
         if self._remote is not None:
             self._given = {name: value for name, value in vars(args).items() if value == path}
             vars(args).update(dict.fromkeys(self._given, self.path))
@@ -222,9 +224,9 @@ class RunFolder:
                 self._remote.pull()
         if self._remote is not None:
             workers.wait()  # until the folders are there
-            end = self._remote.close if workers.rank == 0 else self._remote.discard
             if workers.local_rank == 0:
-                cli.at_end(self, end)
+                end = self._remote.close if workers.rank == 0 else self._remote.discard
+                self._ending.callback(end)
         if workers.rank == 0:
             if trains:
                 try:
@@ -245,18 +247,17 @@ class RunFolder:
         except NotImplementedError:
             logger.warning('%s has no locks: run nothing else there', self.path)
         else:
-            self._unlock = lock.release
-            cli.at_end(self, lock.release)
+            self._ending.callback(lock.release)
         for place in ('', _MODEL, 'model', 'vocab', 'cache'):
             if os.path.isdir(self.file(place)):
                 remove_leftovers(self.file(place))
 
     def close(self):
-        """Let other runs write to the folder; a command does so when it ends."""
-        if self._unlock is not None:
-            self._unlock()
+        """Upload what a URL is to have, and let other runs write to the folder.
 
-    _unlock = None
+        A command does so when it ends.
+        """
+        self._ending.close()
 
     def _check_place(self):
         """Refuse to write over another training."""

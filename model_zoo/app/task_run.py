@@ -281,7 +281,7 @@ class TaskRun:
         self.evaluator.keep()
 
     def close(self):
-        """Let other runs write to the folder."""
+        """Upload what a URL is to have, and let other runs write to the folder."""
         self.task.close()
         self.run.folder.close()
 

@@ -4,9 +4,10 @@ Each part does to the project what strangers, broken disks and mistakes do to it
 every kind of file that is read, `texts` gives hostile texts to tokenizers, pipelines and commands,
 `calls` calls the public API with wrong arguments, `served` sends odd requests and the largest ones
 to the server, `clients` open connections and break off, `kills` kills trainings and has them go on,
-`systems` takes disk, rights, time and files away. A good outcome is a right result, or a refusal in
-one line of the project's own; all else has failed. An attempt is a number that is drawn from its
-seed, so that it can be repeated: ``python tests/audit --again FOLDER`` of the files that were kept.
+`systems` takes disk, rights, time and files away, and plays another user. A good outcome is a right
+result, or a refusal in one line of the project's own; all else has failed. An attempt is a number
+that is drawn from its seed, so that it can be repeated: ``python tests/audit --again FOLDER`` of
+the files that were kept.
 """
 
 import argparse

@@ -111,6 +111,16 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
     assert len(longer.history) == 3 and longer.history[:2] == trained.history
 
 
+def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, monkeypatch):
+    pytest.importorskip('fsspec')
+    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
+    options = {**SMALL, 'output_dir': f'file://{tmp_path}/out'}
+    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
+    assert trained.folder == options['output_dir']
+    assert not os.listdir(tmp_path / f'zoo-{os.getuid()}')
+
+
 def test_the_result_goes_to_the_hub(folder, tmp_path, monkeypatch):
     with LoopbackServer() as server:
         connect(server, tmp_path, monkeypatch)
