@@ -20,7 +20,7 @@ import types
 from ..checkpoint.pickles import read_pickle
 from ..checkpoint.torch_file import write_torch_object
 from ..errors import InputError
-from ..util.files import atomic_write, file_in, read_json
+from ..util.files import LIMITS, atomic_write, file_in, raised, read_json
 from ..util.lines import read_lines
 
 __all__ = [
@@ -61,6 +61,7 @@ ROLES = {
 
 # ids without a token: a damaged file may have one of 2**40, for which there is no memory
 _MOST_GAPS, _FEW = 10, 1000
+_MOST_TOKENS = 1_000_000  # each takes some hundred bytes
 
 # of BERT's special tokens those that a vocabulary may lack -> arguments of BERTVocab
 _OPTIONAL = {'[PAD]': 'padding_token', '[MASK]': 'mask_token'}
@@ -95,7 +96,8 @@ def load_vocab(source):
     ------
     InputError
         If the file can't be read, isn't UTF-8 or is empty; if a token is blank or not a string; if
-        [UNK], [SEP] or [CLS] is missing.
+        [UNK], [SEP] or [CLS] is missing; if there are more than a million tokens, which
+        ``MODEL_ZOO_LIMITS`` multiplies.
     """
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab, Vocab
@@ -110,6 +112,11 @@ def load_vocab(source):
         tokens = list(source)
     if not tokens:
         raise InputError(f'{origin} is empty; a vocabulary has one token per line')
+    if len(tokens) > raised(_MOST_TOKENS):
+        raise InputError(
+            f'{origin} has {len(tokens)} tokens; {_MOST_TOKENS} is the most unless {LIMITS} '
+            'raises it'
+        )
     ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:
