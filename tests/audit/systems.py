@@ -426,7 +426,8 @@ def _meet_others(_, rng, folder):
         if outcome == REFUSED or list(ours.parent.iterdir()):
             raise Unequal(f'{kind}: {why or "it was not removed"}')
     elif after != before:
-        raise Unequal(f'{kind}: {before} became {after}')
+        changed = [path for path in {**before, **after} if before.get(path) != after.get(path)]
+        raise Unequal(f'{kind}: {changed} are not as they were')
     elif outcome == RIGHT and kind != 'race':
         raise Unequal(f'{kind}: it was used')
     sent = set(remote.sizes_in('memory://audit'))

@@ -115,7 +115,8 @@ def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path,
     pytest.importorskip('fsspec')
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
     options = {**SMALL, 'output_dir': f'file://{tmp_path}/out'}
-    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
+    train = as_table(tmp_path, ROWS)
+    trained = model_zoo.finetune(folder, 'text-classification', train, **options)
     assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
     assert trained.folder == options['output_dir']
     assert not os.listdir(tmp_path / f'zoo-{os.getuid()}')
