@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import mxnet as mx
 
-from model_zoo.app import Evaluator, check_at_least_one, check_files
+from model_zoo.app.arguments import check_at_least_one
+from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
@@ -24,6 +25,7 @@ from model_zoo.tasks.classification import ClassificationSettings, Classificatio
 from model_zoo.tasks.classification_data import custom_task
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.squad import SquadSettings, SquadTask
+from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab_file import find_vocab_file

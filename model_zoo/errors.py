@@ -3,7 +3,7 @@
 Each message names the thing, the value, and what to do. Parameters that a caller may have set are
 named in backquotes: '`max_len` 600: the model takes 512 tokens at most'. The scripts print the
 message as one line, those parameters as the flags that set them, and exit with a non-zero status
-(see :mod:`model_zoo.app.cli`).
+(see ``model_zoo.app.cli``).
 
 Every function raises `InputError` for an argument or a file that can't be used, and
 `UnknownNameError` for an unknown name. Their documentation names other errors, and conditions that

@@ -42,24 +42,14 @@ from model_zoo.analysis import (
     plot_heads,
     rank_heads,
 )
-from model_zoo.app import (
-    ModelChoice,
-    PartialOutput,
-    RunFolder,
-    add_fields,
-    add_originals,
-    add_settings,
-    check_at_least_one,
-    check_files,
-    cli,
-    convert_originals,
-    describe,
-    describe_model,
-    family_of,
-    job_of,
-    make_task_model,
-    write_results,
-)
+from model_zoo.app import cli
+from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
+from model_zoo.app.job import PartialOutput, describe, describe_model, job_of
+from model_zoo.app.model_choice import ModelChoice, family_of
+from model_zoo.app.originals import add_originals, convert_originals
+from model_zoo.app.report import write_results
+from model_zoo.app.run_folder import RunFolder
+from model_zoo.app.task_run import make_task_model
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.registry import get_family
@@ -72,6 +62,7 @@ from model_zoo.tasks.classification import (
 from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
+from model_zoo.tasks.tables import check_files
 from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
 from model_zoo.util.lines import read_text

@@ -31,7 +31,8 @@ from model_zoo.analysis.comparison import (
     run_ours,
 )
 from model_zoo.analysis.originals import SOFTWARE, check_software, run_theirs
-from model_zoo.app import check_at_least_one, cli
+from model_zoo.app import cli
+from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.use import read_file
 from model_zoo.errors import InputError
 from model_zoo.opening import open_block, open_tokenizer

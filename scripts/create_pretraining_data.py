@@ -23,7 +23,9 @@ from typing import Optional
 from tqdm import tqdm
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.app import cli, family_of, parse_settings
+from model_zoo.app import cli
+from model_zoo.app.model_choice import family_of
+from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
 from model_zoo.registry import get_family, list_families

@@ -14,10 +14,13 @@ import os
 import sys
 from typing import Optional
 
-from model_zoo.app import check_files, cli, parse_settings, write_results
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.report import write_results
 from model_zoo.errors import InputError
 from model_zoo.pretrained import find_files, resolve
 from model_zoo.tasks.language_model import evaluate_perplexity
+from model_zoo.tasks.tables import check_files
 from model_zoo.training.settings import Settings, setting, settings
 from model_zoo.util.files import make_writable_dir
 from transfo_xl import SegmentReader, StreamLoader, TransfoXLLMHeadModel, TransfoXLTokenizer

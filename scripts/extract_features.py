@@ -41,23 +41,17 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 import numpy as np
 
-from model_zoo.app import (
-    ModelChoice,
-    PartialOutput,
-    check_files,
-    check_length,
-    cli,
-    describe_model,
-    describe_vocab,
-    job_of,
-    parse_settings,
-    upload_files,
-    working_file,
-    write_results,
-)
+from model_zoo.app import cli
+from model_zoo.app.arguments import check_length
+from model_zoo.app.job import PartialOutput, describe_model, describe_vocab, job_of
+from model_zoo.app.model_choice import ModelChoice
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.report import write_results
+from model_zoo.app.run_folder import upload_files, working_file
 from model_zoo.batches import make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError
+from model_zoo.tasks.tables import check_files
 from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import (
     BertSettings,

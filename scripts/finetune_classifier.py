@@ -17,7 +17,9 @@ also writes ``test_results.tsv``, with the probabilities of the classes, a line 
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 
 

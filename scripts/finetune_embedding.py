@@ -16,7 +16,9 @@ evaluates an encoder without training it.
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.sentences import SentenceSettings, SentenceTask
 
 

@@ -15,7 +15,9 @@ model, and predicts the endings of stories without answers.
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.choice import StorySettings, StoryTask
 
 

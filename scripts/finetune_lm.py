@@ -21,7 +21,9 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.masked_lm import MaskedLMSettings, MaskedLMTask
 
 

@@ -13,7 +13,9 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.squad import SquadSettings, SquadTask
 
 

@@ -14,7 +14,9 @@ parameters after the last epochs and the best one, ``best_model/`` for
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.choice import ChoiceSettings, ChoiceTask
 
 

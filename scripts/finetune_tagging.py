@@ -14,7 +14,9 @@ the predicted labels as another column.
 
 import sys
 
-from model_zoo.app import cli, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 
 

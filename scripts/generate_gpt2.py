@@ -16,8 +16,8 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
-from model_zoo.app import check_engine_arguments, cli
-from model_zoo.app.engines import add_use_arguments
+from model_zoo.app import cli
+from model_zoo.app.engines import add_use_arguments, check_engine_arguments
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.generation import (

@@ -19,7 +19,9 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
-from model_zoo.app import check_at_least_one, cli, make_updater
+from model_zoo.app import cli
+from model_zoo.app.arguments import check_at_least_one
+from model_zoo.app.run import make_updater
 from model_zoo.blocks.graphs import finish_backward
 from model_zoo.errors import InputError, ZooError
 from model_zoo.opening import find_family

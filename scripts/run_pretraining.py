@@ -17,18 +17,12 @@ import sys
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
 
-from model_zoo.app import (
-    BATCH_SIZES,
-    TOTALS,
-    UPDATE_NUMBERS,
-    Curves,
-    Run,
-    TaskRun,
-    cli,
-    make_updater,
-    parse_settings,
-    run_task,
-)
+from model_zoo.app import cli
+from model_zoo.app.job import BATCH_SIZES, TOTALS, UPDATE_NUMBERS
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.report import Curves
+from model_zoo.app.run import Run, make_updater
+from model_zoo.app.task_run import TaskRun, run_task
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.tasks.masked_lm import PretrainingSettings, PretrainingTask

@@ -15,7 +15,10 @@ and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_x
 import sys
 from typing import Optional
 
-from model_zoo.app import cli, family_of, parse_settings, run_task
+from model_zoo.app import cli
+from model_zoo.app.model_choice import family_of
+from model_zoo.app.originals import parse_settings
+from model_zoo.app.task_run import run_task
 from model_zoo.errors import InputError
 from model_zoo.tasks.language_model import LanguageModelSettings, LanguageModelTask
 from model_zoo.training.settings import setting, settings

@@ -17,7 +17,8 @@ import sys
 import bert_embedding.cli
 import export.export
 import model_zoo
-from model_zoo.app import cli, load_script
+from model_zoo.app import cli
+from model_zoo.app.originals import load_script
 from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -8,21 +8,9 @@ import mxnet as mx
 from ..errors import InputError
 from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
-from ..tasks.tables import check_files
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from ..util.checks import check_gpu
 from . import cli
-
-__all__ = [
-    'add_fields',
-    'add_settings',
-    'check_at_least_one',
-    'check_files',
-    'check_length',
-    'check_training_arguments',
-    'find_contexts',
-]
-
 
 #: field -> all values that it may have, which rooms above the settings know
 _CHOICES = {

@@ -10,21 +10,6 @@ import weakref
 from .. import environment
 from ..errors import InputError, ZooError, did_you_mean
 
-__all__ = [
-    'Parser',
-    'at_end',
-    'boolean',
-    'get_ctx',
-    'is_given',
-    'message_of',
-    'note',
-    'parser',
-    'run',
-    'setup_logging',
-    'whole_number',
-    'write_yaml',
-]
-
 logger = logging.getLogger(__name__)
 
 _ending = None  # what the running command is to do when it has ended

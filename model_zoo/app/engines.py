@@ -14,15 +14,6 @@ from ..inference.engines import ENGINES, make_engine
 from ..inference.quantization import Quantizer, leave_out
 from ..util.files import written_together
 
-__all__ = [
-    'add_use_arguments',
-    'calibrate',
-    'check_engine_arguments',
-    'engine_forward',
-    'forward_of',
-    'load_exported',
-]
-
 logger = logging.getLogger(__name__)
 
 

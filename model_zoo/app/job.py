@@ -20,18 +20,6 @@ from ..util.files import (
     write_json,
 )
 
-__all__ = [
-    'BATCH_SIZES',
-    'PartialOutput',
-    'TOTALS',
-    'UPDATE_NUMBERS',
-    'data_checksum',
-    'describe',
-    'describe_model',
-    'describe_vocab',
-    'job_of',
-]
-
 logger = logging.getLogger(__name__)
 
 
@@ -105,7 +93,6 @@ def describe_model(model):
     values = (parameter.data(parameter.list_ctx()[0]).asnumpy() for parameter in parameters)
     checksum = data_checksum(itertools.chain([model.config.to_dict()], values))
     return f'parameters with checksum {checksum}'
-
 
 _JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
 

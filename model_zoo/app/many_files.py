@@ -20,11 +20,6 @@ from ..util.lines import read_lines, read_span
 from ..util.remote import file_size, join
 from .arguments import check_at_least_one
 
-__all__ = [
-    'FileTask', 'add_many_files_arguments', 'add_workers_arguments', 'plan_files',
-    'prepare_text', 'run_over_files',
-]  # fmt: skip
-
 logger = logging.getLogger(__name__)
 
 

@@ -18,10 +18,8 @@ from ..opening import (
 from ..pretrained import get_entry, is_model_folder, resolve
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class, get_family
+from ..tasks.tables import check_files
 from . import cli
-from .arguments import check_files
-
-__all__ = ['ModelChoice', 'family_of', 'parse_hparams']
 
 logger = logging.getLogger(__name__)
 

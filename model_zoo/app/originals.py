@@ -12,11 +12,6 @@ from ..errors import InputError
 from . import cli
 from .arguments import add_settings, check_at_least_one
 
-__all__ = [
-    'CONVERTERS', 'Converter', 'Original', 'SCRIPTS', 'Script', 'TABLE', 'add_originals',
-    'convert_originals', 'load_script', 'original_main', 'parse_settings',
-]  # fmt: skip
-
 logger = logging.getLogger(__name__)
 
 
@@ -182,7 +177,6 @@ def read_warmup_steps(args):
         )
     # the schedule rounds it down to whole updates again
     args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
-
 
 _PYTORCH = {
     'num_train_epochs': 'epochs',
@@ -419,7 +413,6 @@ class Script:
     ours: str
     defaults: Tuple[str, ...] = ()
 
-
 _EXAMPLES = '--train_batch_size=32',
 _LABELS = '--label_order=originals',
 _LAST = '--save_last=pytorch_pretrained_bert',
@@ -526,7 +519,6 @@ def is_corpus(path):
     """Whether a file is Transformer-XL's data: the original looks for "ckpt" in the name."""
     is_weights = os.path.isfile(f'{path}.index') or os.path.isfile(f'{path}.meta')
     return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
-
 
 _DUMP = 'PYTORCH_DUMP_OUTPUT'
 #: name of the form -> Converter

@@ -19,22 +19,6 @@ from ..checkpoint.readers import kept_sums
 from ..util.display import new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 
-__all__ = [
-    'About',
-    'Curves',
-    'dev_loss',
-    'library_versions',
-    'log_summary',
-    'loss_points',
-    'next_command',
-    'path_of_zoo',
-    'plot_curves',
-    'write_card',
-    'write_eval_results',
-    'write_report_page',
-    'write_results',
-]
-
 logger = logging.getLogger(__name__)
 
 
@@ -109,7 +93,6 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             place = make_writable_dir(beside)
         with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
-
 
 FEW_POINTS = 20
 #: while a training runs: a picture takes half a second
@@ -188,7 +171,6 @@ def plot_curves(path, state, title='', score_name='score', guess=None):
     figure.suptitle(title)
     save_figure(path, figure)
 
-
 MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 MOST_MISTAKES = 5
 
@@ -244,7 +226,6 @@ def _examination(segment, metrics, found):
             f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} predicted as '
             f'{_quoted(each["prediction"])}: {each["text"][:100]}'
         )
-
 
 _PAIR = 'text-pair-classification'
 # pipeline's task -> command, and the pipeline's argument

@@ -32,8 +32,6 @@ from .report import (
 )
 from .run_folder import RunFolder
 
-__all__ = ['Outcome', 'Run', 'Training', 'make_updater']
-
 logger = logging.getLogger(__name__)
 
 

@@ -19,15 +19,7 @@ from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
 from .report import write_eval_results, write_results
 
-__all__ = [
-    'RemoteFolder',
-    'RunFolder',
-    'upload_files',
-    'working_file',
-]
-
 logger = logging.getLogger(__name__)
-
 
 _MARK = '.of-gluon-transformer-zoo'
 _NOT_SENT = '.', 'mapped_'  # locks and what is being written; what `MappedShards` unpacks

@@ -14,8 +14,6 @@ from .model_choice import ModelChoice
 from .report import About
 from .run import Outcome, Run, Training
 
-__all__ = ['Evaluator', 'TaskRun', 'make_task_model', 'run_task']
-
 logger = logging.getLogger(__name__)
 
 

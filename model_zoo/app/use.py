@@ -32,11 +32,6 @@ from .engines import add_use_arguments
 from .job import describe_vocab
 from .many_files import run_over_files
 
-__all__ = [
-    'Corpus', 'FileEncoder', 'Labeller', 'read_file', 'read_texts', 'run_pipeline', 'take_model',
-    'use_parser', 'write_records',
-]  # fmt: skip
-
 logger = logging.getLogger(__name__)
 
 FORMATS = ('table', 'jsonl', 'csv', 'tsv')

@@ -1,7 +1,7 @@
 """Settings: dataclasses whose fields are keywords in Python, and flags on the command line.
 
 A field has a type, a default, a line of help and bounds, and checks its value. The command's parser
-is made from the fields (`model_zoo.app.parse_settings`), and a run's results.json has their values.
+is made from the fields, and a run's results.json has their values.
 """
 
 import dataclasses

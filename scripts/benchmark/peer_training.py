@@ -21,7 +21,9 @@ import tempfile
 
 import mxnet as mx
 
-from model_zoo.app import Run, cli, load_script, task_run
+from model_zoo.app import cli, task_run
+from model_zoo.app.originals import load_script
+from model_zoo.app.run import Run
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.training.objective import Objective

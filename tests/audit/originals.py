@@ -18,7 +18,8 @@ import bert
 import gpt2
 import transfo_xl
 from export import export_block
-from model_zoo.app import PartialOutput, cli
+from model_zoo.app import cli
+from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
 from model_zoo.tasks.pretraining.files import write_tfrecords

@@ -15,7 +15,9 @@ import gpt
 import gpt2
 import transfo_xl
 from bert_embedding import BertEmbedding
-from model_zoo.app import PartialOutput, cli, load_exported
+from model_zoo.app import cli
+from model_zoo.app.engines import load_exported
+from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph

@@ -15,7 +15,8 @@ import bert
 import transfo_xl
 from bert_embedding.writers import open_writer
 from export import export_block
-from model_zoo.app import cli, load_exported
+from model_zoo.app import cli
+from model_zoo.app.engines import load_exported
 from model_zoo.app.use import write_records
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining.files import read_shard, write_shard

@@ -22,8 +22,8 @@ from script_runs import (
     run,
 )
 
-from model_zoo.app import Run
 from model_zoo.app import run as run_module
+from model_zoo.app.run import Run
 from model_zoo.pretrained import download
 
 

@@ -1,5 +1,5 @@
 """Does what pytorch_pretrained_bert's convert_gpt2_checkpoint does, with its arguments."""
 
-from model_zoo.app import original_main
+from model_zoo.app.originals import original_main
 
 main = original_main(__file__, __name__)

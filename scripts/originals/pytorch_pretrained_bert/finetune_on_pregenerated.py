@@ -1,5 +1,5 @@
 """Does what finetune_on_pregenerated.py of pytorch-pretrained-bert does, with our script."""
 
-from model_zoo.app import original_main
+from model_zoo.app.originals import original_main
 
 main = original_main(__file__, __name__)

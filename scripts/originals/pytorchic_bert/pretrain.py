@@ -15,7 +15,9 @@ import os
 import sys
 
 from bert import BertForPreTraining, BertTokenizer
-from model_zoo.app import Run, cli, job_of
+from model_zoo.app import cli
+from model_zoo.app.job import job_of
+from model_zoo.app.run import Run
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import describe_files
 from model_zoo.tasks.pretraining.objective import pretraining_objective

@@ -6,7 +6,9 @@ import mxnet as mx
 import pytest
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
-from model_zoo.app import ModelChoice, add_settings, cli
+from model_zoo.app import cli
+from model_zoo.app.arguments import add_settings
+from model_zoo.app.model_choice import ModelChoice
 from model_zoo.errors import InputError
 from model_zoo.pretrained import is_model_folder
 from model_zoo.tasks.choice import StorySettings

@@ -10,23 +10,13 @@ import pytest
 from mxnet.gluon import nn
 
 from bert import BertForMaskedLM, BertForSequenceClassification
-from model_zoo.app import (
-    ModelChoice,
-    Outcome,
-    Run,
-    Training,
-    add_originals,
-    add_settings,
-    arguments,
-    check_training_arguments,
-    cli,
-    data_checksum,
-    find_contexts,
-    job_of,
-    make_updater,
-    originals,
-    write_eval_results,
-)
+from model_zoo.app import arguments, cli, originals
+from model_zoo.app.arguments import add_settings, check_training_arguments, find_contexts
+from model_zoo.app.job import data_checksum, job_of
+from model_zoo.app.model_choice import ModelChoice
+from model_zoo.app.originals import add_originals
+from model_zoo.app.report import write_eval_results
+from model_zoo.app.run import Outcome, Run, Training, make_updater
 from model_zoo.errors import InputError
 from model_zoo.tasks.task import Task
 from model_zoo.training.objective import Objective

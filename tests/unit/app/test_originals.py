@@ -4,9 +4,9 @@ import argparse
 
 import pytest
 
-from model_zoo.app import add_originals, cli, convert_originals
+from model_zoo.app import cli
 from model_zoo.app import originals as conversions
-from model_zoo.app.originals import SCRIPTS, TABLE, Original
+from model_zoo.app.originals import SCRIPTS, TABLE, Original, add_originals, convert_originals
 from model_zoo.errors import InputError
 
 

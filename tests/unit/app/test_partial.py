@@ -8,7 +8,7 @@ import resource
 
 import pytest
 
-from model_zoo.app import PartialOutput
+from model_zoo.app.job import PartialOutput
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.training.loop import Interrupted, StopRequested
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from model_zoo.app import Curves
-from model_zoo.app.report import loss_points
+from model_zoo.app.report import Curves, loss_points
 
 
 def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):

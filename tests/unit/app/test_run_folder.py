@@ -5,13 +5,17 @@ import subprocess
 import pytest
 from script_runs import start
 
-from model_zoo.app import RunFolder, add_settings, check_training_arguments, cli
+from model_zoo.app import cli
+from model_zoo.app.arguments import add_settings, check_training_arguments
+from model_zoo.app.run_folder import RunFolder
 from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
 
 HOLDER = """
 import sys, time
-from model_zoo.app import RunFolder, add_settings, cli
+from model_zoo.app import cli
+from model_zoo.app.arguments import add_settings
+from model_zoo.app.run_folder import RunFolder
 from model_zoo.training.settings import TrainingSettings
 parser = cli.parser('x')
 add_settings(parser, TrainingSettings)

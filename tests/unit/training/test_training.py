@@ -19,7 +19,8 @@ import pytest
 from mxnet.gluon import nn
 from training_loops import training_loop
 
-from model_zoo.app import cli, plot_curves, write_results
+from model_zoo.app import cli
+from model_zoo.app.report import plot_curves, write_results
 from model_zoo.checkpoint.readers import write_sums
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.optimizer import finetune_schedule

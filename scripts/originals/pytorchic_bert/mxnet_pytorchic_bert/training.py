@@ -9,17 +9,16 @@ import sys
 
 import mxnet as mx
 
-from model_zoo.app import (
-    Outcome,
-    Training,
+from model_zoo.app import cli
+from model_zoo.app.arguments import (
     add_settings,
     check_at_least_one,
-    check_files,
     check_length,
     check_training_arguments,
-    cli,
 )
+from model_zoo.app.run import Outcome, Training
 from model_zoo.errors import InputError
+from model_zoo.tasks.tables import check_files
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import BatchTokensSettings, TrainingSettings
 from model_zoo.util.files import read_json
