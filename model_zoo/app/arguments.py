@@ -44,15 +44,8 @@ def add_fields(parser, cls, *names):
 
 
 def _add(parser, field, defaults, group):
-    options = _options(field, defaults)
-    if options.pop('rank_last', False):  # an abbreviation is another flag's
-        parser.rank_last(field.name)
-    group.add_argument(f'--{field.name}', **options)
-
-
-def _options(field, defaults):
-    kind, is_list = value_type(field)
-    options = {'default': defaults[field.name], 'help': None}
+    value_class, is_list = value_type(field)
+    options = {'default': defaults[field.name]}
     if field.metadata['help']:
         options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
     known = _CHOICES.get(field.name) or field.metadata['choices']
@@ -60,16 +53,16 @@ def _options(field, defaults):
         options['choices'] = list(known)
     if is_list:
         options['nargs'] = '+'
-    if kind is bool:
+    if value_class is not bool and value_class is not str:
+        options['type'] = value_class
+    elif value_class is bool and 'type' not in field.metadata['flag']:
         options['action'] = 'store_true'
-        if 'type' in field.metadata['flag']:
-            options.pop('action')
-    elif kind is not str:
-        options['type'] = kind
     options.update(field.metadata['flag'])
     if 'type' in options:
         options['type'] = _TYPES.get(options['type'], options['type'])
-    return options
+    if options.pop('rank_last', False):  # an abbreviation is another flag's
+        parser.rank_last(field.name)
+    group.add_argument(f'--{field.name}', **options)
 
 
 def check_training_arguments(args):

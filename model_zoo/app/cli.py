@@ -75,7 +75,7 @@ class Parser(argparse.ArgumentParser):
     used, names, preset = None, {}, ()
 
     def __init__(self, *args, **kwargs):
-        self.notes, self._others = [], set()
+        self.notes, self._others, self._takes_config = [], set(), False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument('--help-all', action=_HelpAll, dest='help', nargs=0,
@@ -91,6 +91,8 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions[flag].default = value if equals else True
         words = [*preset, *self._configured(args), *args]
         namespace, others = super().parse_known_args(words, namespace)
+        if self._takes_config:  # which has been read
+            vars(namespace).pop('config', None)
         for name, value in vars(namespace).items():
             if isinstance(value, list):
                 value = [each.lstrip(_NO_FLAG) if isinstance(each, str) else each for each in value]
@@ -100,17 +102,18 @@ class Parser(argparse.ArgumentParser):
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which those of the command line override."""
         self.add_argument(
-            '--config', action=_Config, metavar='FILE', default=argparse.SUPPRESS,
+            '--config', metavar='FILE', default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )  # fmt: skip
         self.rank_last('config')
+        self._takes_config = True
 
     def _configured(self, args):
         """The words that the file of ``--config`` stands for."""
         files = [word.partition('=')[2] or following
                  for word, following in zip(args, [*args[1:], ''])
                  if word.partition('=')[0] == '--config']  # fmt: skip
-        if not files or not isinstance(self._option_string_actions.get('--config'), _Config):
+        if not files or not self._takes_config:
             return []
         words = []
         for name, value in _read_yaml(files[-1]).items():
@@ -125,8 +128,9 @@ class Parser(argparse.ArgumentParser):
             if value is True and (action.nargs == 0 or action.type is not boolean):
                 words.append(flag)
             elif isinstance(value, list):
-                dashed = [f'{_NO_FLAG if _is_dashed(each) else ""}{each}' for each in value]
-                words += [flag, *dashed] if action.nargs else [f'{flag}={value[-1]}']
+                items = [f'{_NO_FLAG}{item}' if isinstance(item, str) and item.startswith('-')
+                         else str(item) for item in value]  # fmt: skip
+                words += [flag, *items] if action.nargs else [f'{flag}={value[-1]}']
             else:
                 words.append(f'{flag}={str(value).lower() if value is False else value}')
         return words
@@ -199,8 +203,8 @@ class Parser(argparse.ArgumentParser):
         """The flag that sets a field; None if none does."""
         if f'--{field}' in self._option_string_actions:
             return f'--{field}'
-        own = (each.option_strings for each in self._actions if each.dest == field)
-        return next((flags[0] for flags in own if flags), self.names.get(field))
+        actions = (action.option_strings for action in self._actions if action.dest == field)
+        return next((flags[0] for flags in actions if flags), self.names.get(field))
 
 
 class _HelpAll(argparse.Action):
@@ -209,17 +213,6 @@ class _HelpAll(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None):
         parser._print_message(parser.format_help(everything=True), sys.stdout)
         parser.exit()
-
-
-class _Config(argparse.Action):
-    """Leaves no value: the parser has read the file before."""
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        pass
-
-
-def _is_dashed(value):
-    return isinstance(value, str) and value.startswith('-')
 
 
 def _read_yaml(path):

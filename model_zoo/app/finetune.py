@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import functools
 import html
+import importlib
 import logging
 import os
 import pathlib
@@ -51,7 +52,6 @@ _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
     'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
 }  # fmt: skip
-_SEGMENTS = ('train', 'dev', 'test')
 
 
 def finetune(
@@ -186,8 +186,7 @@ def _task_class(task):
     if name not in TASKS:
         raise UnknownNameError.of('task', task, TASKS)
     module, attribute = TASKS[name]
-    package = __import__(f'model_zoo.tasks.{module}', fromlist=[attribute])
-    return getattr(package, attribute)
+    return getattr(importlib.import_module(f'model_zoo.tasks.{module}'), attribute)
 
 
 def _settings(task_class, settings, more):

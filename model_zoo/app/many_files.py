@@ -120,17 +120,12 @@ class _Noted:
         self._job, self._finished = job, finished
 
     def __call__(self, task):
-        _use_one_thread()
+        from mxnet.base import _LIB
+
+        _LIB.MXSetNumOMPThreads(1)  # sums of several may differ in their last bits
         count = self._job(task)
         self._finished[task].put(posixpath.basename(task.output), count)
         return count
-
-
-def _use_one_thread():
-    """Sums of several threads may differ in their last bits from those of one."""
-    from mxnet.base import _LIB
-
-    _LIB.MXSetNumOMPThreads(1)
 
 
 def _executor(job, args, count):

@@ -122,36 +122,28 @@ def pad_to_max_len(args):
 
 def go_on_with_output(args):
     """``--as_estimator``: what a TensorFlow Estimator makes of an output folder that is there."""
-    if not args.as_estimator:
-        return
-    if not args.only_inference:
-        has_training = _has_files(args.output_dir, 'checkpoints')
-        args.resume |= has_training and not args.overwrite_output_dir
-        return
-    for trained in (args.output_dir, os.path.join(args.output_dir, 'best_model')):
-        if os.path.isfile(os.path.join(trained, 'config.json')):
-            args.bert_model = trained
-            args.init_checkpoint = args.bert_config_file = args.vocab_file = None
-            return
+    models = args.output_dir, os.path.join(args.output_dir, 'best_model')
+    _go_on(args, args.output_dir, not args.only_inference, 'bert_model', models)
 
 
 def go_on_with_pretraining(args):
     """``--as_estimator`` of the pre-training."""
+    _go_on(args, args.ckpt_dir, args.data, 'model', [os.path.join(args.ckpt_dir, 'model')])
+
+
+def _go_on(args, folder, trains, model_flag, models):
     if not args.as_estimator:
         return
-    if args.data:
-        has_training = _has_files(args.ckpt_dir, 'checkpoints')
+    if trains:
+        checkpoints = os.path.join(folder, 'checkpoints')
+        has_training = os.path.isdir(checkpoints) and bool(os.listdir(checkpoints))
         args.resume |= has_training and not args.overwrite_output_dir
         return
-    trained = os.path.join(args.ckpt_dir, 'model')
-    if os.path.isdir(trained):
-        args.model = trained
-        args.init_checkpoint = args.bert_config_file = args.vocab_file = None
-
-
-def _has_files(*path):
-    folder = os.path.join(*path)
-    return os.path.isdir(folder) and bool(os.listdir(folder))
+    for model in models:
+        if os.path.isfile(os.path.join(model, 'config.json')):
+            setattr(args, model_flag, model)
+            args.init_checkpoint = args.bert_config_file = args.vocab_file = None
+            return
 
 
 def name_samples(args):

@@ -357,22 +357,12 @@ def dev_loss(record):
 
 def write_report_page(path, title, results, metric=None, next_command=None):
     """Write the page, whole or not at all."""
-    page = _template().substitute(data=_as_script(_content(title, results, metric, next_command)))
+    page = pathlib.Path(__file__).with_name('report_page.html').read_text(encoding='utf-8')
+    data = json.dumps(_content(title, results, metric, next_command))  # in ASCII
+    for character in '<>&':  # no text in it can end the element of HTML
+        data = data.replace(character, f'\\u{ord(character):04x}')
     with atomic_write(path) as file:
-        file.write(page)
-
-
-def _template():
-    page = pathlib.Path(__file__).with_name('report_page.html')
-    return string.Template(page.read_text(encoding='utf-8'))
-
-
-def _as_script(value):
-    """JSON within an element of HTML: no text in it can end the element."""
-    text = json.dumps(value)  # in ASCII
-    for character in '<>&':
-        text = text.replace(character, f'\\u{ord(character):04x}')
-    return text
+        file.write(string.Template(page).substitute(data=data))
 
 
 def _content(title, results, metric, next_command):

@@ -1,5 +1,6 @@
 """Trains a task object, or evaluates a model of one: what all fine-tuning commands do."""
 
+import functools
 import logging
 import time
 
@@ -98,7 +99,7 @@ class TaskRun:
         is_kept=True, **options,
     ):  # fmt: skip
         self.task, self.settings = task, task.settings
-        self._callbacks, self._metrics = callbacks, metrics
+        self._callbacks = callbacks
         settings = self.settings
         given = None if sources is None else task.take(sources)
         task.begin()
@@ -122,7 +123,9 @@ class TaskRun:
         order = sorted(rows, key=lambda name: name == 'train')
         self.sets = {name: self._load(name, rows[name]) for name in order}
         self.training_set = self.sets.pop('train', None)
-        forward = self._forward()
+        forward = functools.partial(task.forward, self.model)
+        if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
+            forward = forward_of(settings, self.model)
         self.evaluator = Evaluator(task, forward, self.sets, metrics)
         self.state = None
 
@@ -198,12 +201,6 @@ class TaskRun:
             self.task.metric, self.task.most_lost,
         )  # fmt: skip
         write_labels(prefix, self.task.labels)
-
-    def _forward(self):
-        task, model, settings = self.task, self.model, self.settings
-        if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
-            return forward_of(settings, model)
-        return lambda batch: task.forward(model, batch)
 
     def _load(self, segment, rows):
         started, run = time.perf_counter(), self.run

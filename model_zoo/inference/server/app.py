@@ -129,7 +129,7 @@ def _add_state(app, service):
     @app.get('/health', tags=['server'])
     async def health():
         """Status 200 if all models can be asked, else 503."""
-        dead = [each.name for each in service.models if not each.worker.is_alive]
+        dead = service.models.dead()
         if dead:
             return JSONResponse({'status': 'failed', 'models': dead}, 503)
         return {'status': 'ok', 'models': [each.name for each in service.models]}
@@ -180,19 +180,8 @@ def is_of_pairs(served):
     return bool(extras.get('text_pairs'))
 
 
-def _error_body(path, message, status):
-    """An error as the clients of a path expect it."""
-    message = ' '.join(str(message).split())
-    if path.startswith('/v1/'):
-        kinds = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
-        kind = kinds.get(status, 'invalid_request_error' if status < 500 else 'server_error')
-        message = {'message': message, 'type': kind, 'param': None, 'code': status}
-    # half a character stays an escape, which JSON has, too
-    return json.dumps({'error': message}, ensure_ascii=False).encode(errors='backslashreplace')
-
-
 def error_response(path, error, status=None, headers=None):
-    """The response for an error."""
+    """The response for an error, as the clients of a path expect it."""
     from starlette.responses import Response
 
     if status is None:  # 500 is for what nobody expects
@@ -202,8 +191,14 @@ def error_response(path, error, status=None, headers=None):
     wait = getattr(error, 'retry_after', None)
     if wait is not None:
         headers = {'Retry-After': str(wait)}
-    return Response(_error_body(path, error, status), status, headers,
-                    media_type='application/json')  # fmt: skip
+    message = ' '.join(str(error).split())
+    if path.startswith('/v1/'):
+        types = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
+        error_type = types.get(status, 'invalid_request_error' if status < 500 else 'server_error')
+        message = {'message': message, 'type': error_type, 'param': None, 'code': status}
+    # half a character stays an escape, which JSON has, too
+    body = json.dumps({'error': message}, ensure_ascii=False).encode(errors='backslashreplace')
+    return Response(body, status, headers, media_type='application/json')
 
 
 class Gate:
@@ -319,32 +314,29 @@ class Metrics:
         import prometheus_client as prometheus
 
         self.registry = prometheus.CollectorRegistry()
-        own = {'registry': self.registry}
+
+        def add(metric, name, help, labels=('model',), **options):
+            return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
+
+        counter, histogram = prometheus.Counter, prometheus.Histogram
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.PlatformCollector(registry=self.registry)
-        self._requests = prometheus.Counter(
-            'zoo_requests', 'Requests by route and HTTP status.', ['route', 'status'], **own
+        self._requests = add(
+            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
         )
-        self._seconds = prometheus.Histogram(
-            'zoo_request_seconds', 'Seconds from a request to the end of its answer.', ['route'],
-            buckets=SECONDS, **own,
+        self._seconds = add(
+            histogram, 'request_seconds', 'Seconds from a request to the end of its answer.',
+            ['route'], buckets=SECONDS,
         )  # fmt: skip
-        self._rows = prometheus.Histogram(
-            'zoo_batch_rows', 'Rows of a batch.', ['model'], buckets=ROWS, **own
+        self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
+        self._batch_seconds = add(
+            histogram, 'batch_seconds', 'Seconds of a batch.', buckets=SECONDS
         )
-        self._batch_seconds = prometheus.Histogram(
-            'zoo_batch_seconds', 'Seconds of a batch.', ['model'], buckets=SECONDS, **own
+        self._tokens = add(
+            counter, 'tokens', 'Tokens that models have read, or a language model written.'
         )
-        self._tokens = prometheus.Counter(
-            'zoo_tokens', 'Tokens that models have read, or a language model written.', ['model'],
-            **own,
-        )  # fmt: skip
-        self._padding = prometheus.Counter(
-            'zoo_padding_tokens', 'Tokens of padding that models have read.', ['model'], **own
-        )
-        self._queue = prometheus.Gauge(
-            'zoo_queue', 'Requests that are accepted and unanswered.', ['model'], **own
-        )
+        self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
+        self._queue = add(prometheus.Gauge, 'queue', 'Requests that are accepted and unanswered.')
 
     def watch_queues(self, models):
         """Show the queues of `Models`."""

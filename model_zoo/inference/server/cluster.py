@@ -42,7 +42,7 @@ class Replica:
 
     def check_health(self):
         """Ray replaces a replica for which this raises."""
-        dead = [each.name for each in self._app.state.service.models if not each.worker.is_alive]
+        dead = self._app.state.service.models.dead()
         if dead:
             raise ClosedError(f'models have died: {", ".join(dead)}')
 
@@ -112,7 +112,7 @@ class Ingress:
 
     async def _ask(self, scope, body):
         """The response of a replica."""
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RayTaskError
         from ray.serve.exceptions import BackPressureError, DeploymentUnavailableError
         from starlette.responses import Response, StreamingResponse
 
@@ -141,9 +141,9 @@ class Ingress:
                 raise OverloadedError('all replicas are busy: try again later', 1) from error
             except DeploymentUnavailableError as error:
                 raise ClosedError('no replica runs') from error
-            except RayError as error:
-                if not _is_death(error):
-                    raise
+            except RayTaskError:  # of what the replica raised itself
+                raise
+            except RayError:
                 _log.warning('a replica died; %s %s is asked again', scope['method'], scope['path'])
         raise ClosedError(f'{ATTEMPTS} replicas died, one after the other, with this request')
 
@@ -164,13 +164,6 @@ async def _events(path, part, has_more, parts):
     finally:
         if has_more:
             parts.cancel()
-
-
-def _is_death(error):
-    """Whether a replica has died; what it raised itself is a RayTaskError."""
-    from ray.exceptions import RayTaskError
-
-    return not isinstance(error, RayTaskError)
 
 
 def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=None):

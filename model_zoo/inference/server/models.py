@@ -1,5 +1,6 @@
 """The models of a server: for each its pipelines and its worker; folders that change."""
 
+import concurrent.futures
 import logging
 import threading
 import time
@@ -26,14 +27,14 @@ BESIDES = {
 def pipelines_of(pipeline):
     """The pipelines of all tasks that a model does."""
     opened = pipeline.block, pipeline.tokenizer, pipeline.files
-    found = {pipeline.task: pipeline}
+    pipelines = {pipeline.task: pipeline}
     for task in BESIDES.get(pipeline.task, ()):
         other = PIPELINES[task](
             opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
         )
         if not other.problem:
-            found[task] = other
-    return found
+            pipelines[task] = other
+    return pipelines
 
 
 class Served:
@@ -59,10 +60,9 @@ class Served:
         """Names of the tasks, the model's own first."""
         return list(self.pipelines)
 
-    def of_task(self, task=None):
-        """The pipeline of a task, by default of the model's own."""
-        if task is None:
-            return self.pipeline
+    def of_task(self, task):
+        """The pipeline of a task; of the model's own for None."""
+        task = task or self.pipeline.task
         if task not in self.pipelines:
             raise InputError(f'the model {self.name} is for {" and ".join(self.tasks)}, not {task}')
         return self.pipelines[task]
@@ -95,6 +95,10 @@ class Models:
         except KeyError:
             raise NoSuchModelError.of('model', name, self._served) from None
 
+    def dead(self):
+        """Names of the models whose thread has died."""
+        return [served.name for served in self if not served.worker.is_alive]
+
     def replace(self, name, pipeline):
         """Serve another pipeline under a name; the old one answers what it has accepted."""
         new = Served(name, pipeline, self._settings, self._metrics)
@@ -105,11 +109,9 @@ class Models:
 
     def close(self):
         """Answer what is accepted, and end the threads."""
-        threads = [threading.Thread(target=each.worker.close) for each in self]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with concurrent.futures.ThreadPoolExecutor(len(self._served)) as threads:
+            for served in self:
+                threads.submit(served.worker.close)
 
 
 class Reloader:

@@ -41,7 +41,7 @@ SCORES = {
     'question-answering': ['start_logits', 'end_logits'],
     'feature-extraction': ['last_hidden_state'],
 }
-ID_INPUTS = ('input_ids', '[token_type_ids]', '[attention_mask]')
+ID_INPUTS = 'input_ids', 'token_type_ids', 'attention_mask'
 #: parameters of a request that aren't the pipeline's
 OTHERS = (
     'binary_data_output', 'headers', 'priority', 'sequence_end', 'sequence_id', 'sequence_start',
@@ -76,7 +76,7 @@ def add_routes(app, service):
     @app.get('/v2/health/ready', **options)
     async def ready():
         """Status 200 if all models can be asked, else 503."""
-        is_ready = all(each.worker.is_alive for each in models)
+        is_ready = not models.dead()
         return JSONResponse({'ready': is_ready}, 200 if is_ready else 503)
 
     @app.post('/v2/repository/index', **options)
@@ -228,16 +228,18 @@ def _scores(service, name, options, arrays, write):
     pipeline = served.pipeline
     if served.is_writer or pipeline.task not in SCORES:
         raise InputError(f'{pipeline.task} takes texts, not input_ids')
-    for each in arrays:
-        if f'[{each}]' not in ID_INPUTS and each != 'input_ids':
-            raise UnknownNameError.of('input', each, [each.strip('[]') for each in ID_INPUTS])
     ids = arrays['input_ids']
     for each, array in arrays.items():
+        if each not in ID_INPUTS:
+            raise UnknownNameError.of('input', each, ID_INPUTS)
         if array.dtype.kind not in 'iu' or array.ndim != 2 or array.shape != ids.shape:
             raise InputError(f'the input {each} must hold integers, of shape (batch, length)')
     if not ids.size:
         raise InputError('input_ids are empty')
-    lengths = _lengths(arrays.get('attention_mask', np.ones_like(ids)))
+    mask = arrays.get('attention_mask', np.ones_like(ids)) != 0
+    lengths = mask.sum(axis=1)
+    if not lengths.all() or (mask != (np.arange(ids.shape[1]) < lengths[:, None])).any():
+        raise InputError('attention_mask must have ones, then zeros: padding is on the right')
     served, meter = service.served(name, is_writer=False), service.meter([])
     meter.add('answer', 4 * ids.size * _numbers(pipeline))
     types, width = arrays.get('token_type_ids', np.zeros_like(ids)), ids.shape[1]
@@ -246,13 +248,14 @@ def _scores(service, name, options, arrays, write):
     work = pipeline.prepare_ids(ids, types, None, meter)
 
     def finish(outputs):
-        found = {}
+        scores = {}
         for number, output in enumerate(SCORES[pipeline.task]):
             rows = [row[number] for row in outputs]
-            if pipeline.token_outputs:
-                rows = [_padded(row, width) for row in rows]
-            found[output] = np.stack(rows).astype(np.float32)
-        return write(found)
+            if pipeline.token_outputs:  # padding has 0
+                rows = [np.pad(row, [(0, width - len(row)), *[(0, 0)] * (row.ndim - 1)])
+                        for row in rows]  # fmt: skip
+            scores[output] = np.stack(rows).astype(np.float32)
+        return write(scores)
 
     return Call(served, work, finish)
 
@@ -263,21 +266,6 @@ def _numbers(pipeline):
     return {'fill-mask': config.vocab_size, 'feature-extraction': config.units}.get(
         pipeline.task, len(pipeline.labels) + 2
     )
-
-
-def _lengths(mask):
-    lengths = (mask != 0).sum(axis=1)
-    if not lengths.all() or any(
-        mask[row, length:].any() or not mask[row, :length].all()
-        for row, length in enumerate(lengths)
-    ):
-        raise InputError('attention_mask must have ones, then zeros: padding is on the right')
-    return lengths
-
-
-def _padded(row, length):
-    """What a row has for each token, filled up with 0."""
-    return np.pad(row, [(0, length - len(row)), *[(0, 0)] * (row.ndim - 1)])
 
 
 def _metadata(served):
@@ -335,10 +323,10 @@ def read_request(body, header_length=None):
 
 def _from_bytes(name, datatype, data):
     if datatype != 'BYTES':
-        kind = np.dtype(TYPES[datatype])
-        if len(data) % kind.itemsize:
+        dtype = np.dtype(TYPES[datatype])
+        if len(data) % dtype.itemsize:
             raise InputError(f'the input {name} has {len(data)} bytes, no multiple of its datatype')
-        return np.frombuffer(data, kind)
+        return np.frombuffer(data, dtype)
     values, place = [], 0
     while place < len(data):
         if place + 4 > len(data):
@@ -347,7 +335,10 @@ def _from_bytes(name, datatype, data):
         value = data[place + 4 : place + 4 + length]
         if len(value) != length:
             raise InputError(f'the bytes of the input {name} end within a text')
-        values.append(_text(name, value))
+        try:
+            values.append(value.decode('utf-8'))
+        except UnicodeDecodeError:
+            raise InputError(f'a text of the input {name} is not UTF-8') from None
         place += 4 + length
     return _texts(values)
 
@@ -372,18 +363,13 @@ def _from_json(name, datatype, data):
         raise InputError(f'the data of the input {name} is no {datatype}: {error}') from None
 
 
-def _text(name, value):
-    try:
-        return value.decode('utf-8')
-    except UnicodeDecodeError:
-        raise InputError(f'a text of the input {name} is not UTF-8') from None
-
-
 def write_response(head, outputs, binary):
     """A response."""
     tensors, parts = [], []
     for name, values in outputs.items():
-        datatype = _datatype(values)
+        datatype = 'BYTES'
+        if values.dtype != object:
+            datatype = next(name for name, code in TYPES.items() if np.dtype(code) == values.dtype)
         tensor = {'name': name, 'datatype': datatype, 'shape': list(values.shape)}
         if name in binary:
             parts.append(_to_bytes(datatype, values))
@@ -393,12 +379,6 @@ def write_response(head, outputs, binary):
         tensors.append(tensor)
     header = json.dumps({**head, 'outputs': tensors}).encode()
     return b''.join([header, *parts]), len(header) if parts else None
-
-
-def _datatype(values):
-    if values.dtype == object:
-        return 'BYTES'
-    return next(name for name, kind in TYPES.items() if np.dtype(kind) == values.dtype)
 
 
 def _to_bytes(datatype, values):

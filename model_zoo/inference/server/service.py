@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import functools
 import json
 from dataclasses import dataclass
 from typing import Callable, List, NamedTuple, Optional
@@ -51,11 +52,12 @@ class Service:
         """The response to a request. Only waiting is done in the event loop."""
         from fastapi.responses import Response, StreamingResponse
 
-        body = await request.body()
+        body, loop = await request.body(), asyncio.get_running_loop()
         while True:
             call = await self.in_thread(prepare, body)
             if call.events is not None:
-                tokens, call.work.on_token = self._token_queue()
+                tokens = asyncio.Queue()  # which another thread fills
+                call.work.on_token = functools.partial(loop.call_soon_threadsafe, tokens.put_nowait)
             worker = call.served.worker
             try:
                 future = (worker.submit if call.served.is_writer else worker.run)(call.work)
@@ -65,7 +67,8 @@ class Service:
         if call.events is not None:
             events = call.events(self._stream(call.work, tokens))
             return StreamingResponse(events, media_type='text/event-stream')
-        answer = await self.in_thread(call.finish, await self._answer(future))
+        outputs = await self._within(asyncio.wrap_future(future), self.settings.timeout)
+        answer = await self.in_thread(call.finish, outputs)
         if isinstance(answer, Response):
             return answer
         return Response(answer, media_type='application/json')
@@ -144,10 +147,7 @@ class Service:
         left, end = job.size, loop.time() + self.settings.timeout
         try:
             while left:
-                try:
-                    written = await asyncio.wait_for(tokens.get(), end - loop.time())
-                except asyncio.TimeoutError:
-                    raise TimeoutError(self._too_slow()) from None
+                written = await self._within(tokens.get(), end - loop.time())
                 if written is None:
                     job.future.result()  # raises what went wrong
                     return
@@ -156,20 +156,11 @@ class Service:
         finally:
             job.future.cancel()
 
-    @staticmethod
-    def _token_queue():
-        """A queue, and the ``on_token`` that fills it from another thread."""
-        loop, tokens = asyncio.get_running_loop(), asyncio.Queue()
-        return tokens, lambda written: loop.call_soon_threadsafe(tokens.put_nowait, written)
-
-    async def _answer(self, future):
+    async def _within(self, waiting, seconds):
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.settings.timeout)
+            return await asyncio.wait_for(waiting, seconds)
         except asyncio.TimeoutError:
-            raise TimeoutError(self._too_slow()) from None
-
-    def _too_slow(self):
-        return f'no answer within {self.settings.timeout:g} seconds'
+            raise TimeoutError(f'no answer within {self.settings.timeout:g} seconds') from None
 
     def _check_replaced(self, served):
         """Raise ClosedError unless there is another model under the name now."""

@@ -176,7 +176,7 @@ class _RowsJob:
 class BatchWorker(Worker):
     """Runs the rows of a pipeline's calls, those of several requests in one batch."""
 
-    def __init__(self, name, queue_size, pipeline, on_batch=None):
+    def __init__(self, name, queue_size, pipeline, on_batch):
         self._pipeline, self._on_batch = pipeline, on_batch
         self._rows = []  # (job, place in it, length), the oldest first
         super().__init__(name, queue_size)
@@ -212,11 +212,10 @@ class BatchWorker(Worker):
             self._fail({job for job, _, _ in chosen}, error)
             return
         lengths = [length for _, _, length in chosen]
-        if self._on_batch is not None:
-            seconds = time.monotonic() - begin
-            self._on_batch(len(chosen), sum(lengths), len(chosen) * max(lengths), seconds)
-        for (job, place, _), own in zip(chosen, outputs):
-            job.outputs[place] = own
+        seconds = time.monotonic() - begin
+        self._on_batch(len(chosen), sum(lengths), len(chosen) * max(lengths), seconds)
+        for (job, place, _), output in zip(chosen, outputs):
+            job.outputs[place] = output
             job.left -= 1
             if not job.left:
                 self._answer(job, job.outputs)
@@ -279,9 +278,9 @@ class Written(NamedTuple):
 class WritingJob:
     """Prompts to continue."""
 
-    def __init__(self, prompts, sampling, max_new_tokens, stop=(), on_token=None):
+    def __init__(self, prompts, sampling, max_new_tokens, stop):
         self.prompts, self.sampling, self.max_new_tokens = prompts, sampling, max_new_tokens
-        self.stop, self.on_token = tuple(stop), on_token
+        self.stop, self.on_token = tuple(stop), None  # on_token(written) is called for each token
         self.future = concurrent.futures.Future()
         self.written = [[] for _ in range(self.size)]
 
@@ -346,7 +345,7 @@ class _Group:
 class GenerationWorker(Worker):
     """Runs the jobs of a language model; those that wait with the same sampling as one batch."""
 
-    def __init__(self, name, queue_size, pipeline, max_sequences, on_token=None):
+    def __init__(self, name, queue_size, pipeline, max_sequences, on_token):
         self._pipeline, self._max_sequences, self._on_token = pipeline, max_sequences, on_token
         self._waiting, self._groups = [], []
         super().__init__(name, queue_size)
@@ -370,8 +369,7 @@ class GenerationWorker(Worker):
             except Exception as error:
                 self._fail(group.jobs, error)
                 is_going = False
-            if self._on_token is not None:
-                self._on_token()
+            self._on_token()
             for job in group.jobs:
                 if job.is_done and not job.future.done():
                     self._answer(job, job.written)
