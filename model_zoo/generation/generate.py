@@ -6,19 +6,7 @@ from typing import List, NamedTuple, Optional
 import numpy as np
 
 from .request import Request
-from .search import BeamSearch, log_normalizer, row_generators
-
-__all__ = [
-    'Continuation',
-    'GenerationMixin',
-    'NewToken',
-    'StreamedText',
-    'TEXT_ENDS',
-    'generate',
-    'stream',
-    'text_ends',
-    'text_of',
-]
+from .search import log_normalizer, row_generators, search
 
 
 class Continuation(NamedTuple):
@@ -139,14 +127,16 @@ def generate(
         length_penalty, num_return_sequences, stop_tokens, seed, overflow,
     )  # fmt: skip
     if request.num_beams > 1:
-        search = BeamSearch(request.num_beams, request.length_penalty)
-        found = search(request.text, len(request.prompts), request.new_tokens, request.stop_tokens)
+        texts = search(
+            request.text, len(request.prompts), request.new_tokens, request.stop_tokens,
+            request.num_beams, request.length_penalty,
+        )  # fmt: skip
         return [
             [
                 Continuation(list(tokens), log_prob, why)
                 for _, log_prob, tokens, why in of_prompt[: request.sequences]
             ]
-            for of_prompt in found
+            for of_prompt in texts
         ]
     result = [[([], [], []) for _ in range(request.sequences)] for _ in request.prompts]
     for new in _stream(request):

@@ -104,57 +104,49 @@ class _Beams:
         return log_prob / len(tokens) ** self._length_penalty <= self.ended[-1][0]
 
 
-class BeamSearch:
-    """Searches for the most likely texts, as transformers does."""
-
+def search(text, prompts, new_tokens, stop_tokens, num_beams, length_penalty):
+    """Search for the most likely texts, as transformers does."""
     # At each token the `num_beams` most likely texts continue. Those that end with a stop token
     # are put aside, and compared by their log-probability divided by `length ** length_penalty`.
     # The search for a prompt ends when `num_beams` texts are finished, and the most likely text
     # that continues scores no better than the last of them.
+    beams = [_Beams(num_beams, length_penalty) for _ in range(prompts)]
+    count = (1 + max(1, len(stop_tokens))) * num_beams
+    for step in range(new_tokens):
+        candidates = _candidates(text.scores, beams, count)
+        width = 1 if step == 0 else num_beams  # rows that each prompt had so far
+        rows, tokens = [], []
+        for prompt, (beam, new) in enumerate(zip(beams, candidates)):
+            kept = []
+            if new and not beam.done:
+                kept = beam.add(new, stop_tokens, step + 1 == new_tokens)
+            # the results of places that aren't needed yet, or any more, are ignored
+            idle = num_beams - len(kept)
+            rows += [prompt * width + row for row in kept] + [prompt * width] * idle
+            tokens += [ids[-1] for _, ids in beam.going[: len(kept)]] + [0] * idle
+        if all(beam.done for beam in beams):
+            break
+        text.select(np.array(rows))
+        text.append(np.array(tokens))
+    return [beam.ended for beam in beams]
 
-    def __init__(self, num_beams, length_penalty=1.0):
-        self._num_beams = num_beams
-        self._length_penalty = length_penalty
 
-    def __call__(self, text, prompts, new_tokens, stop_tokens):
-        """Search from `text`."""
-        size = self._num_beams
-        beams = [_Beams(size, self._length_penalty) for _ in range(prompts)]
-        for step in range(new_tokens):
-            candidates = self._candidates(text.scores, beams, (1 + max(1, len(stop_tokens))) * size)
-            width = 1 if step == 0 else size  # rows that each prompt had so far
-            rows, tokens = [], []
-            for prompt, beam in enumerate(beams):
-                found = [] if beam.done else candidates[prompt]
-                kept = beam.add(found, stop_tokens, step + 1 == new_tokens) if found else []
-                # the results of places that aren't needed yet, or any more, are ignored
-                idle = size - len(kept)
-                rows += [prompt * width + row for row in kept] + [prompt * width] * idle
-                tokens += [new[-1] for _, new in beam.going[: len(kept)]] + [0] * idle
-            if all(beam.done for beam in beams):
-                break
-            text.select(np.array(rows))
-            text.append(np.array(tokens))
-        return [beam.ended for beam in beams]
-
-    @staticmethod
-    def _candidates(scores, beams, count):
-        """For each prompt its `count` most likely continuations, the most likely first."""
-        vocabulary = scores.shape[1]
-        width = scores.shape[0] // len(beams)
-        before = np.full((len(beams), width), -np.inf, 'float32')
-        for row, beam in zip(before, beams):
-            row[: len(beam.going)] = [log_prob for log_prob, _ in beam.going]
-        log_probs = mx.nd.log_softmax(scores.astype('float32'), axis=-1)
-        before = mx.nd.array(before.reshape(-1, 1), ctx=scores.context)
-        log_probs = mx.nd.broadcast_add(log_probs, before).reshape((len(beams), -1))
-        count = min(count, log_probs.shape[1])
-        values, places = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
-        return [
-            [
-                (float(value), int(place) // vocabulary, int(place) % vocabulary)
-                for value, place in zip(*pair)
-                if value > -np.inf
-            ]
-            for pair in zip(values.asnumpy(), places.asnumpy())
+def _candidates(scores, beams, count):
+    """For each prompt its `count` most likely continuations, the most likely first."""
+    vocabulary = scores.shape[1]
+    before = np.full((len(beams), scores.shape[0] // len(beams)), -np.inf, 'float32')
+    for row, beam in zip(before, beams):
+        row[: len(beam.going)] = [log_prob for log_prob, _ in beam.going]
+    log_probs = mx.nd.log_softmax(scores.astype('float32'), axis=-1)
+    before = mx.nd.array(before.reshape(-1, 1), ctx=scores.context)
+    log_probs = mx.nd.broadcast_add(log_probs, before).reshape((len(beams), -1))
+    count = min(count, log_probs.shape[1])
+    values, places = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
+    return [
+        [
+            (float(value), int(place) // vocabulary, int(place) % vocabulary)
+            for value, place in zip(*pair)
+            if value > -np.inf
         ]
+        for pair in zip(values.asnumpy(), places.asnumpy())
+    ]

@@ -51,21 +51,12 @@ def progress(items, unit, title=None, total=None, leave=False):
         total = len(items)
     if sys.stderr.isatty():
         return tqdm(items, title, total, leave=leave, unit=f' {unit}')
-    return _logged(items, unit, title, total)
+    return _logged(items, _counter(unit, title, total))
 
 
-def _logged(items, unit, title, total):
-    before = '' if title is None else f'{title}: '
-    whole = '' if total is None else f' of {total}'
-    told = time_told = None
-    for count, item in enumerate(items, 1):
-        now = time.monotonic()
-        if told is None:  # of items that come in groups, the first one's time is the group's
-            told, time_told = count, now
-        elif now - time_told >= INTERVAL:
-            speed = (count - told) / (now - time_told)
-            logger.info('%s%d%s %s, %.2f %s/s', before, count, whole, unit, speed, unit)
-            told, time_told = count, now
+def _logged(items, advance):
+    for item in items:
+        advance(1)
         yield item
 
 
@@ -79,14 +70,24 @@ def counted(unit, total=None, leave=False):
         with tqdm(None, None, total, leave=leave, unit=f' {unit}') as bar:
             yield bar.update
         return
-    begin = told = time.monotonic()
-    done, whole = 0, '' if total is None else f' of {total}'
+    yield _counter(unit, None, total)
+
+
+def _counter(unit, title, total):
+    """``advance(count)`` that logs a line every 30 seconds."""
+    before = '' if title is None else f'{title}: '
+    whole = '' if total is None else f' of {total}'
+    done, told, time_told = 0, None, 0.0
 
     def advance(count):
-        nonlocal done, told
+        nonlocal done, told, time_told
         done, now = done + count, time.monotonic()
-        if now - told >= INTERVAL:
-            told = now
-            logger.info('%d%s %s, %.2f %s/s', done, whole, unit, done / (now - begin), unit)
+        if told is not None:
+            if now - time_told < INTERVAL:
+                return
+            speed = (done - told) / (now - time_told)
+            logger.info('%s%d%s %s, %.2f %s/s', before, done, whole, unit, speed, unit)
+        # of items that come in groups, the first one's time is the group's
+        told, time_told = done, now
 
-    yield advance
+    return advance

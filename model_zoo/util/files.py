@@ -146,16 +146,16 @@ def _opened(path, mode, encoding):
         return _replacing(target, status, mode, encoding)
     if mode == 'w':
         return open(_append(path), mode, encoding=encoding)
-
-    def send(local):
-        with open(local, 'rb') as source, open(_append(path), 'wb') as sink:
-            shutil.copyfileobj(source, sink)
-
-    return _sent(path, mode, encoding, send)
+    return _sent(path, mode, encoding, lambda local: _append_file(local, path))
 
 
 def _append(path):
     return os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, 'O_BINARY', 0))
+
+
+def _append_file(source, path):
+    with open(source, 'rb') as content, open(_append(path), 'wb') as sink:
+        shutil.copyfileobj(content, sink)
 
 
 @contextlib.contextmanager
@@ -387,7 +387,8 @@ def check_json(value, shape, place='it'):
 def _check_fields(value, shape, place):
     check_json(value, dict, place)
     if isinstance(shape, dict):
-        fields, required = shape, [name for name, kind in shape.items() if not _is_optional(kind)]
+        fields = shape
+        required = [name for name in shape if type(None) not in typing.get_args(shape[name])]
     else:
         fields = typing.get_type_hints(shape)
         required = [
@@ -413,10 +414,6 @@ def _within(place, name):
 
 def _is_object(shape):
     return isinstance(shape, dict) or dataclasses.is_dataclass(shape)
-
-
-def _is_optional(shape):
-    return typing.get_origin(shape) is typing.Union and type(None) in typing.get_args(shape)
 
 
 def _has_shape(value, shape):
@@ -530,8 +527,7 @@ def put_in_place(moves):
             for source, (target, status) in targets.items():
                 path = moves[source]
                 if target is None:
-                    with open(source, 'rb') as content, open(_append(path), 'wb') as sink:
-                        shutil.copyfileobj(content, sink)
+                    _append_file(source, path)
                     continue
                 kept = None
                 if status is not None:

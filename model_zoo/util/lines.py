@@ -28,7 +28,7 @@ def read_lines(path):
                 try:
                     text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
                 except UnicodeDecodeError as error:
-                    raise InputError(_not_utf8(path, number, line, error)) from None
+                    raise _not_utf8(f'{path}, line {number}', line, error, number == 1) from None
                 yield number, text
     except OSError as error:
         raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
@@ -57,10 +57,7 @@ def decode_at(path, place, line):
     try:
         return line.decode('utf-8' if place else 'utf-8-sig')
     except UnicodeDecodeError as error:
-        raise InputError(
-            f'{path}: byte 0x{line[error.start]:02x} at position {place + error.start} is not '
-            'UTF-8; save the file as UTF-8'
-        ) from None
+        raise _not_utf8(path, line, error, not place, place) from None
 
 
 def read_json_lines(path):
@@ -85,9 +82,8 @@ def read_text(path):
     return text
 
 
-def _not_utf8(path, number, line, error):
-    if number == 1 and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
-        found = 'the file seems to be UTF-16'
-    else:
-        found = f'byte 0x{line[error.start]:02x} at position {error.start} is not UTF-8'
-    return f'{path}, line {number}: {found}; save the file as UTF-8'
+def _not_utf8(where, line, error, is_first, place=0):
+    problem = f'byte 0x{line[error.start]:02x} at position {place + error.start} is not UTF-8'
+    if is_first and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
+        problem = 'the file seems to be UTF-16'
+    return InputError(f'{where}: {problem}; save the file as UTF-8')
