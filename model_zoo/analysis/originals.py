@@ -38,9 +38,7 @@ def check_software(software, family, code=None):
         able = [name for name, families in SOFTWARE.items() if family in families]
         raise InputError(f'{software} does not run {family} here: {", ".join(able)} does')
     if software == 'tensorflow' and not code:
-        raise InputError(
-            "`software` tensorflow needs `code`, the folder of the original's program"
-        )
+        raise InputError("`software` tensorflow needs `code`, the folder of the original's program")
 
 
 def run_theirs(software, family, checkpoint, block, inputs, code=None):

@@ -76,8 +76,7 @@ class HeadStudy:
         return scores, importance, found.entropy
 
     def prune(self, scores, importance, threshold, amount):
-        """Mask heads, the least important ones first, and prune those that the model doesn't need.
-        """
+        """Mask heads, least important first, and prune those that the model doesn't need."""
         model, metric = self._subject.model, self._subject.metric
 
         def measure(mask):

@@ -293,6 +293,7 @@ def whole_number(text):
 
 def message_of(error):
     """A message, with flags instead of the fields that it names in backquotes."""
+
     def name(match):
         return Parser.used.flag_of(match.group(1)) or match.group()
 
@@ -390,9 +391,7 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
         handlers.append(logging.FileHandler(log_file, encoding='utf-8'))
     for handler in handlers:
         handler.setFormatter(_LogFormatter('%(asctime)s %(message)s', '%H:%M:%S'))
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else level, handlers=handlers, force=True
-    )
+    logging.basicConfig(level=logging.DEBUG if verbose else level, handlers=handlers, force=True)
     logging.captureWarnings(True)
     for name in ('filelock', 'matplotlib', 'PIL', 'urllib3'):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for

@@ -94,6 +94,7 @@ def describe_model(model):
     checksum = data_checksum(itertools.chain([model.config.to_dict()], values))
     return f'parameters with checksum {checksum}'
 
+
 _JOB, _RECORDS, _ENDS, _LOCK = 'job.json', 'records', 'ends', 'lock'
 
 

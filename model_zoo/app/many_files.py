@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import functools
 import logging
 import math
 import os
@@ -79,7 +80,8 @@ def run_over_files(job, args, settings, tasks=None):
     if len(missing) < len(tasks):
         logger.info('%d of %d files are there already', len(tasks) - len(missing), len(tasks))
     count = sum(filter(None, done.values()))
-    with _executor(_Noted(job, finished), args, len(missing)) as executor:
+    noted = functools.partial(_do_and_note, job, finished)
+    with _executor(noted, args, len(missing)) as executor:
         results = executor.map((each,) for each in missing)
         for number in progress(results, 'files', total=len(missing), leave=True):
             count += number
@@ -113,19 +115,14 @@ def plan_files(args):
     return tasks
 
 
-class _Noted:
-    """A job that notes what it has finished; for a worker."""
+def _do_and_note(job, finished, task):
+    """Do a task, and note that it is finished; for a worker."""
+    from mxnet.base import _LIB
 
-    def __init__(self, job, finished):
-        self._job, self._finished = job, finished
-
-    def __call__(self, task):
-        from mxnet.base import _LIB
-
-        _LIB.MXSetNumOMPThreads(1)  # sums of several may differ in their last bits
-        count = self._job(task)
-        self._finished[task].put(posixpath.basename(task.output), count)
-        return count
+    _LIB.MXSetNumOMPThreads(1)  # sums of several may differ in their last bits
+    count = job(task)
+    finished[task].put(posixpath.basename(task.output), count)
+    return count
 
 
 def _executor(job, args, count):
@@ -139,21 +136,16 @@ def _executor(job, args, count):
 _PARTS = 'parts'
 
 
-class _Preparation:
-    """Writes a part's words and their counts, or its lines in words; for a worker."""
-
-    def __init__(self, counts, lower):
-        self._counts, self._lower = counts, lower
-
-    def __call__(self, task):
-        lines = (line.strip() for line in task.lines() if line.strip())
-        with atomic_write(task.output) as file:
-            if self._counts:
-                counts = count_words(lines, self._lower)
-                rows = [f'{word}\t{counts[word]}' for word in sorted(counts)]
-            else:
-                rows = split_words(lines, self._lower)
-            return sum(file.write(f'{row}\n') > 0 for row in rows)
+def _prepare_part(counts, lower, task):
+    """Write a part's words and their counts, or its lines in words; for a worker."""
+    lines = (line.strip() for line in task.lines() if line.strip())
+    with atomic_write(task.output) as file:
+        if counts:
+            numbers = count_words(lines, lower)
+            rows = [f'{word}\t{numbers[word]}' for word in sorted(numbers)]
+        else:
+            rows = split_words(lines, lower)
+        return sum(file.write(f'{row}\n') > 0 for row in rows)
 
 
 def prepare_text(args, counts, lower):
@@ -167,7 +159,8 @@ def prepare_text(args, counts, lower):
     over['output_dir'] = join(args.output_dir, _PARTS)
     over = argparse.Namespace(**{**vars(args), **over})
     tasks = plan_files(over)
-    run_over_files(_Preparation(counts, lower), over, ['vocabulary', counts, lower], tasks)
+    job = functools.partial(_prepare_part, counts, lower)
+    run_over_files(job, over, ['vocabulary', counts, lower], tasks)
 
     def read():
         for task in tasks:

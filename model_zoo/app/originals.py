@@ -170,6 +170,7 @@ def read_warmup_steps(args):
     # the schedule rounds it down to whole updates again
     args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
 
+
 _PYTORCH = {
     'num_train_epochs': 'epochs',
     'eval_batch_size': 'dev_batch_size',
@@ -215,9 +216,7 @@ _FINETUNING = {
     **_PYTORCH_BERT,
     **_DEBUGGER,
     **_ESTIMATOR,
-    'num_train_epochs': Original(
-        '--epochs, or a fraction', type=float, convert=count_epochs
-    ),
+    'num_train_epochs': Original('--epochs, or a fraction', type=float, convert=count_epochs),
     'predict_batch_size': 'dev_batch_size',
     'no_cuda': _CPU,
     'loss_scaling': 'loss_scale',
@@ -252,9 +251,7 @@ TABLE = {
         'vocab_file': 'vocab',
         'epochs_to_generate': 'dupe_factor',
         'max_seq_len': 'max_seq_length',
-        'do_whole_word_mask': Original(
-            '--whole_word_mask', 'whole_word_mask', type=cli.boolean
-        ),
+        'do_whole_word_mask': Original('--whole_word_mask', 'whole_word_mask', type=cli.boolean),
         'reduce_memory': Original('the text is read in parts anyhow: see --part_mb'),
     },
     'eval_transfo_xl': _DEBUGGER,
@@ -335,9 +332,7 @@ TABLE = {
         'num_warmup_steps': Original(
             '--warmup_ratio in updates', type=int, convert=read_warmup_steps
         ),
-        'input_file': Original(
-            '--data, --data_eval or both', type=str, convert=name_samples
-        ),
+        'input_file': Original('--data, --data_eval or both', type=str, convert=name_samples),
         'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
         'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
         'as_estimator': Original(
@@ -405,9 +400,10 @@ class Script:
     ours: str
     defaults: Tuple[str, ...] = ()
 
-_EXAMPLES = '--train_batch_size=32',
-_LABELS = '--label_order=originals',
-_LAST = '--save_last=pytorch_pretrained_bert',
+
+_EXAMPLES = ('--train_batch_size=32',)
+_LABELS = ('--label_order=originals',)
+_LAST = ('--save_last=pytorch_pretrained_bert',)
 _BERTADAM = (*_EXAMPLES, *_LAST, '--as_bertadam')
 _SAMPLES = '--max_seq_length=128', '--max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false', '--as_estimator', '--lr=5e-5'
@@ -511,6 +507,7 @@ def is_corpus(path):
     """Whether a file is Transformer-XL's data: the original looks for "ckpt" in the name."""
     is_weights = os.path.isfile(f'{path}.index') or os.path.isfile(f'{path}.meta')
     return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
+
 
 _DUMP = 'PYTORCH_DUMP_OUTPUT'
 #: name of the form -> Converter

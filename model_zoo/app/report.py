@@ -94,6 +94,7 @@ def write_eval_results(folder, report, step=0, train_loss=None):
         with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
 
+
 FEW_POINTS = 20
 #: while a training runs: a picture takes half a second
 SECONDS_BETWEEN_PICTURES = 30
@@ -171,6 +172,7 @@ def plot_curves(path, state, title='', score_name='score', guess=None):
     figure.suptitle(title)
     save_figure(path, figure)
 
+
 MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 MOST_MISTAKES = 5
 
@@ -226,6 +228,7 @@ def _examination(segment, metrics, found):
             f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} predicted as '
             f'{_quoted(each["prediction"])}: {each["text"][:100]}'
         )
+
 
 _PAIR = 'text-pair-classification'
 # pipeline's task -> command, and the pipeline's argument

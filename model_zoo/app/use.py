@@ -1,11 +1,12 @@
 """Commands that use a model, in one grammar: their flags, texts and records.
 
-    zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
+zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
 """
 
 import collections
 import contextlib
 import csv
+import functools
 import glob
 import hashlib
 import io
@@ -40,15 +41,12 @@ _ENDINGS = {
 }  # fmt: skip
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
-_process = {}  # of this process: options -> what they have opened
 
 
 # -- flags ----------------------------------------------------------------------------------------
 
 
-def use_parser(
-    doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True
-):
+def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True):
     """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
     parser = cli.parser(doc.split('\n')[0])
     add = parser.add_argument
@@ -214,7 +212,8 @@ def _columns(path, names, wanted, pairs, flag):
         return [0, 1], False
     raise InputError(
         f'{path!r} has the columns {", ".join(names):.300}: name that of the texts with '
-        + flag + (' and --text_pair_column' if pairs else '')
+        + flag
+        + (' and --text_pair_column' if pairs else '')
     )
 
 
@@ -327,9 +326,7 @@ def write_format(format, output):
         return 'table' if sys.stdout.isatty() else 'jsonl'
     format = _ENDINGS.get(os.path.splitext(output)[1].lower())
     if format is None:
-        raise InputError(
-            f'--output {output!r}: end it in {", ".join(_ENDINGS)}, or give --format'
-        )
+        raise InputError(f'--output {output!r}: end it in {", ".join(_ENDINGS)}, or give --format')
     return format
 
 
@@ -361,15 +358,13 @@ def write_records(records, format=None, output=None):
 
 def _lines(records, format):
     """A line for each record; in CSV and TSV, the names before the first."""
-    has_names = False
-    for record in records:
-        if format == 'jsonl':
+    if format == 'jsonl':
+        for record in records:
             yield json.dumps(record, ensure_ascii=False) + '\n'
-            continue
-        record = _flat(record)
-        if not has_names:
+        return
+    for number, record in enumerate(map(_flat, records)):
+        if number == 0:
             yield _row(record, format)
-            has_names = True
         yield _row(record.values(), format)
 
 
@@ -377,9 +372,9 @@ def _row(cells, format):
     if format == 'tsv':
         return '\t'.join(map(_cell, cells)) + '\n'
     text = io.StringIO()
-    csv.writer(text, lineterminator='\n').writerow([
-        json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells
-    ])
+    csv.writer(text, lineterminator='\n').writerow(
+        [json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in cells]
+    )
     return text.getvalue()
 
 
@@ -430,12 +425,10 @@ def _width(text):
 # -- jobs that workers do, too ---------------------------------------------------------------------
 
 
+@functools.lru_cache(maxsize=1)
 def _opened(make, options):
-    key = make.__name__, json.dumps(options, sort_keys=True)
-    if key not in _process:
-        _process.clear()
-        _process[key] = make(**options)
-    return _process[key]
+    """What a process opens once; `options` are JSON."""
+    return make(**json.loads(options))
 
 
 class Labeller:
@@ -452,7 +445,8 @@ class Labeller:
 
     def records(self, texts):
         """A dict for each text, or pair of texts."""
-        classifier = _opened(pipeline, {'task': 'text-classification', **self._options})
+        options = {'task': 'text-classification', **self._options}
+        classifier = _opened(pipeline, json.dumps(options))
         texts, shown = itertools.tee(texts)
         several = classifier.is_multi_label
         for result in classifier(texts, top_k=None if self._all_scores or several else 1):
@@ -481,7 +475,7 @@ class FileEncoder:
 
     @property
     def _tokenizer(self):
-        return _opened(open_tokenizer, self._options)
+        return _opened(open_tokenizer, json.dumps(self._options))
 
     @property
     def settings(self):

@@ -348,12 +348,6 @@ def _by_head(writer, qkv, heads, part):
     return writer.add('Transpose', [one], perm=[1, 2, 0, 3])
 
 
-def _heads_joined(writer, tensor):
-    """(batch, heads, ...) as (batch * heads, ...)."""
-    rest = writer.shape(tensor, 2)
-    return writer.reshape(tensor, writer.concat(writer.ints(-1), rest), tensor.rank - 1)
-
-
 @translates('_contrib_interleaved_matmul_selfatt_qk')
 def _attention_scores(writer, node):
     qkv, heads = node.inputs[0], node.attrs['heads']
@@ -361,7 +355,8 @@ def _attention_scores(writer, node):
     size = writer.cast(writer.shape(query, 3, 4), query.dtype)
     query = writer.add('Div', [query, writer.add('Sqrt', [size])])
     scores = writer.add('MatMul', [query, _transposed(writer, key)])
-    return _heads_joined(writer, scores)  # (B * heads, L, L)
+    shape = writer.concat(writer.ints(-1), writer.shape(scores, 2))
+    return writer.reshape(scores, shape, scores.rank - 1)  # (B * heads, L, L)
 
 
 @translates('_contrib_interleaved_matmul_selfatt_valatt')

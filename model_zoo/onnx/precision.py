@@ -1,10 +1,12 @@
 """ONNX models in other precisions: float16, and products in integers of 8 bits."""
 
 import contextlib
+import functools
 import logging
 import os
 import pathlib
 import tempfile
+import types
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
@@ -129,18 +131,9 @@ class Quantizer:
             )
             # the ranges of several calls aren't joined, the counts of one must be of one shape
             for part in [feeds] if method == 'minmax' else [[feed] for feed in feeds]:
-                calibrator.collect_data(_Feeds(part))
+                reader = types.SimpleNamespace(get_next=functools.partial(next, iter(part), None))
+                calibrator.collect_data(reader)
             return calibrator.compute_data()
-
-
-class _Feeds:
-    """Batches as `onnxruntime.quantization.CalibrationDataReader` reads them."""
-
-    def __init__(self, feeds):
-        self._left = iter(feeds)
-
-    def get_next(self):
-        return next(self._left, None)
 
 
 def _layer_name(node):

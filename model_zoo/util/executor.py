@@ -144,8 +144,7 @@ def join_cluster(address='local', store_bytes=None, shows_logs=False):
 
 @contextlib.contextmanager
 def _bound_to_loopback():
-    """Where Ray is imported, its clusters of this machine take 127.0.0.1 for the machine's address.
-    """
+    """Where Ray is imported, its clusters of this machine have the address 127.0.0.1."""
     name = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # whether clusters of several machines are made
     if 'ray' in sys.modules or name in os.environ:
         yield

@@ -138,8 +138,7 @@ def sizes_in(url):
     return {
         name[len(base) :]: (info['size'], _version(info))
         for name, info in sorted(found.items())
-        if name.startswith(base) and info['type'] == 'file'
-        and _is_plain(name[len(base) :])
+        if name.startswith(base) and info['type'] == 'file' and _is_plain(name[len(base) :])
     }
 
 

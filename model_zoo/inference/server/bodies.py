@@ -131,8 +131,9 @@ class HuggingFace(Body):
         description='a text, an object with texts, or a list of them'
     )
     parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
-    options: Dict[str, Any] = pydantic.Field({}, description="ignored (Hugging Face's "
-        'own machines)')
+    options: Dict[str, Any] = pydantic.Field(
+        {}, description="ignored (Hugging Face's own machines)"
+    )
     stream: bool = pydantic.Field(False, description='text generation: stream the tokens')
 
     @property

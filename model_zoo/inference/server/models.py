@@ -29,9 +29,7 @@ def pipelines_of(pipeline):
     opened = pipeline.block, pipeline.tokenizer, pipeline.files
     pipelines = {pipeline.task: pipeline}
     for task in BESIDES.get(pipeline.task, ()):
-        other = PIPELINES[task](
-            opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
-        )
+        other = PIPELINES[task](opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine)
         if not other.problem:
             pipelines[task] = other
     return pipelines

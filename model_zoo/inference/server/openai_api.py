@@ -63,9 +63,7 @@ def _embed(service, content):
             for index, vector in enumerate(vectors)
         ]  # fmt: skip
         usage = {'prompt_tokens': count, 'total_tokens': count}
-        return to_json(
-            {'object': 'list', 'data': data, 'model': content.model, 'usage': usage}
-        )
+        return to_json({'object': 'list', 'data': data, 'model': content.model, 'usage': usage})
 
     return Call(served, work, finish)
 
@@ -80,9 +78,7 @@ class _Completion:
             raise InputError('echo and logprobs exclude each other: prompts have no logprobs')
         sampling = {'sequences': content.n}
         if content.temperature:
-            sampling.update(
-                temperature=content.temperature, top_p=content.top_p, seed=content.seed
-            )
+            sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
         elif content.n > 1:
             raise InputError('n texts differ only if they are drawn: temperature is above 0')
         pipeline, stop = self.served.pipeline, content.stop

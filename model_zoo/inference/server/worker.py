@@ -1,5 +1,4 @@
-"""The thread of a model: it makes batches of what several requests ask for, or writes their texts.
-"""
+"""The thread of a model: it makes batches of several requests' rows, or writes their texts."""
 
 import abc
 import collections

@@ -92,10 +92,12 @@ def add_routes(app, service):
 
 def _map(vectors):
     vectors = np.stack(list(vectors))
-    return to_json({
-        'points': flat_places(vectors).round(4).tolist(),
-        'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
-    })
+    return to_json(
+        {
+            'points': flat_places(vectors).round(4).tolist(),
+            'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
+        }
+    )
 
 
 def flat_places(vectors):
