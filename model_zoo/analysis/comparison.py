@@ -63,8 +63,8 @@ def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=
         words, types, valid = _encode(config, texts[:num_examples], tokenizer, length, seed)
     answers = np.sort(random.randint(0, valid.min(), (2, len(words))), axis=0)
     span_weight = 0.02 * random.randn(2, getattr(config, 'hidden_size', 1))
-    words, types, valid, answers = (each.astype('int32') for each in (words, types, valid, answers))
     mask = np.arange(words.shape[1]) < valid[:, None]
+    words, types, valid, answers = (x.astype('int32') for x in (words, types, valid, answers))
     return Inputs(words, types, valid, mask, answers, span_weight.astype('float32'))
 
 
@@ -92,8 +92,8 @@ def is_variant(block):
 def run_ours(block, inputs):
     """The outputs of a block."""
     words, types, valid = (
-        mx.nd.array(each, dtype='int32')
-        for each in (inputs.words, inputs.token_types, inputs.valid_length)
+        mx.nd.array(array, dtype='int32')
+        for array in (inputs.words, inputs.token_types, inputs.valid_length)
     )
     if is_variant(block):
         return _run_variant(block, inputs, words, types)
@@ -128,8 +128,8 @@ def _run_variant(block, inputs, words, types):
     elif base.has_decoder:
         others = others[-1:]  # of what transformers has in one class
     named = {f'layer {i}': state for i, state in enumerate(states, 1)}
-    named.update((f'output {i}', each) for i, each in enumerate(others, 1))
-    return {name: each.asnumpy() for name, each in named.items()}
+    named.update((f'output {i}', output) for i, output in enumerate(others, 1))
+    return {name: output.asnumpy() for name, output in named.items()}
 
 
 def _run_bert(block, inputs, words, types, valid):
@@ -194,9 +194,9 @@ def plot_differences(path, rows, title):
     figure = new_figure(9, 4.5)
     axes = figure.subplots()
     places = range(len(rows))
-    for kind, label in (('max', 'largest'), ('std', 'standard deviation')):
+    for field, label in (('max', 'largest'), ('std', 'standard deviation')):
         # a logarithmic axis has no place for 0
-        values = [max(row[kind], 1e-12) for row in rows]
+        values = [max(row[field], 1e-12) for row in rows]
         axes.plot(places, values, marker='o', label=label)
     axes.set_yscale('log')
     axes.set_xticks(list(places), [row['name'] for row in rows], rotation=60, ha='right')

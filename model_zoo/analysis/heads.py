@@ -140,8 +140,8 @@ def attention_of(block, *inputs):
     """
     with _watched(block):
         outputs = block(*inputs)
-        place = block.output_names.index('attentions') if block.base is block else -1
-        return [attention.asnumpy() for attention in outputs[place]]
+        index = block.output_names.index('attentions') if block.base is block else -1
+        return [attention.asnumpy() for attention in outputs[index]]
 
 
 def normalize_importance(importance, by_layer=True, overall=True):

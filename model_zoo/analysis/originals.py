@@ -70,7 +70,7 @@ def run_pytorch(software, family, checkpoint, config, inputs, has_span):
     }[family]
     model = _load(software, family, checkpoint, library, class_name, config)
     words, types, keep = (
-        torch.tensor(each).long() for each in (inputs.words, inputs.token_types, inputs.mask)
+        torch.tensor(array).long() for array in (inputs.words, inputs.token_types, inputs.mask)
     )
     layers = {}
     stack = model.bert.encoder.layer if family == 'bert' else model.transformer.h
@@ -134,8 +134,8 @@ def run_variant(checkpoint, block, inputs):
     layers = outputs.pop('hidden_states')[1:]
     outputs.pop('last_hidden_state', None)
     named = {f'layer {i}': layer for i, layer in enumerate(layers, 1)}
-    named.update((f'output {i}', each) for i, each in enumerate(outputs.values(), 1))
-    return {key: each.numpy() for key, each in named.items()}
+    named.update((f'output {i}', output) for i, output in enumerate(outputs.values(), 1))
+    return {key: output.numpy() for key, output in named.items()}
 
 
 def _list_of(outputs):
@@ -265,8 +265,8 @@ class _Session:
         if lacking:
             raise InputError(f'{self._prefix!r} lacks {", ".join(lacking[:20])}')
         with tf.Session() as session:
-            found = {name: variables[name] for name in variables if name in stored}
-            tf.train.Saver(found).restore(session, self._prefix)
+            variables_stored = {name: variables[name] for name in variables if name in stored}
+            tf.train.Saver(variables_stored).restore(session, self._prefix)
             for name, value in (set_values or {}).items():
                 if name in variables and name not in stored:
                     session.run(variables[name].initializer)
@@ -307,8 +307,8 @@ def _run_bert(checkpoint, code, config, inputs):
     batch, length = inputs.words.shape
     with tf.Graph().as_default():
         words, types, mask = (
-            tf.constant(each.astype('int32'))
-            for each in (inputs.words, inputs.token_types, inputs.mask)
+            tf.constant(array.astype('int32'))
+            for array in (inputs.words, inputs.token_types, inputs.mask)
         )
         model = modeling.BertModel(settings, False, words, mask, types)
         places = tf.tile(tf.range(length)[None], [batch, 1])
@@ -332,7 +332,7 @@ def _run_bert(checkpoint, code, config, inputs):
     shortest = int(inputs.valid_length.min())
     with tf.Graph().as_default():
         words, types = (
-            tf.constant(each[:, :shortest]) for each in (inputs.words, inputs.token_types)
+            tf.constant(array[:, :shortest]) for array in (inputs.words, inputs.token_types)
         )
         start, end = squad.create_model(settings, False, words, tf.ones_like(words), types, False)
         losses = [

@@ -66,14 +66,14 @@ class HeadStudy:
             scores, importance, entropy = self._earlier.pop(0)
             return scores, np.array(importance), np.array(entropy)
         subject = self._subject
-        found = measure_heads(
+        measures = measure_heads(
             subject.model, subject.forward, subject.loader, mask, title, self._guard
         )
-        scores = subject.scores(found.outputs)
-        importance = normalize_importance(found.importance, **self._normal)
-        measured = scores, importance.tolist(), found.entropy.tolist()
+        scores = subject.scores(measures.outputs)
+        importance = normalize_importance(measures.importance, **self._normal)
+        measured = scores, importance.tolist(), measures.entropy.tolist()
         self._records.append(json.dumps(measured).encode())
-        return scores, importance, found.entropy
+        return scores, importance, measures.entropy
 
     def prune(self, scores, importance, threshold, amount):
         """Mask heads, least important first, and prune those that the model doesn't need."""

@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
             vars(namespace).pop('config', None)
         for name, value in vars(namespace).items():
             if isinstance(value, list):
-                value = [each.lstrip(_NO_FLAG) if isinstance(each, str) else each for each in value]
+                value = [item.lstrip(_NO_FLAG) if isinstance(item, str) else item for item in value]
                 setattr(namespace, name, value)
         return namespace, others
 
@@ -142,10 +142,10 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
-        shown = [each for each in self._actions
-                 if each.option_strings and each.help != argparse.SUPPRESS]  # fmt: skip
+        shown = [action for action in self._actions
+                 if action.option_strings and action.help != argparse.SUPPRESS]  # fmt: skip
         hidden = {} if everything or len(shown) <= MANY else {
-            each: each.help for each in shown if not self._is_usual(each)
+            action: action.help for action in shown if not self._is_usual(action)
         }  # fmt: skip
         for action in hidden:
             action.help = argparse.SUPPRESS
@@ -181,7 +181,7 @@ class Parser(argparse.ArgumentParser):
         if switch and not equals and self._option_string_actions[switch].type is boolean:
             return f'{switch}=false'
         if name.startswith('--'):
-            matches = [flag for each, flag in flags.items() if each.startswith(key)]
+            matches = [flag for known, flag in flags.items() if known.startswith(key)]
             matches = [flag for flag in matches if flag not in self._others] or matches
             if len({id(self._option_string_actions[flag]) for flag in matches}) == 1:
                 return matches[0] + equals + value
@@ -230,7 +230,7 @@ def _read_yaml(path):
     plain = (type(None), bool, int, float, str)
     if not isinstance(content, dict) or not all(
         isinstance(name, str)
-        and all(isinstance(each, plain) for each in (value if isinstance(value, list) else [value]))
+        and all(isinstance(item, plain) for item in (value if isinstance(value, list) else [value]))
         and value != []
         for name, value in content.items()
     ):

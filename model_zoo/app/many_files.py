@@ -72,20 +72,20 @@ def run_over_files(job, args, settings, tasks=None):
     tasks = plan_files(args) if tasks is None else tasks
     folder = make_output_dir(args.output_dir)
     finished = {
-        each: FinishedTasks(folder, [settings, each.size, each.start, each.stop], int)
-        for each in tasks
+        task: FinishedTasks(folder, [settings, task.size, task.start, task.stop], int)
+        for task in tasks
     }
-    done = {each: finished[each].get(posixpath.basename(each.output)) for each in tasks}
-    missing = [each for each in tasks if done[each] is None]
+    done = {task: finished[task].get(posixpath.basename(task.output)) for task in tasks}
+    missing = [task for task in tasks if done[task] is None]
     if len(missing) < len(tasks):
         logger.info('%d of %d files are there already', len(tasks) - len(missing), len(tasks))
     count = sum(filter(None, done.values()))
     noted = functools.partial(_do_and_note, job, finished)
     with _executor(noted, args, len(missing)) as executor:
-        results = executor.map((each,) for each in missing)
+        results = executor.map((task,) for task in missing)
         for number in progress(results, 'files', total=len(missing), leave=True):
             count += number
-    FinishedTasks.tidy(folder, [posixpath.basename(each.output) for each in tasks])
+    FinishedTasks.tidy(folder, [posixpath.basename(task.output) for task in tasks])
     return count
 
 

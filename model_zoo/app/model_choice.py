@@ -169,16 +169,16 @@ def _newest_weights(path):
     """The weights that ``--init_checkpoint`` means, and the folder of what belongs to them."""
     if not os.path.isdir(path):
         return path, None
-    own = weights_in_folder(path)
+    weights_here = weights_in_folder(path)
     weights = glob.glob(os.path.join(glob.escape(path), 'checkpoints*', 'step-*', 'model.params'))
     models = [os.path.join(path, name) for name in ('', 'best_model', 'model')]
     models = [folder for folder in models if files_in_folder(folder).config]
     if weights:
         newest = max(weights, key=lambda name: (os.path.getmtime(name), name))
-        if own is None or os.path.getmtime(newest) > os.path.getmtime(own):
+        if weights_here is None or os.path.getmtime(newest) > os.path.getmtime(weights_here):
             logger.info('%s is the folder of a training run: using %s', path, newest)
             return newest, models[0] if models else path
-    return (path if own or not models else models[0]), None
+    return (path if weights_here or not models else models[0]), None
 
 
 def family_of(model, dataset=None):
@@ -200,9 +200,9 @@ def parse_hparams(words):
         name, equals, value = item.partition('=')
         if not equals or not name or not value:
             raise InputError(f'--hparams {item!r}: write name=value, such as num_layers=2')
-        for kind in (int, float, str):
+        for convert in (int, float, str):
             try:
-                result[name] = kind(value)
+                result[name] = convert(value)
                 break
             except ValueError:
                 continue

@@ -87,11 +87,11 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             values['loss'] = train_loss
         elif 'eval_loss' in values:
             values['loss'] = values['eval_loss']
-        place = folder
+        target = folder
         if number:
             beside = folder.rstrip(os.sep) + _FOLDERS.get(segment, f'-{segment}')
-            place = make_writable_dir(beside)
-        with atomic_write(os.path.join(place, 'eval_results.txt')) as file:
+            target = make_writable_dir(beside)
+        with atomic_write(os.path.join(target, 'eval_results.txt')) as file:
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
 
 
@@ -179,8 +179,8 @@ MOST_MISTAKES = 5
 
 def log_summary(results, folder, command, place=None):
     """Log the summary at the end of a run."""
-    for segment, found in (results.get('examination') or {}).items():
-        for line in _examination(segment, results['best'].get(segment, {}), found):
+    for segment, examined in (results.get('examination') or {}).items():
+        for line in _examination(segment, results['best'].get(segment, {}), examined):
             logger.info('%s', line)
     names = (
         'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
@@ -208,25 +208,26 @@ def _quoted(text):
     return f'"{text}"' if text else '(none)'
 
 
-def _examination(segment, metrics, found):
-    yield f'{segment}: {found["examples"]} examples; the model beside always "{found["guess"]}":'
+def _examination(segment, metrics, examined):
+    count, guess = examined['examples'], examined['guess']
+    yield f'{segment}: {count} examples; the model beside always "{guess}":'
     for name, value in metrics.items():
-        if name in found['baseline']:
-            yield f'    {name:<12} {value:8.4f}   {found["baseline"][name]:8.4f}'
-    classes = found['classes']
+        if name in examined['baseline']:
+            yield f'    {name:<12} {value:8.4f}   {examined["baseline"][name]:8.4f}'
+    classes = examined['classes']
     if classes is not None and len(classes) <= MOST_CLASSES:
         yield 'confusion matrix (rows: labels, columns: predictions):'
         width = max(6, *(min(len(name), 14) for name in classes))
         yield '    ' + ' ' * width + ''.join(f' {name[:width]:>{width}}' for name in classes)
-        for name, row in zip(classes, found['confusion']):
+        for name, row in zip(classes, examined['confusion']):
             cells = ''.join(f' {count:>{width}}' for count in row)
             yield f'    {name[:width]:<{width}}{cells}'
-    if found['mistakes']:
+    if examined['mistakes']:
         yield 'worst mistakes (report.html has more):'
-    for each in found['mistakes'][:MOST_MISTAKES]:
+    for mistake in examined['mistakes'][:MOST_MISTAKES]:
         yield (
-            f'    loss {each["loss"]:.2f}, {_quoted(each["label"])} predicted as '
-            f'{_quoted(each["prediction"])}: {each["text"][:100]}'
+            f'    loss {mistake["loss"]:.2f}, {_quoted(mistake["label"])} predicted as '
+            f'{_quoted(mistake["prediction"])}: {mistake["text"][:100]}'
         )
 
 
@@ -333,9 +334,9 @@ def _metrics(best, examination):
     for segment, metrics in best.items():
         if not isinstance(metrics, dict):
             continue
-        found = examination.get(segment) or {}
-        guessed = found.get('baseline') or {}
-        head = f' always "{_plain(found.get("guess"))}" |' if guessed else ''
+        examined = examination.get(segment) or {}
+        guessed = examined.get('baseline') or {}
+        head = f' always "{_plain(examined.get("guess"))}" |' if guessed else ''
         yield from (f'| {_plain(segment)} | this model |{head}', f'|---|---:|{head and "---:|"}')
         for name, value, other in _rows(metrics, guessed):
             cell = '' if other is None else f'{other:.4g}'
@@ -374,17 +375,17 @@ def _content(title, results, metric, next_command):
     segment, examined = next(iter(found.items()), (None, {}))
     guessed = examined.get('baseline') or {}
     guess = f'always "{examined.get("guess")}"'
-    losses = [(each['step'], dev_loss(each), each['epoch']) for each in epochs]
+    losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     tiles = []
     if metric is not None:
-        score = max(each['score'] for each in epochs)
+        score = max(record['score'] for record in epochs)
         tiles.append((score, f'best {metric}', 'good'))
     if metric in guessed:
         tiles.append((guessed[metric], f'{metric}, {guess}'))
     tiles.append((f'{best["epoch"]} of {len(epochs)}', 'best epoch' if metric else 'epoch'))
     tiles.append((training['steps'], 'updates'))
     tiles.append((_duration(training['seconds']), 'training time'))
-    sets = {name: each for name, each in best.items() if isinstance(each, dict)}
+    sets = {name: metrics for name, metrics in best.items() if isinstance(metrics, dict)}
     return {
         'title': title,
         'subtitle': 'Training report by gluon-transformer-zoo',
@@ -393,11 +394,11 @@ def _content(title, results, metric, next_command):
         'guess': guess,
         'baseline': guessed.get(metric),
         'train': loss_points(training['log']),
-        'dev': [each for each in losses if each[1] is not None],
-        'score': [(each['step'], each['score'], each['epoch']) for each in epochs if metric],
+        'dev': [point for point in losses if point[1] is not None],
+        'score': [(epoch['step'], epoch['score'], epoch['epoch']) for epoch in epochs if metric],
         'sets': [
-            {'name': name, 'rows': _rows(each, guessed if name == segment else {})}
-            for name, each in sets.items()
+            {'name': name, 'rows': _rows(metrics, guessed if name == segment else {})}
+            for name, metrics in sets.items()
         ],
         'classes': examined.get('classes'),
         'confusion': examined.get('confusion'),

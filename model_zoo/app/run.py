@@ -286,10 +286,10 @@ class EpochFiles(Callback):
         """The file of an epoch, which a record counts from 1 and the name of the file from 0."""
         return self._folder.file(f'model_{self._name}_{epoch - 1}.params')
 
-    def plot(self, path, state, found=None):
+    def plot(self, path, state, examination=None):
         """Draw the curves; the baseline is that of the `Examination` at the end."""
         metric = self._metric
-        guess = found and (f'always "{found.guess}"', found.baseline.get(metric))
+        guess = examination and (f'always "{examination.guess}"', examination.baseline.get(metric))
         plot_curves(path, state, self._title, f'dev {metric}' if metric else 'updates', guess)
 
     def on_epoch(self, loop, record):

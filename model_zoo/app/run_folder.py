@@ -55,10 +55,10 @@ class RemoteFolder:
                 if not name.startswith('.'):
                     os.remove(os.path.join(where, name))
         try:
-            found = sizes_in(self.url)
-            if found:
-                logger.info('fetching %d files from %s', len(found), self.url)
-            for name, facts in found.items():
+            remote = sizes_in(self.url)
+            if remote:
+                logger.info('fetching %d files from %s', len(remote), self.url)
+            for name, facts in remote.items():
                 if any(part.startswith('.') for part in name.split('/')):
                     continue
                 target = os.path.join(self.path, *name.split('/'))
@@ -166,8 +166,8 @@ def _check_own(path):
 
 
 def _facts(path):
-    found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
 
 
 # What a training leaves beside its checkpoints; the log, cached data and exports may stay.
@@ -240,9 +240,9 @@ class RunFolder:
             logger.warning('%s has no locks: run nothing else there', self.path)
         else:
             self._ending.callback(lock.release)
-        for place in ('', _MODEL, 'model', 'vocab', 'cache'):
-            if os.path.isdir(self.file(place)):
-                remove_leftovers(self.file(place))
+        for name in ('', _MODEL, 'model', 'vocab', 'cache'):
+            if os.path.isdir(self.file(name)):
+                remove_leftovers(self.file(name))
 
     def close(self):
         """Upload what a URL is to have, and let other runs write to the folder.

@@ -160,17 +160,17 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
         rows = itertools.chain([first], rows)
     others = [n for n in range(len(names)) if has_header and n not in places]
     blank = 0
-    for number, (place, cells) in enumerate(rows, 1 + has_header):
+    for number, (where, cells) in enumerate(rows, 1 + has_header):
         if not any(cells):
             continue
         texts = [cells[n] if n < len(cells) else None for n in places]
         if not all(isinstance(text, str) for text in texts):
             wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in places)
-            raise InputError(f'{path}, {place}: there is no text in column {wanted}')
+            raise InputError(f'{path}, {where}: there is no text in column {wanted}')
         if not texts[0].strip():
             blank += 1
             continue
-        line = place.rpartition(' ')[2]
+        line = where.rpartition(' ')[2]
         yield (
             int(line) if line.isdigit() else number,
             tuple(texts) if len(texts) == 2 else texts[0],
@@ -256,7 +256,7 @@ class Corpus:
     def texts_at(self, places):
         """Place -> (line, text) of some of the texts."""
         wanted = set(places)
-        return {place: each for place, each in enumerate(self) if place in wanted}
+        return {number: text for number, text in enumerate(self) if number in wanted}
 
     def vectors(self, embed, settings, keeps=True):
         """The texts' vectors, taken from the file beside the corpus if that has them."""
@@ -265,10 +265,10 @@ class Corpus:
         path = f'{self.path}.{model}-{digest}.npy'
         if keeps and os.path.exists(path):
             with contextlib.suppress(Exception):  # Python's parser reads a damaged header
-                found = np.load(path, mmap_mode='r')
-                if found.ndim == 2 and len(found) == count and found.dtype == np.float32:
+                kept = np.load(path, mmap_mode='r')
+                if kept.ndim == 2 and len(kept) == count and kept.dtype == np.float32:
                     logger.info('using the vectors in %s', path)
-                    return found
+                    return kept
         with counted('texts', count) as on_batch:
             if keeps:
                 try:
@@ -405,7 +405,7 @@ def _flat(record):
     flat = {}
     for name, value in record.items():
         if isinstance(value, dict):
-            flat.update({f'{name}.{key}': each for key, each in value.items()})
+            flat.update({f'{name}.{key}': inner for key, inner in value.items()})
         else:
             flat[name] = value
     return flat
@@ -450,7 +450,7 @@ class Labeller:
         texts, shown = itertools.tee(texts)
         several = classifier.is_multi_label
         for result in classifier(texts, top_k=None if self._all_scores or several else 1):
-            scores = {each['label']: each['score'] for each in result}
+            scores = {answer['label']: answer['score'] for answer in result}
             if self._all_scores:
                 best = {'scores': scores}
             elif several:  # as in the files that such a model is trained on
@@ -481,8 +481,9 @@ class FileEncoder:
     def settings(self):
         """What the ids depend on, plain JSON."""
         tokenizer = self._tokenizer
-        kind = type(tokenizer).__name__, tokenizer._settings()  # such as do_lower_case of a folder
-        return [self._options, *kind, describe_vocab(tokenizer.vocab), self._encoding]
+        settings = tokenizer._settings()  # such as do_lower_case of a folder
+        return [self._options, type(tokenizer).__name__, settings,
+                describe_vocab(tokenizer.vocab), self._encoding]  # fmt: skip
 
     def _rows(self, texts):
         """(text, ids) of each text, or pair of texts."""

@@ -270,10 +270,11 @@ class StreamedText:
         # the last bytes may be the beginning of a character
         if not new.finish and (not text.startswith(self.text) or text.endswith('\ufffd')):
             return ''
-        places = [text.find(each, len(self.text)) for each in self._stop]
-        if any(place >= 0 for place in places):
+        ends = (text.find(stop, len(self.text)) for stop in self._stop)
+        end = min((end for end in ends if end >= 0), default=None)
+        if end is not None:
             self.is_stopped = True
-            text = text[: min(place for place in places if place >= 0)]
+            text = text[:end]
         elif not new.finish:
             text = text[: self._certain(text)]
         added, self.text = text[len(self.text) :], text
@@ -282,6 +283,6 @@ class StreamedText:
     def _certain(self, text):
         """Where the end of `text` begins that may be the beginning of a text of `stop`."""
         for start in range(len(self.text), len(text)):
-            if any(each.startswith(text[start:]) for each in self._stop):
+            if any(stop.startswith(text[start:]) for stop in self._stop):
                 return start
         return len(text)

@@ -57,7 +57,7 @@ class GrowingText:
         """Keep these rows, in this order; rows may be repeated."""
         # `scores` still belong to the previous rows until the next `append`.
         self._tokens, self._lengths, self._starts = (
-            each[rows] for each in (self._tokens, self._lengths, self._starts)
+            array[rows] for array in (self._tokens, self._lengths, self._starts)
         )
         self._state = self._state.select(rows)
 

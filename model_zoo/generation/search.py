@@ -90,7 +90,7 @@ class _Beams:
             elif not stops and len(going) < self._size:
                 going.append((log_prob, tokens))
                 rows.append(row)
-        self.ended.sort(key=lambda each: each[0], reverse=True)
+        self.ended.sort(key=lambda ended: ended[0], reverse=True)
         del self.ended[self._size :]
         self.going = going
         self.done = is_last or not going or self._is_settled()

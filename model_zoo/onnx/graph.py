@@ -41,7 +41,7 @@ def save(model, path):
 
 def weight_bytes(model):
     """Size of a model's weights."""
-    return sum(len(each.raw_data) for each in model.graph.initializer)
+    return sum(len(array.raw_data) for array in model.graph.initializer)
 
 
 def fuse(model, num_heads, hidden_size):
@@ -66,7 +66,7 @@ def fuse(model, num_heads, hidden_size):
             opt_level=0,
         )
     model = optimized.model
-    if all(each.domain != _FUSED for each in model.opset_import):
+    if all(opset.domain != _FUSED for opset in model.opset_import):
         model.opset_import.append(helper.make_opsetid(_FUSED, 1))
     return model
 
@@ -119,14 +119,14 @@ class Writer:
         """Add a node; `inputs` are tensors, or None for one that is left out."""
         from onnx import helper
 
-        first = next(each for each in inputs if each is not None)
+        first = next(tensor for tensor in inputs if tensor is not None)
         made = [
             Tensor(self._name(op), dtype or first.dtype, first.rank if rank is None else rank)
             for _ in range(outputs)
         ]
-        names = ['' if each is None else each.name for each in inputs]
+        names = ['' if tensor is None else tensor.name for tensor in inputs]
         self.nodes.append(
-            helper.make_node(op, names, [each.name for each in made], made[0].name, **attrs)
+            helper.make_node(op, names, [tensor.name for tensor in made], made[0].name, **attrs)
         )
         return made[0] if outputs == 1 else made
 
@@ -175,9 +175,9 @@ class Writer:
     def same_type(self, *tensors):
         """All in the widest of their types; a truth value counts as a number."""
         order = ('int64', 'float16', 'float32', 'float64')
-        dtype = max((each.dtype for each in tensors if each.dtype != 'bool'), key=order.index,
+        dtype = max((tensor.dtype for tensor in tensors if tensor.dtype != 'bool'), key=order.index,
                     default='float32')  # fmt: skip
-        return [self.cast(each, dtype) for each in tensors]
+        return [self.cast(tensor, dtype) for tensor in tensors]
 
     def shape(self, tensor, begin=0, end=None):
         """Sizes of the axes from `begin` to `end`, a vector of int64."""
@@ -231,9 +231,9 @@ def to_onnx(symbol, params, inputs, outputs):
     for number, node in enumerate(nodes):
         name, op = node['name'], node['op']
         if number in folded:
-            for place, array in enumerate(folded[number]):
-                values[number, place] = writer.initializer(
-                    name if op == 'null' else f'{name}_{place}', array
+            for output, array in enumerate(folded[number]):
+                values[number, output] = writer.initializer(
+                    name if op == 'null' else f'{name}_{output}', array
                 )
             continue
         if op == 'null':
@@ -250,8 +250,8 @@ def to_onnx(symbol, params, inputs, outputs):
             writer,
             Node(name, attrs, [values[i, k] for i, k, *_ in node['inputs']], ranks[name]),
         )
-        for place, tensor in enumerate(made if isinstance(made, list) else [made]):
-            values[number, place] = tensor
+        for output, tensor in enumerate(made if isinstance(made, list) else [made]):
+            values[number, output] = tensor
     results = []
     for (i, k, *_), (name, axes) in zip(graph['heads'], outputs.items()):
         tensor = writer.add('Identity', [values[i, k]])
@@ -297,7 +297,7 @@ def _folded(symbol, nodes, heads, params):
     names = {number: nodes[number]['name'] for number in used}
     result = {number: [params[name]] for number, name in names.items() if name in params}
     made = {name: number for number, name in names.items() if number not in result}
-    outputs = [each for each in symbol.get_internals() if each.name in made]
+    outputs = [node for node in symbol.get_internals() if node.name in made]
     if outputs:
         group = mx.sym.Group(outputs)
         arrays = {name: mx.nd.array(params[name], dtype=params[name].dtype)
@@ -326,6 +326,6 @@ def _ranks(symbol, params, inputs):
         **{name: shape for name, shape in shapes.items() if name in known}
     )
     result = {}
-    for each, shape in zip(internals, out_shapes):
-        result.setdefault(each.name, []).append(len(shape))
+    for node, shape in zip(internals, out_shapes):
+        result.setdefault(node.name, []).append(len(shape))
     return result

@@ -99,7 +99,7 @@ def _sizes_of_codes(writer, tensor, codes):
             parts.append(writer.shape(tensor, axis))
             axis = tensor.rank
         elif code == -3:
-            pair = [writer.shape(tensor, each, each + 1) for each in (axis, axis + 1)]
+            pair = [writer.shape(tensor, one, one + 1) for one in (axis, axis + 1)]
             parts.append(writer.add('Mul', pair))
             axis += 1
         elif code == -4:
@@ -120,9 +120,9 @@ def _sizes_of_codes(writer, tensor, codes):
 def _reshape_like(writer, node):
     tensor, like = node.inputs
     ends = []
-    for side, each in (('lhs', tensor), ('rhs', like)):
+    for side, side_tensor in (('lhs', tensor), ('rhs', like)):
         begin, end = (node.attrs.get(f'{side}_{name}') for name in ('begin', 'end'))
-        ends.append((begin or 0, each.rank if end is None else end))
+        ends.append((begin or 0, side_tensor.rank if end is None else end))
     (begin, end), (like_begin, like_end) = ends
     parts = [writer.shape(like, like_begin, like_end)]
     if begin > 0:
@@ -169,7 +169,7 @@ def _concat(writer, node):
 @translates('stack')
 def _stack(writer, node):
     axis = node.attrs.get('axis', 0)
-    parts = [writer.unsqueeze(each, axis) for each in writer.same_type(*node.inputs)]
+    parts = [writer.unsqueeze(part, axis) for part in writer.same_type(*node.inputs)]
     return writer.add('Concat', parts, axis=axis)
 
 
@@ -208,8 +208,8 @@ def _binary(op):
 def _comparison(op):
     def translate(writer, node):
         one, two = writer.same_type(*node.inputs)
-        found = writer.add(op, [one, two], 'bool', max(one.rank, two.rank))
-        return writer.cast(found, 'float32' if one.dtype == 'int64' else one.dtype)
+        truth = writer.add(op, [one, two], 'bool', max(one.rank, two.rank))
+        return writer.cast(truth, 'float32' if one.dtype == 'int64' else one.dtype)
 
     return translate
 

@@ -49,7 +49,7 @@ class Quantizer:
         if method not in CALIBRATION_METHODS:
             raise UnknownNameError.of('calib_mode', method, CALIBRATION_METHODS)
         self._kinds = _DYNAMIC if feeds is None else _STATIC
-        weights = {each.name for each in model.graph.initializer}
+        weights = {array.name for array in model.graph.initializer}
         self.layers = {}
         for node in model.graph.node:
             if node.op_type in self._kinds and node.input[1] in weights:

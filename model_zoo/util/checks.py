@@ -46,8 +46,8 @@ def check_range(name, array, low, high, are_ids=False):
     if not np.issubdtype(values.dtype, np.integer):
         wrong = values[values != np.floor(values)]
         if wrong.size:
-            kind = 'ids' if are_ids else 'its values'
-            raise InputError(f'{name} holds {wrong[0]:.10g}, and {kind} are whole numbers')
+            what = 'ids' if are_ids else 'its values'
+            raise InputError(f'{name} holds {wrong[0]:.10g}, and {what} are whole numbers')
 
 
 def check_gpu(number, given):

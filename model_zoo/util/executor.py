@@ -35,8 +35,8 @@ class Executor(abc.ABC):
         """Call the function with each tuple of arguments; few results wait at a time."""
         waiting = collections.deque()
         try:
-            for each in arguments:
-                waiting.append(self.submit(*each))
+            for call in arguments:
+                waiting.append(self.submit(*call))
                 if len(waiting) > self.most_waiting:
                     yield waiting.popleft().result()
             while waiting:

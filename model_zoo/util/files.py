@@ -275,7 +275,7 @@ def _owner(status):
 def _write_over(source, target):
     """Write the content of a file over that of another, once there is room for it."""
     with open(source, 'rb') as new, open(target, 'rb+') as file:
-        before, size = (os.fstat(each.fileno()).st_size for each in (file, new))
+        before, size = (os.fstat(opened.fileno()).st_size for opened in (file, new))
         if hasattr(os, 'posix_fallocate') and size > before:
             try:
                 os.posix_fallocate(file.fileno(), 0, size)
@@ -360,10 +360,10 @@ def check_json(value, shape, place='it'):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
     origin, parts = typing.get_origin(shape), typing.get_args(shape)
     if origin is typing.Union:
-        if not any(_has_shape(value, each) for each in parts):
-            for each in parts:  # the one that it resembles tells more
-                if _is_object(each) and isinstance(value, dict):
-                    check_json(value, each, place)
+        if not any(_has_shape(value, part) for part in parts):
+            for part in parts:  # the one that it resembles tells more
+                if _is_object(part) and isinstance(value, dict):
+                    check_json(value, part, place)
             _refuse(value, ' or '.join(map(_words_for, parts)), place)
     elif _is_object(shape):
         _check_fields(value, shape, place)
@@ -371,15 +371,15 @@ def check_json(value, shape, place='it'):
         check_json(value, list, place)
         if len(value) != len(parts):
             raise ValueError(f'{place} must have {len(parts)} values, but has {len(value)}')
-        for key, (each, kind) in enumerate(zip(value, parts)):
-            check_json(each, kind, _within(place, key))
+        for key, (item, part) in enumerate(zip(value, parts)):
+            check_json(item, part, _within(place, key))
     elif origin in (list, dict):
         check_json(value, origin, place)
-        values, kind = value if origin is list else value.values(), parts[-1]
-        if kind in (int, str) and all(type(each) is kind for each in values):
+        values, part = value if origin is list else value.values(), parts[-1]
+        if part in (int, str) and all(type(item) is part for item in values):
             return
-        for key, each in enumerate(value) if origin is list else value.items():
-            check_json(each, kind, _within(place, key))
+        for key, item in enumerate(value) if origin is list else value.items():
+            check_json(item, part, _within(place, key))
     elif not _has_type(value, shape):
         _refuse(value, _words_for(shape), place)
 
@@ -402,9 +402,9 @@ def _check_fields(value, shape, place):
     missing = [name for name in required if name not in value]
     if missing:
         raise ValueError(f'{place} lacks {", ".join(missing)}')
-    for name, kind in fields.items():
+    for name, field_shape in fields.items():
         if name in value:
-            check_json(value[name], kind, _within(place, name))
+            check_json(value[name], field_shape, _within(place, name))
 
 
 def _within(place, name):
@@ -442,15 +442,15 @@ def _refuse(value, wanted, place):
 def remove_leftovers(folder, of=None):
     """Remove the temporary files of `atomic_write` that killed processes have left in a folder."""
     for name in os.listdir(folder):
-        found = _TEMPORARY.fullmatch(name)
-        if found and (of is None or found.group(1) in of):
+        leftover = _TEMPORARY.fullmatch(name)
+        if leftover and (of is None or leftover.group(1) in of):
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
 
 
 def state_of(path):
     """What tells that a folder or file of this machine has changed: its files' sizes and times."""
-    path, found = os.path.expanduser(os.fspath(path)), set()
+    path, states = os.path.expanduser(os.fspath(path)), set()
     folder, name = os.path.split(path)
     for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
         for name in names:
@@ -458,8 +458,8 @@ def state_of(path):
                 status = os.stat(os.path.join(where, name))
             except OSError:  # it has gone meanwhile
                 continue
-            found.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
-    return frozenset(found)
+            states.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return frozenset(states)
 
 
 def read_json(path, what='', shape=object, most_bytes=2**26):

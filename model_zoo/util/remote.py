@@ -112,8 +112,8 @@ def matching(pattern):
     if not glob.has_magic(path):
         return [pattern] if exists(pattern) else []
     system.invalidate_cache()  # others may have written
-    found = _ask(pattern, lambda: system.glob(path, **_limits(system)))
-    return [system.unstrip_protocol(each) for each in found]
+    paths = _ask(pattern, lambda: system.glob(path, **_limits(system)))
+    return [system.unstrip_protocol(path) for path in paths]
 
 
 def names_in(folder):
@@ -129,15 +129,15 @@ def sizes_in(url):
     try:
         system.invalidate_cache()  # others may have written
         limits = _limits(system, max_items=_MOST_LISTED + 1)
-        found = _ask(url, lambda: system.find(path, detail=True, **limits))
+        listed = _ask(url, lambda: system.find(path, detail=True, **limits))
     except FileNotFoundError:
         return {}
-    if len(found) > _MOST_LISTED:
+    if len(listed) > _MOST_LISTED:
         raise OSError(errno.EFBIG, f'it has more than {_MOST_LISTED} files', url)
     base = path.rstrip('/') + '/'
     return {
         name[len(base) :]: (info['size'], _version(info))
-        for name, info in sorted(found.items())
+        for name, info in sorted(listed.items())
         if name.startswith(base) and info['type'] == 'file' and _is_plain(name[len(base) :])
     }
 

@@ -132,18 +132,18 @@ def _add_state(app, service):
         dead = service.models.dead()
         if dead:
             return JSONResponse({'status': 'failed', 'models': dead}, 503)
-        return {'status': 'ok', 'models': [each.name for each in service.models]}
+        return {'status': 'ok', 'models': [served.name for served in service.models]}
 
     @app.get('/metrics', tags=['server'])
     async def metrics():
         """Counters, for Prometheus."""
-        text, kind = service.metrics.text()
-        return Response(text, media_type=kind)
+        text, media_type = service.metrics.text()
+        return Response(text, media_type=media_type)
 
     @app.get('/v1/models', tags=['server'])
     async def models():
         """The models and their tasks; ``id`` is the name that requests use."""
-        return {'object': 'list', 'data': [describe(each) for each in service.models]}
+        return {'object': 'list', 'data': [describe(served) for served in service.models]}
 
     @app.get('/v1/models/{name:path}', tags=['server'])
     async def model(name: str):
@@ -185,7 +185,7 @@ def error_response(path, error, status=None, headers=None):
     from starlette.responses import Response
 
     if status is None:  # 500 is for what nobody expects
-        status = next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+        status = next((code for known, code in STATUSES if isinstance(error, known)), 500)
     if status == 500 and not isinstance(error, (str, ZooError)):
         error = f'the server failed: {type(error).__name__}'
     wait = getattr(error, 'retry_after', None)

@@ -73,13 +73,13 @@ class Body(pydantic.BaseModel):
         first, (name, *_) = errors[0], errors[0]['loc'] or ('the body',)
         if first['type'] == 'missing':
             return InputError(f'{".".join(map(str, first["loc"]))} is missing')
-        own = first.get('ctx', {}).get('error')
-        if isinstance(own, UnknownNameError):
-            return own
-        alike = [each for each in errors if each['loc'][:1] == (name,)]
+        cause = first.get('ctx', {}).get('error')
+        if isinstance(cause, UnknownNameError):
+            return cause
+        alike = [error for error in errors if error['loc'][:1] == (name,)]
         if len(alike) == 1:
             name = '.'.join(map(str, first['loc']))
-        wanted = [str(each.get('ctx', {}).get('error') or each['msg']) for each in alike[:4]]
+        wanted = [str(error.get('ctx', {}).get('error') or error['msg']) for error in alike[:4]]
         return InputError(f'{name} {_shown(first["input"])}: {", or ".join(wanted)}')
 
 
@@ -154,8 +154,8 @@ def _prompts(value):
     return values
 
 
-def _is_of(values, kind):
-    return type(values) is list and bool(values) and all(type(each) is kind for each in values)
+def _is_of(values, item_type):
+    return type(values) is list and bool(values) and all(type(item) is item_type for item in values)
 
 
 # Pydantic's own unions would keep an error for each item of a list
@@ -299,9 +299,9 @@ def documented(body):
 def _inlined(schema, known):
     """A schema with what it refers to in place of the references."""
     if isinstance(schema, list):
-        return [_inlined(each, known) for each in schema]
+        return [_inlined(part, known) for part in schema]
     if not isinstance(schema, dict):
         return schema
     if '$ref' in schema:
         return _inlined(known[schema['$ref'].rpartition('/')[2]], known)
-    return {name: _inlined(each, known) for name, each in schema.items()}
+    return {name: _inlined(part, known) for name, part in schema.items()}

@@ -94,8 +94,8 @@ class Ingress:
             return
         path = scope['path']
         if path == '/metrics':
-            text, kind = self._metrics.text()
-            response = Response(text, media_type=kind)
+            text, media_type = self._metrics.text()
+            response = Response(text, media_type=media_type)
         else:
             seconds = HEALTH_SECONDS if path in HEALTH_PATHS else self._settings.timeout
             try:
@@ -246,7 +246,7 @@ def _run(ray_serve, application, name):
         return ray_serve.run(application, name=name, route_prefix=None)
     except RuntimeError as error:
         status = ray_serve.status().applications.get(name)
-        said = [each.message for each in status.deployments.values()] if status else []
+        said = [deployment.message for deployment in status.deployments.values()] if status else []
         lines = '\n'.join([str(error), *said]).strip().splitlines()  # the last is the cause
         cause = re.sub(r'^model_zoo\.errors\.\w+: ', '', lines[-1])
         raise InputError(f'no replica can be started: {cause}') from error

@@ -66,22 +66,17 @@ def _call(service, name, task, inputs, options):
 def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
     """The `Call` that continues texts."""
     prompts = inputs if isinstance(inputs, list) else [inputs]
-    if not prompts or not all(isinstance(each, str) for each in prompts):
+    if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')
     sequences = options.num_return_sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):
         raise InputError('a stream continues one text: num_return_sequences is 1')
-    drawn = {name: getattr(options, name) for name in ('temperature', 'top_k', 'top_p')}
-    is_drawn = options.do_sample
-    if is_drawn is None:  # as there: what shapes the distribution asks for drawing
-        is_drawn = any(value is not None for value in drawn.values())
+    given = {name: getattr(options, name) for name in ('temperature', 'top_k', 'top_p')}
+    given = {name: value for name, value in given.items() if value is not None}
     sampling = {}
-    if is_drawn:
-        defaults = {'temperature': 1.0, 'top_k': 50, 'top_p': None}  # the pipeline's
-        sampling = {
-            name: defaults[name] if value is None else value for name, value in drawn.items()
-        }
-        sampling['seed'] = options.seed
+    # as there: what shapes the distribution asks for drawing; the defaults are the pipeline's
+    if options.do_sample or (options.do_sample is None and given):
+        sampling = {'temperature': 1.0, 'top_k': 50, **given, 'seed': options.seed}
     served = service.served(name, is_writer=True)
     ends = tuple(served.pipeline.end_tokens) if options.stop_at_end else ()
     job = service.writing_job(
@@ -91,9 +86,9 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
 
     def finish(outputs):
         results = []
-        for place, written in enumerate(job.written):
-            start = '' if options.return_full_text is False else prompts[place // sequences]
-            result = {'generated_text': start + ''.join(each.text for each in written)}
+        for number, written in enumerate(job.written):
+            start = '' if options.return_full_text is False else prompts[number // sequences]
+            result = {'generated_text': start + ''.join(token.text for token in written)}
             if options.details:
                 result['details'] = _details(written, options.seed)
             results.append(result)
@@ -105,7 +100,7 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
             async for written in tokens:
                 event = {'index': len(job.written[0]), 'token': _token(written)}
                 if written.finish:
-                    text = ''.join(each.text for each in job.written[0])
+                    text = ''.join(token.text for token in job.written[0])
                     start = inputs if options.return_full_text is True else ''
                     details = _details(job.written[0], options.seed)
                     details['input_length'] = len(job.prompts[0])
@@ -124,7 +119,7 @@ def _details(written, seed):
         'generated_tokens': len(written),
         'seed': seed,
         'prefill': [],
-        'tokens': [_token(each) for each in written],
+        'tokens': [_token(token) for token in written],
     }
 
 

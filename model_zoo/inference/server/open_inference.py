@@ -10,6 +10,7 @@ import struct
 import numpy as np
 
 from ...errors import InputError, UnknownNameError
+from ...util.arrays import flatten
 from ..pipeline import NUMBER
 from . import huggingface
 from .service import Call
@@ -82,7 +83,7 @@ def add_routes(app, service):
     @app.post('/v2/repository/index', **options)
     async def index():
         """The models."""
-        return [{'name': each.name, 'version': '1', 'state': 'READY'} for each in models]
+        return [{'name': served.name, 'version': '1', 'state': 'READY'} for served in models]
 
     async def model_ready(name: str):
         """Status 200 if the model can be asked, else 503."""
@@ -119,7 +120,7 @@ def _call(service, name, data, header_length):
 
     def write(outputs):
         outputs, binary = _wanted(content, outputs)
-        numbers = sum(each.size for key, each in outputs.items() if key not in binary)
+        numbers = sum(values.size for key, values in outputs.items() if key not in binary)
         service.meter([]).add('answer', NUMBER * numbers)
         head = {'model_name': name, 'model_version': '1'}
         if content.id is not None:
@@ -163,11 +164,11 @@ def _outputs(task, results):
         return {'embedding': np.stack(results).astype(np.float32)}
     if task == 'sentence-similarity':
         return {'score': np.array(results, np.float32)}
-    outputs = {'result': _texts([json.dumps(each, ensure_ascii=False) for each in results])}
+    outputs = {'result': _texts([json.dumps(result, ensure_ascii=False) for result in results])}
     if task in LABELLED:
-        first = [each[0] if task == 'text-classification' else each for each in results]
-        outputs['label'] = _texts([str(each['label']) for each in first])
-        outputs['score'] = np.array([each['score'] for each in first], np.float32)
+        first = [result[0] if task == 'text-classification' else result for result in results]
+        outputs['label'] = _texts([str(result['label']) for result in first])
+        outputs['score'] = np.array([result['score'] for result in first], np.float32)
     return outputs
 
 
@@ -177,13 +178,13 @@ def _wanted(content, outputs):
     if not content.outputs:
         return outputs, set(outputs) if as_bytes else set()
     chosen, binary = {}, set()
-    for each in content.outputs:
-        if each.name not in outputs:
-            raise UnknownNameError.of('output', each.name, outputs)
-        chosen[each.name] = outputs[each.name]
-        wants = each.parameters.binary_data
+    for wanted in content.outputs:
+        if wanted.name not in outputs:
+            raise UnknownNameError.of('output', wanted.name, outputs)
+        chosen[wanted.name] = outputs[wanted.name]
+        wants = wanted.parameters.binary_data
         if as_bytes if wants is None else wants:
-            binary.add(each.name)
+            binary.add(wanted.name)
     return chosen, binary
 
 
@@ -229,11 +230,11 @@ def _scores(service, name, options, arrays, write):
     if served.is_writer or pipeline.task not in SCORES:
         raise InputError(f'{pipeline.task} takes texts, not input_ids')
     ids = arrays['input_ids']
-    for each, array in arrays.items():
-        if each not in ID_INPUTS:
-            raise UnknownNameError.of('input', each, ID_INPUTS)
+    for key, array in arrays.items():
+        if key not in ID_INPUTS:
+            raise UnknownNameError.of('input', key, ID_INPUTS)
         if array.dtype.kind not in 'iu' or array.ndim != 2 or array.shape != ids.shape:
-            raise InputError(f'the input {each} must hold integers, of shape (batch, length)')
+            raise InputError(f'the input {key} must hold integers, of shape (batch, length)')
     if not ids.size:
         raise InputError('input_ids are empty')
     mask = arrays.get('attention_mask', np.ones_like(ids)) != 0
@@ -243,8 +244,8 @@ def _scores(service, name, options, arrays, write):
     served, meter = service.served(name, is_writer=False), service.meter([])
     meter.add('answer', 4 * ids.size * _numbers(pipeline))
     types, width = arrays.get('token_type_ids', np.zeros_like(ids)), ids.shape[1]
-    ids, types = ([row[:length].tolist() for row, length in zip(each, lengths)]
-                  for each in (ids, types))  # fmt: skip
+    ids, types = ([row[:length].tolist() for row, length in zip(rows, lengths)]
+                  for rows in (ids, types))  # fmt: skip
     work = pipeline.prepare_ids(ids, types, None, meter)
 
     def finish(outputs):
@@ -327,35 +328,29 @@ def _from_bytes(name, datatype, data):
         if len(data) % dtype.itemsize:
             raise InputError(f'the input {name} has {len(data)} bytes, no multiple of its datatype')
         return np.frombuffer(data, dtype)
-    values, place = [], 0
-    while place < len(data):
-        if place + 4 > len(data):
+    values, begin = [], 0
+    while begin < len(data):
+        if begin + 4 > len(data):
             raise InputError(f'the bytes of the input {name} end within a length')
-        (length,) = struct.unpack_from('<I', data, place)
-        value = data[place + 4 : place + 4 + length]
+        (length,) = struct.unpack_from('<I', data, begin)
+        value = data[begin + 4 : begin + 4 + length]
         if len(value) != length:
             raise InputError(f'the bytes of the input {name} end within a text')
         try:
             values.append(value.decode('utf-8'))
         except UnicodeDecodeError:
             raise InputError(f'a text of the input {name} is not UTF-8') from None
-        place += 4 + length
+        begin += 4 + length
     return _texts(values)
 
 
 def _from_json(name, datatype, data):
-    values, left = [], [data]
-    while left:
-        each = left.pop()
-        if isinstance(each, list):
-            left += reversed(each)
-        else:
-            values.append(each)
+    values = flatten(data)
     if datatype == 'BYTES':
-        if not all(isinstance(each, str) for each in values):
+        if not all(isinstance(value, str) for value in values):
             raise InputError(f'the data of the input {name} must be str')
         return _texts(values)
-    if not all(isinstance(each, (bool, int, float)) for each in values):
+    if not all(isinstance(value, (bool, int, float)) for value in values):
         raise InputError(f'the data of the input {name} must be numbers')
     try:
         return np.array(values, TYPES[datatype])
@@ -384,5 +379,5 @@ def write_response(head, outputs, binary):
 def _to_bytes(datatype, values):
     if datatype != 'BYTES':
         return values.astype(TYPES[datatype]).tobytes()
-    encoded = [each.encode() for each in values.ravel()]
-    return b''.join(struct.pack('<I', len(each)) + each for each in encoded)
+    encoded = [text.encode() for text in values.ravel()]
+    return b''.join(struct.pack('<I', len(text)) + text for text in encoded)

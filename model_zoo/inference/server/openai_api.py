@@ -102,7 +102,7 @@ class _Completion:
         """The answer."""
         choices = []
         for index, written in enumerate(self.job.written):
-            text = self._start(index) + ''.join(each.text for each in written)
+            text = self._start(index) + ''.join(token.text for token in written)
             choices.append(self._choice(index, text, written, written[-1].finish, 0))
         return to_json({**self._head, 'choices': choices, 'usage': self._usage()})
 
@@ -111,12 +111,12 @@ class _Completion:
         offsets = [0] * self.job.size
         is_new = [True] * self.job.size
         try:
-            async for each in tokens:
-                index = each.sequence
-                text = each.text
+            async for token in tokens:
+                index = token.sequence
+                text = token.text
                 if is_new[index]:
                     text, is_new[index] = self._start(index) + text, False
-                choice = self._choice(index, text, [each], each.finish, offsets[index])
+                choice = self._choice(index, text, [token], token.finish, offsets[index])
                 offsets[index] += len(text)
                 yield f'data: {json.dumps({**self._head, "choices": [choice]})}\n\n'
             if self._content.stream_options.include_usage:
@@ -139,12 +139,12 @@ class _Completion:
         logprobs = None
         if self._has_logprobs:
             offsets = []
-            for each in written:
+            for token in written:
                 offsets.append(offset)
-                offset += len(each.text)
+                offset += len(token.text)
             logprobs = {
-                'tokens': [self._tokenizer.decode([each.token]) for each in written],
-                'token_logprobs': [each.log_prob for each in written],
+                'tokens': [self._tokenizer.decode([token.token]) for token in written],
+                'token_logprobs': [token.log_prob for token in written],
                 'top_logprobs': None,
                 'text_offset': offsets,
             }

@@ -27,12 +27,12 @@ def name_models(models):
     folder; for ``best_model``, which trainings write, that of the folder around it.
     """
     named = {}
-    for each in models:
-        name, equals, model = each.partition('=')
-        if not equals or os.path.exists(each):
-            name, model = _own_name(each), each
+    for word in models:
+        name, equals, model = word.partition('=')
+        if not equals or os.path.exists(word):
+            name, model = _own_name(word), word
         if not name or not model:
-            raise InputError(f'{each!r} is no NAME=MODEL')
+            raise InputError(f'{word!r} is no NAME=MODEL')
         if name in named:
             raise InputError(
                 f'two models are called {name!r}, {named[name]!r} and {model!r}: give them names '
@@ -51,17 +51,17 @@ def _own_name(model):
     return path.stem if path.is_file() else path.name
 
 
-def read_key(place):
+def read_key(source):
     """An API key, of a file that holds it, or of an environment variable by ``env:NAME``."""
-    if place.startswith('env:'):
-        key = os.environ.get(place[4:], '')
-        where = f'the environment variable {place[4:]}'
+    if source.startswith('env:'):
+        key = os.environ.get(source[4:], '')
+        where = f'the environment variable {source[4:]}'
     else:
         try:
-            key = pathlib.Path(place).read_text(encoding='utf-8')
+            key = pathlib.Path(source).read_text(encoding='utf-8')
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f'the API key cannot be read from {place!r}: {error}') from error
-        where = repr(place)
+            raise InputError(f'the API key cannot be read from {source!r}: {error}') from error
+        where = repr(source)
     key = key.strip()
     if not key or not key.isascii() or not key.isprintable() or ' ' in key:
         raise InputError(f'{where} has no API key: one word of printable ASCII')
@@ -148,9 +148,9 @@ async def _close_idle(connections, seconds, most):
                 waiting[connection] = (since if standing == stood else now), standing
         excess = len(connections) - most
         by_age = sorted(waiting, key=lambda connection: waiting[connection][0])
-        for place, connection in enumerate(by_age):
+        for number, connection in enumerate(by_age):
             waited = now - waiting[connection][0]
-            if waited > seconds or (place < excess and waited):  # 0 is one that has just come
+            if waited > seconds or (number < excess and waited):  # 0 is one that has just come
                 connection.transport.abort()
 
 

@@ -193,17 +193,17 @@ class BatchWorker(Worker):
         return bool(self._rows)
 
     def _take(self, jobs):
-        self._rows = [each for each in self._rows if not each[0].future.done()]
+        self._rows = [row for row in self._rows if not row[0].future.done()]
         for job in jobs:
             self._rows += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
 
     def _step(self):
         if not self._rows:
             return
-        places = choose_rows([each[2] for each in self._rows], self._pipeline.batch_tokens)
-        chosen = [self._rows[place] for place in places]
-        left = set(range(len(self._rows))).difference(places)
-        self._rows = [self._rows[place] for place in sorted(left)]
+        numbers = choose_rows([row[2] for row in self._rows], self._pipeline.batch_tokens)
+        chosen = [self._rows[number] for number in numbers]
+        left = set(range(len(self._rows))).difference(numbers)
+        self._rows = [self._rows[number] for number in sorted(left)]
         begin = time.monotonic()
         try:
             outputs = self._pipeline.run_batch([job.rows[n] for job, n, _ in chosen])
@@ -213,8 +213,8 @@ class BatchWorker(Worker):
         lengths = [length for _, _, length in chosen]
         seconds = time.monotonic() - begin
         self._on_batch(len(chosen), sum(lengths), len(chosen) * max(lengths), seconds)
-        for (job, place, _), output in zip(chosen, outputs):
-            job.outputs[place] = output
+        for (job, number, _), output in zip(chosen, outputs):
+            job.outputs[number] = output
             job.left -= 1
             if not job.left:
                 self._answer(job, job.outputs)
@@ -293,7 +293,7 @@ class WritingJob:
 
     @property
     def is_done(self):
-        return self.future.done() or all(each and each[-1].finish for each in self.written)
+        return self.future.done() or all(tokens and tokens[-1].finish for tokens in self.written)
 
     def add(self, sequence, new):
         """Add a `NewToken` to a sequence, unless that has ended."""
@@ -315,8 +315,8 @@ class _Group:
 
     def __init__(self, block, jobs):
         self.jobs, sampling = jobs, jobs[0].sampling
-        prompts = [(job, place, ids) for job in jobs for place, ids in enumerate(job.prompts)]
-        self._owners = [(job, place) for job, place, _ in prompts]
+        prompts = [(job, number, ids) for job in jobs for number, ids in enumerate(job.prompts)]
+        self._owners = [(job, number) for job, number, _ in prompts]
         self.size = sum(job.size for job in jobs)
         self._steps = stream(
             block,
@@ -336,8 +336,8 @@ class _Group:
         new = next(self._steps, None)
         if new is None:
             return False
-        job, place = self._owners[new.prompt]
-        job.add(place * job.sampling.sequences + new.sequence, new)
+        job, number = self._owners[new.prompt]
+        job.add(number * job.sampling.sequences + new.sequence, new)
         return not all(job.is_done for job in self.jobs)
 
 
