@@ -18,13 +18,6 @@ from .models import Models, NoSuchModelError
 from .service import Service, Settings
 from .worker import ClosedError, OverloadedError
 
-__all__ = [
-    'Gate',
-    'Metrics',
-    'build_app',
-    'error_response',
-]
-
 _log = logging.getLogger(__name__)
 
 #: paths that need no key

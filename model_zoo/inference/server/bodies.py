@@ -14,11 +14,6 @@ from ...errors import InputError, UnknownNameError
 from ..factory import PIPELINES
 from ..pipeline import COUNT
 
-__all__ = [
-    'Attentions', 'Completions', 'Embeddings', 'HuggingFace', 'OpenInference', 'SentenceMap',
-    'Tensor', 'Writing', 'documented',
-]  # fmt: skip
-
 Count = pydantic.conint(strict=True, ge=1, le=COUNT['maximum'])
 Seed = pydantic.conint(strict=True, ge=0, le=2**32 - 1)
 Temperature = pydantic.confloat(strict=True, ge=0, le=1e6)

@@ -15,8 +15,6 @@ from .app import Gate, Metrics, error_response
 from .run import serve
 from .worker import ClosedError, OverloadedError
 
-__all__ = ['serve_on_ray']
-
 _log = logging.getLogger(__name__)
 
 #: Replicas that a request may outlive: it might be what kills them.

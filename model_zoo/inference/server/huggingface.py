@@ -5,8 +5,6 @@ import json
 from ...errors import InputError, UnknownNameError
 from .service import Call, to_json
 
-__all__ = ['add_routes', 'texts_call']
-
 
 def add_routes(app, service):
     """Add the routes to a FastAPI application."""

@@ -11,8 +11,6 @@ from ..factory import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker
 
-__all__ = ['Models', 'NoSuchModelError', 'Reloader', 'Served', 'pipelines_of']
-
 _log = logging.getLogger(__name__)
 
 #: tasks that a model of another task does besides: they run the same block

@@ -15,8 +15,6 @@ from ..pipeline import NUMBER
 from . import huggingface
 from .service import Call
 
-__all__ = ['add_routes', 'read_request', 'write_response']
-
 #: the protocol's datatypes; BYTES is apart
 TYPES = {
     'BOOL': '?', 'UINT8': 'u1', 'UINT16': '<u2', 'UINT32': '<u4', 'UINT64': '<u8', 'INT8': 'i1',

@@ -10,8 +10,6 @@ import numpy as np
 from ...errors import InputError
 from .service import Call, to_json
 
-__all__ = ['add_routes']
-
 
 def add_routes(app, service):
     """Add the routes to a FastAPI application."""

@@ -12,8 +12,6 @@ import time
 
 from ...errors import InputError, MissingExtraError
 
-__all__ = ['bind', 'name_models', 'read_key', 'serve']
-
 _log = logging.getLogger(__name__)
 
 MOST_HEAD = 1 << 16  # bytes of a request before its body

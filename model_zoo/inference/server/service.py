@@ -13,13 +13,6 @@ from ...training.settings import setting
 from ..pipeline import Meter, TooLargeError
 from .worker import ClosedError, Sampling, WritingJob
 
-__all__ = [
-    'Call',
-    'Service',
-    'Settings',
-    'to_json',
-]
-
 #: threads that read requests and write answers
 THREADS = 4
 

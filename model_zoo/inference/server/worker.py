@@ -15,11 +15,6 @@ from ...errors import ZooError
 from ...generation import StreamedText, stream
 from ..pipeline import BATCH_ROWS
 
-__all__ = [
-    'BatchWorker', 'ClosedError', 'FailedError', 'GenerationWorker', 'OverloadedError', 'Sampling',
-    'Worker', 'Written', 'WritingJob', 'choose_rows',
-]  # fmt: skip
-
 _log = logging.getLogger(__name__)
 
 #: Tokens whose computation takes about as long as what each batch takes besides.

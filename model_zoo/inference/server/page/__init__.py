@@ -12,8 +12,6 @@ from ....errors import InputError
 from ..service import Call, to_json
 from ..worker import OverloadedError
 
-__all__ = ['PATHS', 'add_routes']
-
 FILES = pathlib.Path(__file__).parent / 'files'
 TYPES = {'.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript',
          '.svg': 'image/svg+xml'}  # fmt: skip
