@@ -10,6 +10,7 @@ Every function raises `InputError` for an argument or a file that can't be used,
 aren't obvious.
 """
 
+import contextlib
 import difflib
 import importlib.util
 
@@ -21,6 +22,7 @@ __all__ = [
     'PretrainedNotFoundError',
     'MissingExtraError',
     'did_you_mean',
+    'reporting',
 ]
 
 _MOST = 6000  # characters of a message, and what is left of a longer one
@@ -101,6 +103,17 @@ class MissingExtraError(ZooError, ImportError):
         for library in libraries:
             if importlib.util.find_spec(library) is None:
                 raise cls.of(library, extra)
+
+
+@contextlib.contextmanager
+def reporting(problem, cure=''):
+    """Raise an error of the operating system as an `InputError`: `problem`, its cause, `cure`."""
+    try:
+        yield
+    except OSError as error:
+        if isinstance(error, ZooError):
+            raise
+        raise InputError(f'{problem}: {error.strerror or error}{cure}') from error
 
 
 def did_you_mean(name, known):

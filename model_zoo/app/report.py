@@ -177,7 +177,7 @@ MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 MOST_MISTAKES = 5
 
 
-def log_summary(results, folder, command, place=None):
+def log_summary(results, folder, command, place):
     """Log the summary at the end of a run."""
     for segment, examined in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), examined):
@@ -186,13 +186,13 @@ def log_summary(results, folder, command, place=None):
         'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
     )  # fmt: skip
     names = [*names, *(results.get('predictions') or ())]
-    logger.info('written to %s:', place or folder)
+    logger.info('written to %s:', place)
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
-    place = path_of_zoo()
-    if place is not None:
-        logger.info('zoo is not on the PATH: use %s', place)
+    zoo = path_of_zoo()
+    if zoo is not None:
+        logger.info('zoo is not on the PATH: use %s', zoo)
     logger.info('next: %s', command)
 
 

@@ -11,7 +11,7 @@ import shutil
 import stat
 import tempfile
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..training.checkpoint import CheckpointStore, seed_all
 from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
@@ -54,7 +54,7 @@ class RemoteFolder:
             for name in names:
                 if not name.startswith('.'):
                     os.remove(os.path.join(where, name))
-        try:
+        with reporting(f'cannot read {self.url!r}'):
             remote = sizes_in(self.url)
             if remote:
                 logger.info('fetching %d files from %s', len(remote), self.url)
@@ -64,8 +64,6 @@ class RemoteFolder:
                 target = os.path.join(self.path, *name.split('/'))
                 download(join(self.url, name), target, facts)
                 self._sent[self._name(target)] = _facts(target)
-        except OSError as error:
-            raise InputError(f'cannot read {self.url!r}: {error.strerror or error}') from error
 
     def push(self):
         """Make the URL have what the folder of this machine has; checksums are sent last."""
@@ -82,12 +80,9 @@ class RemoteFolder:
                 upload(here[name], join(self._parent, name))
                 self._sent[name] = facts
         for name in sorted(set(self._sent).difference(here)):
-            try:
-                remove_file(join(self._parent, name))
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise InputError(f'cannot remove {error.filename}: {error.strerror}') from error
+            url = join(self._parent, name)
+            with reporting(f'cannot remove {url}'), contextlib.suppress(FileNotFoundError):
+                remove_file(url)
             del self._sent[name]
 
     def close(self):
@@ -129,7 +124,7 @@ def _working_folder(url):
     user = f'zoo-{os.getuid()}' if hasattr(os, 'getuid') else 'zoo'
     parent = os.path.join(tempfile.gettempdir(), user)
     path = os.path.join(parent, hashlib.sha256(url.encode()).hexdigest()[:16])
-    try:
+    with reporting(f'cannot write to {parent!r}', '; remove it, or set TMPDIR'):
         with contextlib.suppress(FileExistsError):
             os.mkdir(parent, 0o700)
         _check_own(parent)
@@ -143,10 +138,6 @@ def _working_folder(url):
             except OSError:  # another process has just made it
                 shutil.rmtree(new)
         _check_own(path)
-    except OSError as error:
-        raise InputError(
-            f'cannot write to {parent!r}: {error.strerror}; remove it, or set TMPDIR'
-        ) from error
     if not os.path.isfile(os.path.join(path, _MARK)):
         raise InputError(f'{path!r} was not created by this program: remove it')
     return path

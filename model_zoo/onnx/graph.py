@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..blocks.graphs import without_subgraphs
-from ..errors import InputError
+from ..errors import InputError, reporting
 
 __all__ = ['EXTERNAL_FROM', 'OPSET', 'fuse', 'save', 'to_onnx']
 
@@ -27,12 +27,10 @@ def save(model, path):
 
     external = weight_bytes(model) >= EXTERNAL_FROM
     location = f'{os.path.basename(path)}_data'
-    try:
+    with reporting(f'cannot write {path!r}'):
         onnx.save_model(
             model, path, save_as_external_data=external, location=location, size_threshold=_SMALL
         )
-    except OSError as error:
-        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
     if not external:
         return [path]
     onnx.checker.check_model(path)  # `to_onnx` couldn't

@@ -18,7 +18,7 @@ import typing
 
 import filelock
 
-from ..errors import InputError, ZooError, did_you_mean
+from ..errors import InputError, ZooError, did_you_mean, reporting
 from . import remote
 
 __all__ = [
@@ -61,14 +61,10 @@ def make_writable_dir(path):
     path = os.fspath(path)
     if remote.is_url(path):  # it would become a folder called gs: or the like
         raise InputError(f'cannot write to {path!r}: name a folder of this machine')
-    try:
+    with reporting(f'cannot write to directory {path!r}', '; choose another one'):
         os.makedirs(path, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise InputError(
-            f'cannot write to directory {path!r}: {error.strerror}; choose another one'
-        ) from error
     return path
 
 
@@ -105,10 +101,8 @@ def output_folder(path):
 
 def upload(source, url):
     """Write a file of this machine to a URL."""
-    try:
+    with reporting(f'cannot write {url!r}'):
         remote.upload(source, url)
-    except OSError as error:
-        raise InputError(f'cannot write {url!r}: {error.strerror or error}') from error
 
 
 def file_in(path, name):
@@ -129,13 +123,8 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     written to it as it comes, other content when it is whole.
     """
     path = os.fspath(path)
-    try:
-        with _opened(path, mode, encoding) as file:
-            yield file
-    except OSError as error:
-        if isinstance(error, ZooError):
-            raise
-        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
+    with reporting(f'cannot write {path!r}'), _opened(path, mode, encoding) as file:
+        yield file
 
 
 def _opened(path, mode, encoding):
@@ -502,19 +491,12 @@ def written_together(directory, prefix=''):
 
     All are put, or none: after an error the files in `directory` are what they were.
     """
-    folder = None
-    try:
+    with reporting(f'cannot write to {directory!r}'), contextlib.ExitStack() as stack:
         folder = tempfile.mkdtemp(dir=directory, prefix=f'.{prefix}')
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         yield folder
         names = sorted(os.listdir(folder))
         put_in_place({os.path.join(folder, name): os.path.join(directory, name) for name in names})
-    except OSError as error:
-        if isinstance(error, ZooError):
-            raise
-        raise InputError(f'cannot write to {directory!r}: {error.strerror or error}') from error
-    finally:
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def put_in_place(moves):

@@ -1,6 +1,6 @@
 """Lines of text files in UTF-8, and errors for files that aren't."""
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from .files import LIMITS, parse_json, raised
 from .remote import open_binary
 
@@ -17,39 +17,33 @@ def read_lines(path):
     ``MODEL_ZOO_LIMITS`` multiplies this.
     """
     most = int(raised(_LONGEST))
-    try:
-        with open_binary(path) as file:
-            for number, line in enumerate(iter(lambda: file.readline(most + 1), b''), 1):
-                if len(line) > most:
-                    raise InputError(
-                        f'{path}, line {number} has more than {most} bytes; break it, or set '
-                        f'{LIMITS}=10'
-                    )
-                try:
-                    text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
-                except UnicodeDecodeError as error:
-                    raise _not_utf8(f'{path}, line {number}', line, error, number == 1) from None
-                yield number, text
-    except OSError as error:
-        raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
+        for number, line in enumerate(iter(lambda: file.readline(most + 1), b''), 1):
+            if len(line) > most:
+                raise InputError(
+                    f'{path}, line {number} has more than {most} bytes; break it, or set '
+                    f'{LIMITS}=10'
+                )
+            try:
+                text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
+            except UnicodeDecodeError as error:
+                raise _not_utf8(f'{path}, line {number}', line, error, number == 1) from None
+            yield number, text
 
 
 def read_span(path, start, stop):
     """Read the lines that begin between two places of a file, counted in bytes."""
-    try:
-        with open_binary(path) as file:
-            place = start
-            if start:  # a line that has begun before isn't ours
-                file.seek(start - 1)
-                place = start - 1 + len(file.readline())
-            while place < stop:
-                line = file.readline()
-                if not line:
-                    return
-                yield decode_at(path, place, line)
-                place += len(line)
-    except OSError as error:
-        raise InputError(f'cannot read {str(path)!r}: {error.strerror}') from error
+    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
+        place = start
+        if start:  # a line that has begun before isn't ours
+            file.seek(start - 1)
+            place = start - 1 + len(file.readline())
+        while place < stop:
+            line = file.readline()
+            if not line:
+                return
+            yield decode_at(path, place, line)
+            place += len(line)
 
 
 def decode_at(path, place, line):

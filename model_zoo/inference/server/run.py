@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 
-from ...errors import InputError, MissingExtraError
+from ...errors import InputError, MissingExtraError, reporting
 
 _log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ def bind(host, port):
     """A socket for a server, which doesn't listen yet; port 0 is any that is free."""
     if not 0 <= port < 2**16:
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
-    try:
+    with reporting(f'cannot serve on {host}, port {port}'):
         family, socket_type, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
@@ -78,8 +78,6 @@ def bind(host, port):
         bound = socket.socket(family, socket_type, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-    except OSError as error:
-        raise InputError(f'cannot serve on {host}, port {port}: {error}') from error
     return bound
 
 

@@ -123,7 +123,7 @@ def test_next_commands(use, command):
 def test_last_words(tmp_path, caplog):
     (tmp_path / 'report.html').write_text('')
     with caplog.at_level(logging.INFO):
-        log_summary(RESULTS, str(tmp_path), 'zoo predict x')
+        log_summary(RESULTS, str(tmp_path), 'zoo predict x', str(tmp_path))
     said = '\n'.join(record.getMessage() for record in caplog.records)
     assert re.search(r'accuracy +0.7500 +0.5000', said) and 'always "a"' in said
     assert re.search(r'a +2 +0\n', said) and re.search('loss 2.00, .* predicted as "a": ', said)
@@ -140,7 +140,7 @@ def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monk
     path = str(tmp_path / '.venv' / 'bin' / 'zoo')
     assert path_of_zoo() == path
     caplog.set_level(logging.INFO)
-    log_summary({}, tmp_path, 'zoo predict x')
+    log_summary({}, tmp_path, 'zoo predict x', tmp_path)
     said = [record.getMessage() for record in caplog.records]
     assert said[-2:] == [f'zoo is not on the PATH: use {path}', 'next: zoo predict x']
     monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/zoo')
