@@ -287,13 +287,13 @@ class TaskRun:
         self.task.save(folder, self.model, self.tokenizer, **options)
 
 
-def run_task(task, kind=TaskRun):
+def run_task(task, run_class=TaskRun):
     """Train a task, or with ``only_inference`` evaluate a model of it: what its command does."""
     settings = task.settings
     if isinstance(settings, FinetuneSettings):
         check_engine_arguments(settings, settings.only_inference)
     try:
-        run = kind(task)
+        run = run_class(task)
         if isinstance(settings, DeploySettings) and settings.only_calibration:
             run.calibrate()
         elif task.trains:

@@ -138,19 +138,15 @@ def generate(
             ]
             for of_prompt in texts
         ]
-    result = [[([], [], []) for _ in range(request.sequences)] for _ in request.prompts]
+    result = [[[] for _ in range(request.sequences)] for _ in request.prompts]
     for new in _stream(request):
-        tokens, log_probs, finish = result[new.prompt][new.sequence]
-        tokens.append(new.token)
-        log_probs.append(new.log_prob)
-        finish.append(new.finish)
-    return [
-        [
-            Continuation(tokens, math.fsum(log_probs), finish[-1])
-            for tokens, log_probs, finish in of_prompt
-        ]
-        for of_prompt in result
-    ]
+        result[new.prompt][new.sequence].append(new)
+    return [[_continuation(tokens) for tokens in of_prompt] for of_prompt in result]
+
+
+def _continuation(tokens):
+    log_prob = math.fsum(new.log_prob for new in tokens)
+    return Continuation([new.token for new in tokens], log_prob, tokens[-1].finish)
 
 
 def stream(

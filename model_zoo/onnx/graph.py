@@ -1,6 +1,7 @@
 """A symbol's graph as an ONNX graph, and as files."""
 
 import ast
+import itertools
 import json
 import logging
 import os
@@ -111,26 +112,20 @@ class Writer:
         self.ranges = {}
         #: name of a tensor -> another one with the same sizes of its first axes
         self.same_axes = {}
-        self._constants, self._count = {}, 0
+        self._constants, self._numbers = {}, itertools.count(1)
 
     def add(self, op, inputs, dtype=None, rank=None, outputs=1, **attrs):
         """Add a node; `inputs` are tensors, or None for one that is left out."""
         from onnx import helper
 
         first = next(tensor for tensor in inputs if tensor is not None)
-        made = [
-            Tensor(self._name(op), dtype or first.dtype, first.rank if rank is None else rank)
-            for _ in range(outputs)
-        ]
+        dtype, rank = dtype or first.dtype, first.rank if rank is None else rank
+        made = [Tensor(f'{op}_{next(self._numbers)}', dtype, rank) for _ in range(outputs)]
         names = ['' if tensor is None else tensor.name for tensor in inputs]
         self.nodes.append(
             helper.make_node(op, names, [tensor.name for tensor in made], made[0].name, **attrs)
         )
         return made[0] if outputs == 1 else made
-
-    def _name(self, op):
-        self._count += 1
-        return f'{op}_{self._count}'
 
     def constant(self, value, dtype):
         """A constant; equal ones are written once."""

@@ -147,6 +147,7 @@ def _add_state(app, service):
 def describe(served):
     """What ``/v1/models`` tells of a model."""
     pipeline = served.pipeline
+    extras = getattr(getattr(pipeline.block, 'config', None), 'extras', {})
     told = {
         'id': served.name,
         'object': 'model',
@@ -154,7 +155,7 @@ def describe(served):
         'owned_by': 'gluon-transformer-zoo',
         'task': pipeline.task,
         'tasks': served.tasks,
-        'text_pairs': is_of_pairs(served),
+        'text_pairs': not PAIR_TASKS.isdisjoint(served.tasks) or bool(extras.get('text_pairs')),
         'max_length': pipeline.max_length,
         'engine': pipeline.engine.name,
     }
@@ -163,14 +164,6 @@ def describe(served):
     if pipeline.task == 'fill-mask':
         told['mask_token'] = pipeline.tokenizer.mask_token
     return told
-
-
-def is_of_pairs(served):
-    """Whether a model reads two texts at once, as far as its folder tells."""
-    if not PAIR_TASKS.isdisjoint(served.tasks):
-        return True
-    extras = getattr(getattr(served.pipeline.block, 'config', None), 'extras', {})
-    return bool(extras.get('text_pairs'))
 
 
 def error_response(path, error, status=None, headers=None):
