@@ -100,7 +100,7 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
     that of float32; see `leave_out`.
     """
-    batches = [batch.inputs for batch in itertools.islice(iter(loader), args.num_calib_batches)]
+    batches = [batch.inputs for batch in itertools.islice(loader, args.num_calib_batches)]
     before, report = evaluate(lambda batch: model(*batch.inputs))
     logger.info('float32: %s %.4f', metric, before)
     quantizer = Quantizer(model, batches, args.calib_mode, args.quantized_dtype)
@@ -114,10 +114,10 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     (score, quantized_report, block), exclude = leave_out(
         quantizer.layers, quantizer.harm, attempt, lambda tried: before - tried[0] <= most_lost
     )
-    prefix = os.path.join(args.output_dir, f'model_bert_{name}_quantized_{args.calib_mode}')
-    files = [f'{os.path.basename(prefix)}{end}' for end in ('-0000.params', '-symbol.json')]
+    model_name = f'model_bert_{name}_quantized_{args.calib_mode}'
+    prefix = os.path.join(args.output_dir, model_name)
     with written_together(args.output_dir) as folder:
-        block.export(os.path.join(folder, os.path.basename(prefix)))
+        block.export(os.path.join(folder, model_name))
     run.folder.write(
         'calibration.json',
         metric=metric,
@@ -125,7 +125,7 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
         int8=quantized_report,
         lost=before - score,
         float32_layers=exclude,
-        files=files,
+        files=[f'{model_name}-0000.params', f'{model_name}-symbol.json'],
     )
     logger.info(
         'INT8%s: %s %.4f, of float32 %.4f; written to %s-symbol.json',
