@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import functools
 import html
-import importlib
 import logging
 import os
 import pathlib
@@ -186,7 +185,7 @@ def _task_class(task):
     if name not in TASKS:
         raise UnknownNameError.of('task', task, TASKS)
     module, attribute = TASKS[name]
-    return getattr(importlib.import_module(f'model_zoo.tasks.{module}'), attribute)
+    return getattr(__import__(f'model_zoo.tasks.{module}', fromlist=[attribute]), attribute)
 
 
 def _settings(task_class, settings, more):
