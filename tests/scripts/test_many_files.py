@@ -185,7 +185,7 @@ def test_ids(folder, tmp_path, capsys, monkeypatch):
     argv = [model, '--files', folder / 'b.txt', '--output_dir', tmp_path / 'cased']
     for is_lower in (True, True, False):
         (model / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': is_lower}))
-        monkeypatch.setattr(use, '_process', {})  # as in a new process
+        use._opened.cache_clear()  # as in a new process
         capsys.readouterr()
         assert run(script, *argv) == 0
         said = capsys.readouterr().err
