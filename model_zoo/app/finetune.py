@@ -21,6 +21,7 @@ from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
+from ..util.remote import is_url
 from .task_run import TaskRun
 
 if TYPE_CHECKING:
@@ -140,7 +141,10 @@ def finetune(
             more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
         else:
             more['output_dir'] = os.fspath(output_dir)
-        stack.enter_context(_in_pythons_words(more['output_dir']))
+        rows_folder = os.path.join(more['output_dir'], '.rows')
+        if is_url(more['output_dir']):
+            rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
+        stack.enter_context(_in_pythons_words(rows_folder))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
@@ -155,6 +159,7 @@ def finetune(
             field = f'{task_class.family}_model' if task_class.family else 'model'
             more.setdefault(field, os.fspath(model))
         made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
+        made.rows_folder = rows_folder
         share = sources.pop('dev') if isinstance(dev, float) else None
         if share is not None and not 0 < share < 1:
             raise InputError(f'`dev` {share}: give a share between 0 and 1, or a set')
@@ -203,14 +208,14 @@ def _settings(task_class, settings, more):
 
 
 @contextlib.contextmanager
-def _in_pythons_words(folder):
+def _in_pythons_words(rows_folder):
     """Name settings as keywords in messages, and rows of the caller's as such."""
     try:
         yield
     except ZooError as error:
         message = re.sub(r'(?<![\w-])--([a-z]\w+)', r'`\1`', str(error))
         message = re.sub(r'`(text|text_pair|label)_column`', r'`\1`', message)
-        path = re.escape(os.path.join(folder, '.rows', ''))
+        path = re.escape(os.path.join(rows_folder, ''))
         message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _place, message)
         if message == str(error):
             raise

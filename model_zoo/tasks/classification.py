@@ -621,9 +621,8 @@ class ClassificationTask(Task):
         return
 
     def _write_rows(self, rows, segment):
-        folder = os.path.join(self.settings.output_dir, '.rows')
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, f'{segment}.jsonl')
+        os.makedirs(self.rows_folder, exist_ok=True)
+        path = os.path.join(self.rows_folder, f'{segment}.jsonl')
         is_pair = segment == 'test' and self._has_pairs
         names = {
             1: ('text',), 2: ('text', 'text_pair') if is_pair else ('text', 'label'),

@@ -259,7 +259,7 @@ class LanguageModelTask(TextTask):
     def take(self, sources):
         settings = self.settings
         sources = {
-            name: text_file(source, name, settings.output_dir, column=settings.text_column)
+            name: text_file(source, name, self.rows_folder, column=settings.text_column)
             for name, source in sources.items()
         }
         settings.train_file, settings.eval_file = sources['train'], sources.get('dev')
@@ -272,7 +272,7 @@ class LanguageModelTask(TextTask):
 
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""
-        return split_text(rows, share, self.settings.output_dir)
+        return split_text(rows, share, self.rows_folder)
 
     def prepare(self, rows, choice=None):
         if choice is None:

@@ -183,7 +183,7 @@ class MaskedLMTask(TextTask):
         for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
             if segment in sources:
                 path = text_file(
-                    sources[segment], segment, settings.output_dir, '\n\n', settings.text_column
+                    sources[segment], segment, self.rows_folder, '\n\n', settings.text_column
                 )
                 setattr(settings, name, path)
 
@@ -195,7 +195,7 @@ class MaskedLMTask(TextTask):
     def split(self, rows, share):
         settings = self.settings
         settings.train_corpus, settings.dev_corpus = split_text(
-            settings.train_corpus, share, settings.output_dir, '\n\n'
+            settings.train_corpus, share, self.rows_folder, '\n\n'
         )
         return 'train', 'dev'
 

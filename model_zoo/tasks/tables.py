@@ -93,7 +93,7 @@ def given_rows(rows, names, segment):
 
 
 def text_file(source, segment, folder, between='\n', column=None):
-    """The path of a file with the texts of a set."""
+    """The path of a file with the texts of a set: its own, or a new one in `folder`."""
     if is_path(source) and not is_table_file(source):
         return os.fspath(source)
     rows = read_records(source) if is_path(source) else given_rows(source, {1: ('text',)}, segment)
@@ -105,23 +105,23 @@ def text_file(source, segment, folder, between='\n', column=None):
         texts.append(row[name].strip('\n'))
     if not any(map(str.strip, texts)):
         raise InputError(f'the {segment} set has no text that is not blank')
-    path = os.path.join(folder, '.rows', f'{segment}.txt')
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    path = os.path.join(folder, f'{segment}.txt')
+    os.makedirs(folder, exist_ok=True)
     with atomic_write(path) as file:
         file.write(between.join(texts) + '\n')
     return path
 
 
 def split_text(path, share, folder, between='\n'):
-    """Write a text's first parts and its last ones, a share of them, to files; return these."""
+    """Write a text's first parts and its last ones, a share of them, to files in `folder`."""
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
         raise InputError(f'`dev` {share} of {len(parts)} texts leaves nothing on one side')
     paths = []
-    os.makedirs(os.path.join(folder, '.rows'), exist_ok=True)
+    os.makedirs(folder, exist_ok=True)
     for name, chosen in (('train', parts[:-count]), ('dev', parts[-count:])):
-        paths.append(os.path.join(folder, '.rows', f'part_{name}.txt'))
+        paths.append(os.path.join(folder, f'part_{name}.txt'))
         with atomic_write(paths[-1]) as file:
             file.write(between.join(chosen) + '\n')
     return paths

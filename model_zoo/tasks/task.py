@@ -110,6 +110,8 @@ class Task:
         Names of the classes, in the order of their numbers.
     workers : Workers
         The processes that train together; set before `encode`.
+    rows_folder : str
+        Where `model_zoo.finetune` lets `take` write rows of the caller's.
     """
 
     settings_class = FinetuneSettings

@@ -111,17 +111,6 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
     assert len(longer.history) == 3 and longer.history[:2] == trained.history
 
 
-def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, monkeypatch):
-    pytest.importorskip('fsspec')
-    monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
-    options = {**SMALL, 'output_dir': f'file://{tmp_path}/out'}
-    train = as_table(tmp_path, ROWS)
-    trained = model_zoo.finetune(folder, 'text-classification', train, **options)
-    assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
-    assert trained.folder == options['output_dir']
-    assert not os.listdir(tmp_path / f'zoo-{os.getuid()}')
-
-
 def test_the_result_goes_to_the_hub(folder, tmp_path, monkeypatch):
     with LoopbackServer() as server:
         connect(server, tmp_path, monkeypatch)
@@ -400,3 +389,24 @@ def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
         hparams='num_layers=1,units=32,num_heads=2,max_length=16', training_steps=1,
     )  # fmt: skip
     assert trained.model.config.vocab_size <= 260
+
+
+@pytest.mark.parametrize('task', ['text-classification', 'fill-mask', 'text-generation'])
+def test_a_url_has_all_files_as_soon_as_the_training_has_ended(
+    folder, tmp_path, task, monkeypatch
+):
+    pytest.importorskip('fsspec')
+    tmp, url = tmp_path / 'tmp', f'file://{tmp_path}/out'
+    tmp.mkdir()
+    monkeypatch.chdir(tmp)
+    monkeypatch.setattr('tempfile.tempdir', str(tmp))
+    model, rows, options = {
+        'text-classification': (folder, ROWS, SMALL), 'fill-mask': (folder, TEXTS, MASKED),
+        'text-generation': ('gpt2', TEXTS * 9, {
+            'from_scratch': True, 'learn_vocab': 260, 'epochs': 1,
+            'hparams': 'num_layers=1,units=32,num_heads=2,max_length=16'}),
+    }[task]  # fmt: skip
+    trained = model_zoo.finetune(model, task, rows, dev=0.25, output_dir=url, **options)
+    assert trained.folder == url
+    assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
+    assert os.listdir(tmp) == [f'zoo-{os.getuid()}'] and not list(tmp.glob('zoo-*/*'))
