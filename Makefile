@@ -63,8 +63,10 @@ audit: $(VENV)/.installed-tests
 
 horovod: $(VENV)/.installed-horovod
 
+# Side by side with a thread each, the largest ones first.
 docs: $(VENV)/.installed-docs
-	$(VENV)/bin/python docs/run_notebooks.py
+	ls -S docs/notebooks/*.ipynb | OMP_NUM_THREADS=1 xargs -n 1 -P "$$(nproc)" \
+		$(VENV)/bin/python docs/run_notebooks.py
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo '-- the site: docs/_build/html/index.html'
 
