@@ -117,6 +117,8 @@ def test_broken_connections_are_repeated(server, bucket, monkeypatch, caplog, tm
     assert [line for _, line in read_lines(f'{bucket}/text')] == lines
     assert proxy.broken == 9
     proxy.cuts, proxy.after = 10**6, 0
+    monkeypatch.setenv('AWS_MAX_ATTEMPTS', '1')  # those of the library wait for seconds
+    local_s3.set_up(monkeypatch, proxy.port)
     with pytest.raises(InputError, match=f"cannot read '{bucket}/text': .+") as caught:
         list(read_lines(f'{bucket}/text'))
     assert '\n' not in str(caught.value)
