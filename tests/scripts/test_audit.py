@@ -34,7 +34,7 @@ def use_time(*_):
     while True:
         pass
 
-pool.PATIENCE = 3
+pool.PATIENCE = 1
 kinds = {'right': lambda *_: 'right', 'refused': refuse, 'failed': fail,
          'ended': lambda *_: os.kill(os.getpid(), signal.SIGSEGV), 'memory': use_memory,
          'time': use_time, 'idle': lambda *_: time.sleep(1000)}

@@ -31,7 +31,8 @@ class Visit:
 
     def enter(self, key=KEY):
         self.page.goto(self.url)
-        self.find('#key').press_sequentially(key)
+        self.find('#key:focus').wait_for()  # keys that come before are lost
+        self.keyboard.type(key)
         self.keyboard.press('Enter')
         return self
 
