@@ -58,11 +58,6 @@ class BertTask(TaskMixin, BertBlock):
     #: of the configuration: the usual rate before the head's dense layer
     dropout_field = 'hidden_dropout_prob'
 
-    def __init__(self, bert, prefix=None, params=None, **options):
-        super().__init__(bert, prefix=prefix, params=params, **options)
-        # the same dict, so that it tells of the heads that were pruned by another owner of `bert`
-        self.config.pruned_heads = self.base.config.pruned_heads
-
     def encode(self, words, token_types, valid_length, masked_positions=None, head_mask=None):
         return super().encode(
             words=words,

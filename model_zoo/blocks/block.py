@@ -64,8 +64,6 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     labels_together = True
     #: axes of `words`: one more where an example has several texts
     word_axes = 2
-    #: the most positions of a text that the block takes; None is any number
-    context_length = None
     #: whether ONNX Runtime's optimizer joins the operators of its layers
     fuses_in_onnx = False
     #: whether its ONNX file continues texts as its `generate` does
@@ -87,6 +85,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self.config = copy.deepcopy(config)  # other blocks may be made with `config`
+        #: the most positions of a text that the block takes; None is any number
+        self.context_length = getattr(config, 'position_rows', None)
 
     def __repr__(self):
         facts = [
@@ -114,7 +114,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         inputs.update(dict.fromkeys(self.unused_inputs))
         if not isinstance(inputs[self.input_names[0]], mx.sym.Symbol):
             self.check(inputs)  # in a graph there are no values
-            self.check_labels(inputs)
+            if any(inputs[name] is not None for name in self.label_inputs):
+                self.check_labels(inputs)
         return self.run(*inputs.values())
 
     def run(self, *inputs):

@@ -1,7 +1,6 @@
 """What GPT and GPT-2 share: a stack of layers with causal attention."""
 
 import math
-from operator import attrgetter
 
 import mxnet as mx
 import numpy as np
@@ -25,9 +24,6 @@ class DecoderBlock(AttentionBlock):
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
-
-    #: the most tokens that the model takes
-    context_length = property(attrgetter('config.n_positions'))
 
     @classmethod
     def from_pretrained(cls, name_or_dir, *args, num_special_tokens=None, **kwargs):

@@ -273,6 +273,9 @@ class TaskMixin:
             if not is_model:
                 model = self.model_class(self.config, **{**self.parts, **options})
             setattr(self, self.backbone, model)
+        if hasattr(model.config, 'pruned_heads'):
+            # the same dict, so that it tells of the heads that another owner of the model prunes
+            self.config.pruned_heads = model.config.pruned_heads
         lacking = [
             name for name, needed in self.parts.items()
             if needed and not getattr(model, name.replace('use_', 'has_'))

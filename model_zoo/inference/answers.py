@@ -4,8 +4,8 @@ import numpy as np
 
 from ..batches.windows import split_windows
 from ..errors import InputError
-from ..tasks.scores import softmax
 from ..tokenization.encoding import UNLIMITED
+from ..util.arrays import softmax
 from .pipeline import ALL, COUNT, FLAG, NUMBER, Pipeline, Row
 
 __all__ = ['QuestionAnswering']

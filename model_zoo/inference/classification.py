@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, overload
 import numpy as np
 
 from ..errors import InputError
-from ..tasks.scores import sigmoid, softmax
+from ..util.arrays import sigmoid, softmax
 from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 
 __all__ = [
@@ -79,11 +79,11 @@ class TextClassification(TextPairs):
         if return_all_scores:  # the older name
             top_k = None
         if function_to_apply is None:
-            function_to_apply = 'softmax'
-            if self.block.config.extras.get('problem_type') == 'regression':
-                function_to_apply = 'none'
-            elif self.is_multi_label or len(self.labels) == 1:
-                function_to_apply = 'sigmoid'
+            problem = self.block.config.extras.get('problem_type')
+            usual = 'sigmoid' if len(self.labels) == 1 else 'softmax'
+            function_to_apply = {
+                'regression': 'none', 'multi_label_classification': 'sigmoid'
+            }.get(problem, usual)
         return {'top_k': top_k, 'function': function_to_apply}
 
     def _shown(self, result, item, options):

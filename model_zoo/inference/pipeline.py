@@ -129,6 +129,9 @@ class Meter:
             )
 
 
+#: that of a call without limits
+UNMETERED = Meter()
+
 # -------------------------------------------------------------------------------------------------
 
 _OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
@@ -269,7 +272,7 @@ class Pipeline:
             f'max_length={self.max_length}, engine={self.engine.name!r}>'
         )
 
-    def prepare(self, items, options=None, meter=None):
+    def prepare(self, items, options=None, meter=UNMETERED):
         """The first of three steps, for programs with their own batches: check items, make rows.
 
         A server makes batches from the rows of several calls. For each batch it calls `run_batch`,
@@ -277,19 +280,18 @@ class Pipeline:
 
         With a `meter`, a call above its limits is refused before it takes much time or memory.
         """
-        options, meter = self._checked(options or {}), meter or Meter()
+        options = self._checked(options or {})
         rows = self._rows(items, options, meter)
         for item, own in zip(items, rows):
             meter.add('answer', self._answer_size(item, own, options))
         return Work(items, rows, options)
 
-    def prepare_ids(self, lists, types=None, options=None, meter=None):
+    def prepare_ids(self, lists, types=None, options=None, meter=UNMETERED):
         """`prepare`, for token ids instead of texts; they are used unchanged.
 
         `types` are 0 by default. Without options the work is for `run_batch` alone.
         """
-        meter, rows = meter or Meter(), []
-        options = None if options is None else self._checked(options)
+        rows, options = [], None if options is None else self._checked(options)
         kinds = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
         for number, ids in enumerate(lists):
             own_types = [0] * len(ids) if types is None else types[number]
@@ -428,7 +430,7 @@ class Pipeline:
             pool = list(itertools.islice(items, POOL_ITEMS))
             if not pool:
                 return
-            of_items = self._rows(pool, options, Meter())
+            of_items = self._rows(pool, options, UNMETERED)
             rows = list(itertools.chain.from_iterable(of_items))
             outputs = [None] * len(rows)
             lengths = [len(row.input_ids) for row in rows]

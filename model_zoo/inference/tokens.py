@@ -7,8 +7,8 @@ import numpy as np
 
 from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
-from ..tasks.scores import softmax
 from ..tokenization.encoding import UNLIMITED
+from ..util.arrays import softmax
 from .pipeline import ALL, COUNT, NUMBER, TEXT, Pipeline, Row, a_list, one_of
 
 __all__ = [

@@ -29,9 +29,10 @@ from ..training.settings import (
     setting,
     settings,
 )
+from ..util.arrays import softmax
 from ..util.files import atomic_write
 from ..util.lines import read_lines
-from .scores import Examination, check_finite, cross_entropies, softmax
+from .scores import Examination, check_finite, cross_entropies
 from .tables import check_files, given_rows, is_path, read_records
 from .task import Task, encode_several
 
@@ -241,7 +242,7 @@ class MultipleChoice(Task):
     def write(self, folder, segment, data, outputs):
         check_finite(outputs, segment)
         name = self.file_of(segment)
-        probabilities = softmax(outputs.astype(np.float64))
+        probabilities = softmax(outputs)
         self.write_file(os.path.join(folder, name), data.rows, probabilities)
         return [name]
 

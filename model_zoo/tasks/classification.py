@@ -41,6 +41,7 @@ from ..training.settings import (
     setting,
     settings,
 )
+from ..util.arrays import sigmoid, softmax
 from ..util.files import atomic_write
 from .classification_data import (
     custom_task,
@@ -53,14 +54,7 @@ from .classification_data import (
     read_file,
 )
 from .labels import adopt_labels
-from .scores import (
-    Examination,
-    check_finite,
-    class_scores,
-    mean_cross_entropy,
-    sigmoid,
-    softmax,
-)
+from .scores import Examination, check_finite, class_scores, mean_cross_entropy
 from .tables import (
     check_files,
     find_splits,

@@ -14,8 +14,6 @@ __all__ = [
     'class_scores',
     'cross_entropies',
     'mean_cross_entropy',
-    'sigmoid',
-    'softmax',
     'squeeze',
 ]
 
@@ -23,20 +21,6 @@ __all__ = [
 def mean_cross_entropy(labels, outputs):
     """The mean loss of classes' unnormalized scores, (samples, classes), for labels (samples,)."""
     return float(np.mean(cross_entropies(labels, outputs)))
-
-
-def softmax(outputs):
-    """Probabilities, float64, of a model's scores."""
-    from scipy.special import softmax as scipy_softmax
-
-    return scipy_softmax(outputs.astype(np.float64), axis=-1)
-
-
-def sigmoid(outputs):
-    """Probabilities, float64, of independent scores."""
-    from scipy.special import expit
-
-    return expit(outputs.astype(np.float64))
 
 
 def check_finite(outputs, segment):

@@ -42,9 +42,10 @@ from ..training.settings import (
     setting,
     settings,
 )
+from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
 from .pretraining.processes import LostProcessError, Processes
-from .scores import Examination, softmax
+from .scores import Examination
 from .tables import check_files, downloading, given_rows, is_path
 from .task import Task
 

@@ -13,14 +13,10 @@ from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
+from ..util.arrays import softmax
 from ..util.files import atomic_write
 from ..util.remote import is_file
-from .scores import (
-    Examination,
-    cross_entropies,
-    mean_cross_entropy,
-    softmax,
-)
+from .scores import Examination, cross_entropies, mean_cross_entropy
 from .tables import segment_files
 
 __all__ = ['Data', 'Task', 'TextTask', 'encode_several']

@@ -508,7 +508,7 @@ eos_token_id : int or None
             Position of the first id of the last text.
         """
         texts = [ids] if pair_ids is None else [ids, pair_ids]
-        frame = self._around(True)[len(texts) - 1]
+        frame = self._frames[len(texts) - 1]
         *before, after = frame.ids
         parts = [part for pair in zip(before, texts) for part in pair]
         joined = np.concatenate([*parts, after]).astype(np.int32)
@@ -518,7 +518,7 @@ eos_token_id : int or None
 
     def pair_size(self):
         """Number of special tokens of a pair."""
-        return self._around(True)[1].size
+        return self._frames[1].size
 
     def normalized(self, word):
         """A word in the spelling of its pieces."""

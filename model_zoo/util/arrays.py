@@ -1,10 +1,10 @@
-"""Arrays of rows of different lengths, and one vector of many."""
+"""Arrays of rows of different lengths, one vector of many, and probabilities."""
 
 import numpy as np
 
 from ..errors import InputError
 
-__all__ = ['POOLINGS', 'flatten', 'pad_rows', 'pool']
+__all__ = ['POOLINGS', 'flatten', 'pad_rows', 'pool', 'sigmoid', 'softmax']
 
 #: the ways of `pool` that users choose from; other models of sentence-transformers have more
 POOLINGS = ('mean', 'cls', 'max')
@@ -52,3 +52,17 @@ def pool(states, mode, skip=0):
         weights = np.arange(skip + 1, len(states) + 1, dtype=np.float32)[:, None]
         return (kept * weights).sum(axis=0) / weights.sum()
     return kept.mean(axis=0)
+
+
+def softmax(outputs):
+    """Probabilities, float64, of a model's scores."""
+    from scipy.special import softmax as scipy_softmax
+
+    return scipy_softmax(outputs.astype(np.float64), axis=-1)
+
+
+def sigmoid(outputs):
+    """Probabilities, float64, of independent scores."""
+    from scipy.special import expit
+
+    return expit(outputs.astype(np.float64))
