@@ -3,9 +3,10 @@
 import functools
 
 import mxnet as mx
+from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
-from model_zoo.layers.feed_forward import Activation
+from model_zoo.layers.feed_forward import ACTIVATIONS
 from model_zoo.layers.losses import binary_cross_entropy, without_padding
 from model_zoo.layers.precision import Dense
 
@@ -95,7 +96,7 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     def _make_classifier(self, units, dropout):
         with self.name_scope():
             self.discriminator_dense = self._dense(self.config.hidden_size, 'discriminator_dense_')
-            self.activation = Activation(self.config.hidden_act)
+            self.activation = nn.HybridLambda(ACTIVATIONS[self.config.hidden_act])
             self.discriminator = self._dense(1, 'discriminator_')
 
     def hybrid_forward(

@@ -7,11 +7,10 @@ The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with Gluo
 `head_mask`.
 """
 
-from dataclasses import replace
-
 import mxnet as mx
 from mxnet.gluon import nn
 
+from model_zoo.blocks.config import check_count
 from model_zoo.blocks.heads import TaskMixin
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.attention import BLOCKED
@@ -69,8 +68,8 @@ class BertTask(TaskMixin, BertBlock):
 
     def _set_num_labels(self, num_labels):
         if num_labels is not None:
-            # a new configuration, which checks the value
-            self.config.num_labels = replace(self.config, num_labels=num_labels).num_labels
+            check_count('num_labels', num_labels)
+            self.config.num_labels = num_labels
         self.num_labels = self.config.num_labels
 
     def _dense(self, units, prefix='classifier_'):

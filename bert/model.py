@@ -6,7 +6,7 @@ from mxnet.gluon import HybridBlock, nn
 from model_zoo.blocks.heads import AttentionBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import EncoderStack
-from model_zoo.layers.feed_forward import Activation
+from model_zoo.layers.feed_forward import ACTIVATIONS
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
@@ -140,7 +140,7 @@ class BertDecoder(MixedPrecision, HybridBlock):
                 flatten=False,
                 weight_initializer=mx.init.Normal(config.initializer_range),
             )
-            self.activation = Activation(config.decoder_act)
+            self.activation = nn.HybridLambda(ACTIVATIONS[config.decoder_act])
             self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
             self.bias = self.params.get('bias', shape=(config.vocab_size,), init='zeros')
 

@@ -1,6 +1,8 @@
 """What the variants of BERT share: blocks without token types, heads with their own pooler."""
 
-from model_zoo.layers.feed_forward import Activation
+from mxnet.gluon import nn
+
+from model_zoo.layers.feed_forward import ACTIVATIONS
 from model_zoo.opening import model_function
 from model_zoo.registry import Family, register_family
 
@@ -59,7 +61,7 @@ class OwnPooler:
         super()._make_classifier(units, dropout)
         with self.name_scope():
             self.dense = self._dense(self.config.hidden_size, prefix='dense_')
-            self.activation = Activation(self.pooler_activation)
+            self.activation = nn.HybridLambda(ACTIVATIONS[self.pooler_activation])
 
     def _pool(self, F, encoded):
         x = F.slice_axis(encoded.sequence, axis=1, begin=0, end=1)

@@ -19,8 +19,8 @@ from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.app.many_files import add_many_files_arguments, run_over_files
 from model_zoo.app.use import read_file, take_model
 from model_zoo.errors import InputError
+from model_zoo.inference import DEFAULT_MODELS
 from model_zoo.inference.engines import ENGINES
-from model_zoo.inference.factory import DEFAULT_MODELS
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.tasks.tables import is_table_file
 from model_zoo.util.arrays import POOLINGS

@@ -78,7 +78,7 @@ class BlockTensors:
                 name = name[len(backbone) + 1 :]
             elif backbone:
                 name = '^' + name
-            convert = cls.stored_as(name)
+            convert = padding_of(name)
             result[name] = convert.load([value], config) if convert else value
         return result, []
 
@@ -89,14 +89,6 @@ class BlockTensors:
             return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
         maps = cls.name_maps(cls.config_class()).values()
         return max((each.matches(tensors) for each in maps), default=0)
-
-    @staticmethod
-    def stored_as(name):
-        """The conversion of our own files' tensor to the parameter `name`; None for no change.
-
-        The padding of feed-forward layers doesn't belong into files.
-        """
-        return padding_of(name)
 
     def _assign(self, found, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
@@ -270,7 +262,7 @@ class BlockFiles(BlockTensors):
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
             for name, value in tensors.items():
-                convert = self.stored_as(name)
+                convert = padding_of(name)  # which doesn't belong into files
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,

@@ -47,20 +47,19 @@ class BlockGraphs(HybridBlock):
     text_inputs = ('words', 'token_types', 'valid_length')
     #: names of attributes that change what a graph returns
     graph_options = ()
+    _mirrors = False
+    _tied = frozenset()  # names of parameters to whose gradients another graph adds, too
 
     def __init__(self, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
-        self._graphs = {}
-        self._graph_key = None  # pattern of the inputs, whether it trains, options
-        self._mirrors = False
-        self._tied = frozenset()  # names of parameters to whose gradients another graph adds, too
-        self._mirrored = {}  # MirroredGraph by combination of inputs
+        self._clear_cached_op()
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._graphs, self._mirrored = {}, {}
-        self._graph_key = None
+        # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
+        self._graphs = {}
+        self._graph_key = None  # pattern of the inputs, whether it trains, options
+        self._mirrored = {}  # MirroredGraph by combination of inputs
 
     def _use_graph(self, inputs):
         """Let Gluon use the graph for these inputs; it is built at the first call."""

@@ -43,7 +43,7 @@ class AttentionBlock(ZooBlock):
             return HybridBlock.__call__(self, *inputs)
         probes = base.make_probes(inputs[0])
         output, heads = self.call_with_probes(probes, *inputs)
-        base.set_multihead_outputs(heads, probes)
+        base._kept = heads, probes
         return output
 
     def check(self, inputs):
@@ -152,10 +152,6 @@ class AttentionBlock(ZooBlock):
             self._is_watched = False
             for attention in self.attentions():
                 attention.watch = None
-
-    def set_multihead_outputs(self, heads, probes):
-        """Keep what `get_multihead_outputs` and `get_multihead_gradients` return."""
-        self.base._kept = heads, probes
 
     def get_multihead_outputs(self):
         """For each layer the heads' outputs of the last call, (batch, heads, length, head_size).

@@ -54,16 +54,18 @@ class Engine(abc.ABC):
 
 
 class MXNetEngine(Engine):
-    """Runs a Gluon block. In bfloat16 the first call casts the weights once.
+    """Runs a Gluon block, cast to a precision. In bfloat16 the first call casts the weights once.
 
     Calls from several threads run one after the other: MXNet uses all processors for each.
     """
 
     name = 'mxnet'
 
-    def __init__(self, block, ctx=None):
+    def __init__(self, block, ctx=None, precision=None):
         super().__init__()
         self.block, self._ctx = block, ctx or mx.cpu()
+        if precision not in (None, block.precision):
+            block.cast(precision)
         self._cast = None  # the graph of a block in bfloat16
         # without static_alloc, which plans the memory anew for each shape of a batch
         block.hybridize()

@@ -147,7 +147,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         )
     if engine == 'mxnet':
         _tell_of_faster(precision, _work_of(block))
-        return _mxnet_engine(block, precision, ctx)
+        return MXNetEngine(block, ctx, precision)
     if not has_engine(engine):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     is_writer = isinstance(block, GenerationMixin)
@@ -158,12 +158,6 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
     }
     return kinds[engine][is_writer].of(block, precision)
-
-
-def _mxnet_engine(block, precision, ctx):
-    if precision != block.precision:
-        block.cast(precision)
-    return MXNetEngine(block, ctx)
 
 
 def _work_of(block):
@@ -198,7 +192,7 @@ class AutoEngine(Engine):
     def __init__(self, block, precision, ctx=None):
         if precision not in PRECISIONS['mxnet']:
             raise InputError(f'no engine computes in {precision}')
-        self._engine = _mxnet_engine(block, precision, ctx)
+        self._engine = MXNetEngine(block, ctx, precision)
         self._block, self._precision = block, precision
         self._tokens, self._changing = 0, threading.Lock()
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'

@@ -43,17 +43,6 @@ def check_activation(name):
         raise UnknownNameError.of('activation', name, ACTIVATIONS)
 
 
-class Activation(HybridBlock):
-    """An activation function as a block; the configuration has checked the name."""
-
-    def __init__(self, name, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._function = ACTIVATIONS[name]
-
-    def hybrid_forward(self, F, x):
-        return self._function(F, x)
-
-
 def padded_units(units):
     """Columns to allocate for a weight matrix with `units` inputs."""
     # The matrix product's kernels copy strips of the weight matrix, whose rows lie `4 * units`
@@ -110,7 +99,7 @@ class FeedForward(HybridBlock):
                 weight_initializer=ZeroPadded(initializer, 0, hidden_size),
                 prefix='ffn_1_',
             )
-            self.activation = Activation(activation)
+            self.activation = nn.HybridLambda(ACTIVATIONS[activation])
             self.dropout = nn.Dropout(dropout) if dropout else None
             self.ffn_2 = Dense(
                 units,

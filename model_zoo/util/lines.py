@@ -1,5 +1,7 @@
 """Lines of text files in UTF-8, and errors for files that aren't."""
 
+import functools
+
 from ..errors import InputError, reporting
 from .files import LIMITS, parse_json, raised
 from .remote import open_binary
@@ -18,7 +20,8 @@ def read_lines(path):
     """
     most = int(raised(_LONGEST))
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(most + 1), b''), 1):
+        lines = iter(functools.partial(file.readline, most + 1), b'')
+        for number, line in enumerate(lines, 1):
             if len(line) > most:
                 raise InputError(
                     f'{path}, line {number} has more than {most} bytes; break it, or set '

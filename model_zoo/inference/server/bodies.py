@@ -11,7 +11,7 @@ import pydantic_core
 from typing_extensions import Annotated
 
 from ...errors import InputError, UnknownNameError
-from ..factory import PIPELINES
+from .. import PIPELINES
 from ..pipeline import COUNT
 
 Count = pydantic.conint(strict=True, ge=1, le=COUNT['maximum'])

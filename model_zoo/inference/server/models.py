@@ -7,7 +7,7 @@ import time
 
 from ...errors import InputError, UnknownNameError
 from ...util.files import state_of
-from ..factory import PIPELINES
+from .. import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker
 

@@ -6,7 +6,7 @@ import types
 import mxnet as mx
 import numpy as np
 import pytest
-from mxnet.gluon import HybridBlock
+from mxnet.gluon import HybridBlock, nn
 from scipy.special import erf, log_softmax, softmax
 
 from model_zoo.errors import UnknownNameError
@@ -14,7 +14,6 @@ from model_zoo.layers.attention import SelfAttention
 from model_zoo.layers.cells import EncoderCell
 from model_zoo.layers.feed_forward import (
     ACTIVATIONS,
-    Activation,
     FeedForward,
     ZeroPadded,
     check_activation,
@@ -46,7 +45,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize('name', ACTIVATIONS)
 def test_activations(name):
-    block = Activation(name)
+    block = nn.HybridLambda(ACTIVATIONS[name])
     x = np.linspace(-6, 6, 101)
     for hybridized in (False, True):
         block.hybridize(hybridized)
