@@ -19,19 +19,10 @@ _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_
 _NO_GRAPH = ((), None, (), None, None)
 
 
-def _pattern(inputs):
-    """The pattern of given inputs: None or 0 for each, and tuples for lists."""
-    return tuple(
-        None if each is None else _pattern(each) if isinstance(each, (list, tuple)) else 0
-        for each in inputs
-    )
-
-
-def _placeholders(pattern):
-    """Inputs of a pattern, to trace a graph with."""
+def _placeholders(form):
+    """Inputs of a form as Gluon has it, to trace a graph with."""
     return [
-        None if each is None else _placeholders(each) if each else mx.nd.zeros((1,))
-        for each in pattern
+        None if each == -1 else _placeholders(each) if each else mx.nd.zeros((1,)) for each in form
     ]
 
 
@@ -58,14 +49,14 @@ class BlockGraphs(HybridBlock):
         super()._clear_cached_op()
         # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
         self._graphs = {}
-        self._graph_key = None  # pattern of the inputs, whether it trains, options
+        self._graph_key = None  # form of the inputs, whether it trains, options
         self._mirrored = {}  # MirroredGraph by combination of inputs
 
     def _use_graph(self, inputs):
         """Let Gluon use the graph for these inputs; it is built at the first call."""
         options = (getattr(self, name) for name in self.graph_options)
         trains = mx.autograd.is_recording() and mx.autograd.is_training()
-        key = _pattern(inputs), trains, *options
+        key = repr(_flatten(inputs, 'input')[1]), trains, *options
         if key == self._graph_key:
             return
         if self._graph_key is not None:
@@ -115,14 +106,14 @@ class BlockGraphs(HybridBlock):
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
         names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
-        given = [name for name, each in zip(names, self._graph_key[0]) if each is not None]
+        given = [name for name, each in zip(names, self._in_format) if each != -1]
         if not {*given} <= {*self.text_inputs}:
             raise InputError(
                 "the last call's graph has more inputs than the text, such as labels: call the "
                 'block without them before, or use export.export_block'
             )
         with mx.autograd.pause():
-            self._use_inference_graph(_placeholders(self._graph_key[0]))
+            self._use_inference_graph(_placeholders(self._in_format))
         super().export(path, epoch, remove_amp_cast)
 
     def _use_inference_graph(self, inputs):
