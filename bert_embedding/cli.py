@@ -12,6 +12,7 @@ import itertools
 import logging
 import os
 import sys
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -133,49 +134,55 @@ def _remembered(sentences, memory):
         yield sentence
 
 
-def _sentence_vectors(embedding, sentences, args, on_batch=None):
-    pooling = None if args.pooling == 'model' else args.pooling
-    if pooling is None and embedding.sentence_modules is None:
-        raise InputError(
-            f'--pooling model: {args.model!r} has no modules.json that says how; '
-            'give mean, cls or max'
-        )
-    return embedding.iter_sentence_vectors(
-        sentences, pooling, args.normalize, args.prompt, args.prompt_name, on_batch
-    )
+class _Wanted(NamedTuple):
+    """What is wanted of sentences: the vectors of their words, or with `pooling` their own."""
+
+    model: str
+    oov_way: str
+    pooling: Optional[str]
+    options: tuple  # of sentence vectors
+
+    @classmethod
+    def of(cls, args):
+        """What the arguments say."""
+        options = args.normalize, args.prompt, args.prompt_name
+        return cls(args.model, args.oov_way, args.pooling, options)
+
+    def results(self, embedding, sentences, on_batch=None):
+        """Yield (words, vectors) of each sentence, or its vector."""
+        if self.pooling is None:
+            return embedding.iter_embedding(sentences, self.oov_way, on_batch=on_batch)
+        pooling = None if self.pooling == 'model' else self.pooling
+        if pooling is None and embedding.sentence_modules is None:
+            raise InputError(
+                f'--pooling model: {self.model!r} has no modules.json that says how; '
+                'give mean, cls or max'
+            )
+        return embedding.iter_sentence_vectors(sentences, pooling, *self.options, on_batch)
+
+    def write(self, writer, embedding, sentences, on_batch=None):
+        """Write the results; returns how many there were."""
+        count = 0
+        for result in self.results(embedding, sentences, on_batch):
+            count += 1
+            if self.pooling is None:
+                writer.words(*result)
+            else:
+                writer.sentence(result)
+        return count
 
 
 def _print(embedding, sentences, args):
     """Print each sentence as it was given, and its vectors."""
     texts = collections.deque()
     sentences = _remembered(sentences, texts)
-    if args.pooling:
-        vectors = _sentence_vectors(embedding, sentences, args)
-        lines = (f'Sentence embedding: {vector!r}' for vector in vectors)
-    else:
-        found = embedding.iter_embedding(sentences, args.oov_way)
-        lines = (f'Tokens embedding: {vectors}' for _, vectors in found)
-    for line in lines:
+    for result in _Wanted.of(args).results(embedding, sentences):
         text = texts.popleft().encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
-        print(line)
-
-
-def _write(writer, embedding, sentences, args, total):
-    """Write the embeddings of the sentences; returns how many there were."""
-    count = 0
-    with counted('sentences', total, leave=True) as on_batch:
         if args.pooling:
-            results = _sentence_vectors(embedding, sentences, args, on_batch)
+            print(f'Sentence embedding: {result!r}')
         else:
-            results = embedding.iter_embedding(sentences, args.oov_way, on_batch=on_batch)
-        for result in results:
-            count += 1
-            if args.pooling:
-                writer.sentence(result)
-            else:
-                writer.words(*result)
-    return count
+            print(f'Tokens embedding: {result[1]}')
 
 
 def _options(args):
@@ -193,22 +200,13 @@ def _options(args):
     }
 
 
-def _embedding(args):
-    return BertEmbedding(**_options(args))
-
-
 def _embed_files(args):
     """``--files``: a file of vectors for each."""
-    options = _options(args)
-    sentences = None
-    if args.pooling:
-        pooling = None if args.pooling == 'model' else args.pooling
-        sentences = pooling, args.normalize, args.prompt, args.prompt_name
+    options, wanted = _options(args), _Wanted.of(args)
     places = filter(None, [args.model, args.params_path, args.sentencepiece])
-    settings = [{**options, 'ctx': str(options['ctx'])}, sentences, args.oov_way]
+    settings = [{**options, 'ctx': str(options['ctx'])}, wanted]
     settings += [sorted(state_of(place)) for place in places]
-    job = FileEmbedder(options, sentences, args.oov_way)
-    count = run_over_files(job, args, [*settings, args.output_format])
+    count = run_over_files(FileEmbedder(options, wanted), args, [*settings, args.output_format])
     logger.info('%d texts in %s', count, args.output_dir)
 
 
@@ -235,11 +233,14 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     if args.file is not None:
         sentences = itertools.chain(sentences, _sentences(args.file, args.text_column))
     if args.output:
-        with open_writer(args.output) as writer:  # first, to fail before the model is loaded
-            count = _write(writer, _embedding(args), sentences, args, total)
+        # the file first, to fail before the model is loaded
+        with open_writer(args.output) as writer:
+            embedding = BertEmbedding(**_options(args))
+            with counted('sentences', total, leave=True) as on_batch:
+                count = _Wanted.of(args).write(writer, embedding, sentences, on_batch)
         logger.info('sentences in %s: %d', args.output, count)
         return
-    embedding = _embedding(args)
+    embedding = BertEmbedding(**_options(args))
     shown = {'threshold': 5}
     if not as_original and sys.stdout.isatty():
         shown.update(precision=4, suppress=True)
@@ -261,22 +262,13 @@ _model = None  # of this process: (options, BertEmbedding)
 class FileEmbedder:
     """Writes the vectors of a file's texts; for a worker."""
 
-    def __init__(self, options, sentences=None, oov_way='avg'):
-        self._options, self._sentences, self._oov_way = options, sentences, oov_way
+    def __init__(self, options, wanted):
+        self._options, self._wanted = options, wanted
 
     def __call__(self, task):
         global _model
         if _model is None or _model[0] != self._options:
             _model = self._options, BertEmbedding(**self._options)
-        embedding, count = _model[1], 0
         sentences = (line.strip() for line in task.lines())
         with open_writer(task.output) as writer:
-            if self._sentences is None:
-                for tokens, vectors in embedding.iter_embedding(sentences, self._oov_way):
-                    writer.words(tokens, vectors)
-                    count += 1
-            else:
-                for vector in embedding.iter_sentence_vectors(sentences, *self._sentences):
-                    writer.sentence(vector)
-                    count += 1
-        return count
+            return self._wanted.write(writer, _model[1], sentences)

@@ -252,12 +252,7 @@ class BlockFiles(BlockTensors):
             ``'native'``: this project's names and layout, with checksums. ``'gluonnlp'``: for
             ``load_parameters`` of GluonNLP's block of the same kind.
         """
-        with kept_sums(os.path.dirname(filename)) as written:
-            self._save_parameters(filename, format)
-            written.append(filename)
-
-    def _save_parameters(self, filename, format):
-        tensors = self._own_tensors()
+        tensors, mappings = self._own_tensors(), self.mappings()
         if format == 'native':
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
@@ -267,15 +262,16 @@ class BlockFiles(BlockTensors):
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,
                         'family': self.config.model_type, 'backbone': self.backbone}  # fmt: skip
-            write_params(filename, named, metadata)
-            return
-        mappings = self.mappings()
-        if format not in mappings:
+        elif format in mappings:
+            with_prefix, metadata = self.backbone is not None, None
+            named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
+        else:
             raise InputError(
                 f'unknown format {format!r}; known: native, {", ".join(sorted(mappings))}'
             )
-        named = mappings[format].save(tensors, self.config, with_prefix=self.backbone is not None)
-        write_params(filename, named)
+        with kept_sums(os.path.dirname(filename)) as written:
+            write_params(filename, named, metadata)
+            written.append(filename)
 
     #: name of the block's class in the Hugging Face files; by default its own
     huggingface_name = None

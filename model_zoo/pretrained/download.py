@@ -98,15 +98,14 @@ def download(url, path, checksum=None, member=None, headers=None):
         with locked(os.path.join(folder, f'.{name}.lock'), name):
             if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
                 return path
-            try:
-                _bring(url, part, member, path, checksum, headers)
-            except _Damaged as error:
-                logger.warning('%s arrived damaged (%s); downloading it again', url, error)
+            for is_last in (False, True):
                 try:
                     _bring(url, part, member, path, checksum, headers)
+                    return path
                 except _Damaged as error:
-                    raise DownloadError(f'{url} is damaged, twice: {error}') from error
-            return path
+                    if is_last:
+                        raise DownloadError(f'{url} is damaged, twice: {error}') from error
+                    logger.warning('%s arrived damaged (%s); downloading it again', url, error)
     except OSError as error:
         raise DownloadError(
             f'cannot write {path!r}: {error.strerror or error}; free some space there or choose '

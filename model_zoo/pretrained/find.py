@@ -434,16 +434,11 @@ def copy_of(url, folder):
                 check_space(copy, facts[0])
                 remote.download(join(base, each), copy, facts)
         for each in set(have).difference(found):
-            copy = os.path.join(target, *each.split('/'))
-            if _is_within(each) and os.path.isfile(copy):
+            copy, is_within = os.path.join(target, each), '..' not in each.split('/')
+            if is_within and not os.path.isabs(each) and os.path.isfile(copy):
                 os.remove(copy)
         write_json(note, found)
     return os.path.join(target, path) if path else target
-
-
-def _is_within(name):
-    """Whether a name of a note leads to something in the copy's folder."""
-    return not os.path.isabs(name) and '..' not in name.split('/')
 
 
 _ENDINGS = ('.tar.gz', '.tgz', '.tar', '.tar.bz2', '.tar.xz', '.zip')
@@ -618,40 +613,29 @@ def local_path(name, weights=True, vocab=True, root=None):
     path, source = os.path.expanduser(os.fspath(name)), 'path'
     if not is_place(path):
         return path, source
-    root = _folder(root)
-    if _is_address(path):
-        path, source = _downloaded(path, root), 'address'
+    root, digest = _folder(root), hashlib.sha256(path.encode()).hexdigest()[:16]
+    if path.startswith(('https://', 'http://')):
+        path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
     elif is_url(path):
-        path, source = _copied(path, root), 'address'
+        try:
+            path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
+        except OSError as error:
+            raise PretrainedNotFoundError(f'cannot read {path!r}: {error.strerror}') from error
     elif not os.path.exists(path):
         return _from_hub(path, weights, vocab), 'Hugging Face hub'
     return (unpacked(path, root) if is_archive(path) else path), source
 
 
-def _is_address(name):
-    return name.startswith(('https://', 'http://'))
-
-
-def _downloaded(address, root):
+def _downloaded(address, folder):
     name = os.path.basename(urlsplit(address).path)
     if not name or name.startswith('.'):
         raise InputError(f'{address!r} is the address of no file')
-    digest = hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
-        return download(address, os.path.join(root, 'downloads', digest, name))
+        return download(address, os.path.join(folder, name))
     except InputError:
         raise
     except ZooError as error:
         raise PretrainedNotFoundError(str(error)) from error
-
-
-def _copied(url, root):
-    """A copy of a folder or file, renewed where that has changed."""
-    digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-    try:
-        return copy_of(url, os.path.join(root, 'remote', digest))
-    except OSError as error:
-        raise PretrainedNotFoundError(f'cannot read {url!r}: {error.strerror}') from error
 
 
 def _from_hub(name, weights, vocab):
