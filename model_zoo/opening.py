@@ -286,13 +286,14 @@ def check_vocab(size, config, name='the model'):
 def fit_block(blocks, named, weights, ctx):
     """The block that the weights fit best; they must have all of it."""
 
-    def misfit(compared):
-        _, missing, unused = compared
-        # the weights of a head say what a model is for; every backbone may have a pooler
-        return len(missing), sum(name.startswith('^') for name in unused), len(unused)
-
-    compared = ((each, *each.compare(weights.tensors, weights.unknown)) for each in blocks)
-    block, missing, unused = min(compared, key=misfit)
+    compared = [each.compare(weights.tensors, weights.unknown) for each in blocks]
+    # the weights of a head say what a model is for; every backbone may have a pooler
+    misfits = [
+        (len(missing), sum(name.startswith('^') for name in unused), len(unused))
+        for missing, unused in compared
+    ]
+    best = misfits.index(min(misfits))
+    block, (missing, unused) = blocks[best], compared[best]
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
         of = ''
