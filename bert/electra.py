@@ -6,7 +6,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
-from model_zoo.layers.feed_forward import ACTIVATIONS
+from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.losses import binary_cross_entropy, without_padding
 from model_zoo.layers.precision import Dense
 

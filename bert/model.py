@@ -5,8 +5,7 @@ from mxnet.gluon import HybridBlock, nn
 
 from model_zoo.blocks.heads import AttentionBlock
 from model_zoo.errors import InputError
-from model_zoo.layers.cells import EncoderStack
-from model_zoo.layers.feed_forward import ACTIVATIONS
+from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded

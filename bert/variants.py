@@ -2,7 +2,7 @@
 
 from mxnet.gluon import nn
 
-from model_zoo.layers.feed_forward import ACTIVATIONS
+from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.opening import model_function
 from model_zoo.registry import Family, register_family
 

@@ -5,8 +5,7 @@ import math
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.layers.cells import MirroredCell
-from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.layers.cells import FeedForward, MirroredCell
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
 

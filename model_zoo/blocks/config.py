@@ -11,7 +11,7 @@ import os
 from operator import attrgetter
 
 from ..errors import InputError, ZooError
-from ..layers.feed_forward import check_activation
+from ..layers.cells import check_activation
 from ..util.files import LIMITS, raised, read_json, write_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']

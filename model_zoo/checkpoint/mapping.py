@@ -10,6 +10,7 @@ from typing import Tuple
 import numpy as np
 
 from ..errors import CheckpointError
+from ..layers.cells import padded_units
 
 __all__ = [
     'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
@@ -61,8 +62,6 @@ class Padded:
     axis: int = 0
 
     def load(self, arrays, config):
-        from ..layers.feed_forward import padded_units
-
         array = arrays[0]
         if array.ndim <= self.axis:
             return array  # of the wrong shape, as the block will say

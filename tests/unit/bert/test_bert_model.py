@@ -7,7 +7,7 @@ from arrays import array, assert_same, flatten
 
 import bert
 from model_zoo.errors import InputError, UnknownNameError, ZooError
-from model_zoo.layers.feed_forward import padded_units
+from model_zoo.layers.cells import padded_units
 
 CONFIG = {
     'vocab_size': 40,

@@ -8,7 +8,7 @@ from arrays import assert_equal
 
 from model_zoo.checkpoint import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed
 from model_zoo.errors import CheckpointError
-from model_zoo.layers.feed_forward import padded_units
+from model_zoo.layers.cells import padded_units
 
 CONFIG = types.SimpleNamespace(head_size=2, intermediate_size=512)
 

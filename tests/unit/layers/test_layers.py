@@ -11,9 +11,9 @@ from scipy.special import erf, log_softmax, softmax
 
 from model_zoo.errors import UnknownNameError
 from model_zoo.layers.attention import SelfAttention
-from model_zoo.layers.cells import EncoderCell
-from model_zoo.layers.feed_forward import (
+from model_zoo.layers.cells import (
     ACTIVATIONS,
+    EncoderCell,
     FeedForward,
     ZeroPadded,
     check_activation,

@@ -7,7 +7,7 @@ from mxnet import gluon
 from mxnet.optimizer import LAMB as Theirs
 
 from model_zoo.errors import InputError
-from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.layers.cells import FeedForward
 from model_zoo.optimizer import LAMB, disable_weight_decay
 
 SHAPES = {'dense_weight': (7, 5), 'norm_gamma': (5,), 'cube_weight': (3, 4, 2), 'dense_bias': (7,)}

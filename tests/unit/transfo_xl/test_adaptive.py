@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 
-from model_zoo.layers.feed_forward import FeedForward
+from model_zoo.layers.cells import FeedForward
 from transfo_xl.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
 from transfo_xl.relative_attention import RelativeAttention, sinusoids
 
