@@ -24,8 +24,13 @@ BlockType = TypeVar('BlockType')
 _log = logging.getLogger(__name__)
 
 
-class BlockTensors:
-    """The part of `ZooBlock` that gives arrays to its parameters, and takes them from there."""
+class BlockFiles:
+    """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
+
+    #: VocabFile of the pretrained weights that the block, a backbone, began with
+    vocab_file = None
+    #: name of the block's class in the Hugging Face files; by default its own
+    huggingface_name = None
 
     @classmethod
     def name_maps(cls, config):
@@ -195,13 +200,6 @@ class BlockTensors:
             for name in missing:
                 own[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
 
-
-class BlockFiles(BlockTensors):
-    """The part of `ZooBlock` that reads and writes files."""
-
-    #: VocabFile of the pretrained weights that the block, a backbone, began with
-    vocab_file = None
-
     def load_parameters(
         self,
         filename,
@@ -272,9 +270,6 @@ class BlockFiles(BlockTensors):
         with kept_sums(os.path.dirname(filename)) as written:
             write_params(filename, named, metadata)
             written.append(filename)
-
-    #: name of the block's class in the Hugging Face files; by default its own
-    huggingface_name = None
 
     def save_pretrained(
         self,
