@@ -51,8 +51,6 @@ class BertConfig(AttentionConfig):
     """
 
     model_type = 'bert'
-    #: row of the original's position table where the positions begin
-    first_position = 0
     fixed = {
         'position_embedding_type': 'absolute',
         'is_decoder': False,
@@ -86,15 +84,8 @@ class BertConfig(AttentionConfig):
     #: attention heads of a layer, before pruning
     num_heads = property(attrgetter('num_attention_heads'))
 
-    @classmethod
-    def field_value(cls, field, value):
-        return value + cls.first_position if field == 'max_position_embeddings' else value
-
-    @property
-    def position_rows(self):
-        """Rows of the position table: the most positions that the model takes."""
-        return self.max_position_embeddings - self.first_position
-
+    #: rows of the position table: the most positions that the model takes
+    position_rows = property(attrgetter('max_position_embeddings'))
     activation = property(attrgetter('hidden_act'))
     #: activation of the masked language model's head
     decoder_act = property(attrgetter('hidden_act'))

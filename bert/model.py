@@ -1,5 +1,7 @@
 """BERT's encoder, with GluonNLP's interface."""
 
+from operator import attrgetter
+
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
@@ -36,6 +38,9 @@ class BertBlock(AttentionBlock):
     def fuses_in_onnx(self):
         """Whether ONNX Runtime's optimizer knows the graph: it has one text per example."""
         return self.word_axes == 2
+
+    #: the most positions that the model takes
+    context_length = property(attrgetter('config.position_rows'))
 
     def example_makers(self, batch_size, length, random):
         types, rows = self.config.type_vocab_size, self._example_rows(batch_size)

@@ -35,7 +35,8 @@ class RobertaConfig(BertConfig):
     """Like `BertConfig`; the first two of `max_position_embeddings` are never used."""
 
     model_type = 'roberta'
-    first_position = 2  # behind the padding's id
+    #: row of the original's position table where the positions begin, behind the padding's id
+    first_position = 2
     fixed = {**BertConfig.fixed, 'pad_token_id': 1}
 
     vocab_size: int = 50265
@@ -43,6 +44,14 @@ class RobertaConfig(BertConfig):
     type_vocab_size: int = 1
     layer_norm_eps: float = 1e-5
     decoder_act = 'gelu'  # whatever the layers have
+
+    @classmethod
+    def field_value(cls, field, value):
+        return value + cls.first_position if field == 'max_position_embeddings' else value
+
+    @property
+    def position_rows(self):
+        return self.max_position_embeddings - self.first_position
 
 
 class _Positions:

@@ -50,7 +50,7 @@ class Inputs(NamedTuple):
 def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=None):
     """Make the inputs of a comparison."""
     random = np.random.RandomState(seed)
-    limit = getattr(config, 'position_rows', 1 << 30)
+    limit = getattr(config, 'position_rows', getattr(config, 'n_positions', 1 << 30))
     length = min(max_length, limit)
     if texts is None:
         shape = (num_examples, length)
@@ -69,7 +69,7 @@ def make_inputs(config, num_examples, max_length, seed=0, texts=None, tokenizer=
 
 
 def _encode(config, texts, tokenizer, length, seed):
-    if hasattr(config, 'type_vocab_size'):  # BERT, or a model like it
+    if hasattr(config, 'position_rows'):  # BERT, or a model like it
         firsts, seconds = zip(*((text.split(' ||| ') + [''])[:2] for text in texts))
         batch = tokenizer.encode_batch(list(firsts), list(seconds), max_length=length)
         special = [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id]

@@ -64,6 +64,8 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     labels_together = True
     #: axes of `words`: one more where an example has several texts
     word_axes = 2
+    #: the most positions of a text that the block takes; None is any number
+    context_length = None
     #: whether ONNX Runtime's optimizer joins the operators of its layers
     fuses_in_onnx = False
     #: whether its ONNX file continues texts as its `generate` does
@@ -85,8 +87,6 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self.config = copy.deepcopy(config)  # other blocks may be made with `config`
-        #: the most positions of a text that the block takes; None is any number
-        self.context_length = getattr(config, 'position_rows', None)
 
     def __repr__(self):
         facts = [
@@ -141,14 +141,19 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         if 'words' in inputs:
             self.check_text(inputs['words'], inputs.get('valid_length'))
 
-    def check_text(self, words, valid_length=None):
-        """Raise InputError if words (ids with `word_axes` axes) or their lengths are invalid."""
-        check_shape('words', words, (-1,) * self.word_axes)
+    def check_text(self, words, valid_length=None, axes=None, before=0):
+        """Raise InputError if words or their lengths are invalid.
+
+        The words are ids with `axes` axes, by default `word_axes`. Positions `before` them count
+        for the context, too; None if the words have positions of their own.
+        """
+        check_shape('words', words, (-1,) * (axes or self.word_axes))
         length, limit = words.shape[-1], self.context_length
-        if limit is not None and length > limit:
+        if None not in (before, limit) and before + length > limit:
+            past = f' after {before} past positions' if before else ''
             raise InputError(
-                f'words has length {length}, and the position table of this model ends at {limit}: '
-                'truncate the text, or split it into windows'
+                f'words has length {length}{past}, and the position table of this model ends at '
+                f'{limit}: truncate the text, or split it into windows'
             )
         check_range('words', words, 0, self.config.embedding_rows, are_ids=True)
         if valid_length is not None:

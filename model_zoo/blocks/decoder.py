@@ -1,6 +1,7 @@
 """What GPT and GPT-2 share: a stack of layers with causal attention."""
 
 import math
+from operator import attrgetter
 
 import mxnet as mx
 import numpy as np
@@ -24,6 +25,9 @@ class DecoderBlock(AttentionBlock):
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
     #: without token types: zeros aren't nothing here, but the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
+
+    #: the most tokens that the model takes
+    context_length = property(attrgetter('config.n_positions'))
 
     @classmethod
     def from_pretrained(cls, name_or_dir, *args, num_special_tokens=None, **kwargs):
@@ -81,31 +85,21 @@ class DecoderBlock(AttentionBlock):
             base._resize_embedding(num_special_tokens)
 
     def check(self, inputs):
-        words, types, positions, valid, past = map(
-            inputs.get, ('words', 'token_types', 'position_ids', 'valid_length', 'past')
+        words, types, positions, past = map(
+            inputs.get, ('words', 'token_types', 'position_ids', 'past')
         )
-        axes = getattr(words, 'ndim', 2)
-        check_shape('words', words, (-1,) * max(2, axes))
-        config, length = self.config, words.shape[-1]
-        before = 0 if past is None else self._check_past(past, words.size // length)
-        if before + length > config.n_positions and positions is None:
-            raise InputError(
-                f'words has length {length}'
-                + (f' after {before} past positions' if past is not None else '')
-                + f', and the position table of this model ends at {config.n_positions}: '
-                'truncate the text, or split it into windows'
-            )
-        rows = config.total_tokens_embeddings
-        check_range('words', words, 0, rows, are_ids=True)
+        axes, before = max(2, getattr(words, 'ndim', 2)), 0
+        check_shape('words', words, (-1,) * axes)
+        if past is not None:
+            before = self._check_past(past, words.size // words.shape[-1])
+        before = before if positions is None else None
+        self.check_text(words, inputs.get('valid_length'), axes, before)
         if types is not None:
             check_shape('token_types', types, words.shape)
-            check_range('token_types', types, 0, rows, are_ids=True)
+            check_range('token_types', types, 0, self.config.embedding_rows, are_ids=True)
         if positions is not None:
             check_shape('position_ids', positions, words.shape)
-            check_range('position_ids', positions, 0, config.n_positions)
-        if valid is not None:
-            check_shape('valid_length', valid, words.shape[:-1])
-            check_range('valid_length', valid, 0, length + 1)
+            check_range('position_ids', positions, 0, self.context_length)
         if inputs.get('head_mask') is not None:
             inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
 

@@ -74,8 +74,6 @@ class DecoderConfig(AttentionConfig):
     num_layers = property(attrgetter('n_layer'))
     #: attention heads of a layer, before pruning
     num_heads = property(attrgetter('n_head'))
-    #: rows of the position table: the most positions that the model takes
-    position_rows = property(attrgetter('n_positions'))
     #: size of a position's vector
     units = property(attrgetter('n_embd'))
 
