@@ -2,9 +2,10 @@
 
 import logging
 import os
+from typing import Dict
 
 from ..errors import InputError
-from ..util.files import parse_json
+from ..util.files import read_json
 from ..util.lines import read_lines
 from .vocab import check_tokens
 
@@ -16,13 +17,9 @@ _log = logging.getLogger(__name__)
 def read_bpe_vocab(path):
     """Read a JSON object of tokens and their ids, from 0 on; a gap is logged as a warning."""
     path = os.fspath(path)
-    text = ''.join(line for _, line in read_lines(path))
-    try:
-        ids = parse_json(text)
-    except ValueError as error:
-        raise InputError(f'vocabulary {path!r} is not readable JSON: {error}') from None
-    if not isinstance(ids, dict) or not ids or any(type(i) is not int for i in ids.values()):
-        raise InputError(f'vocabulary {path!r} must be a JSON object of tokens and ids')
+    ids = read_json(path, 'vocabulary', Dict[str, int])
+    if not ids:
+        raise InputError(f'vocabulary {path!r} has no tokens')
     check_tokens(ids, f'vocabulary {path!r}')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
     owners = {}

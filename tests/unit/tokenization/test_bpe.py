@@ -106,11 +106,11 @@ def test_merges_files_of_all_sorts_are_read(write):
 @pytest.mark.parametrize(
     'vocab, merges, message',
     [
-        (b'{"a": 0', 'a b\n', 'vocab.json.* is not readable JSON'),
-        (b'{"a": 0, "\xff": 1}', 'a b\n', 'byte 0xff at position 10 is not UTF-8'),
-        (b'[1, 2]', 'a b\n', 'must be a JSON object'),
-        (b'{}', 'a b\n', 'must be a JSON object'),
-        (b'{"a": "0"}', 'a b\n', 'must be a JSON object'),
+        (b'{"a": 0', 'a b\n', 'vocab.json.* not JSON'),
+        (b'{"a": 0, "\xff": 1}', 'a b\n', 'vocab.json.* byte 0xff in position 10'),
+        (b'[1, 2]', 'a b\n', 'vocab.json.* object is expected'),
+        (b'{}', 'a b\n', 'vocab.json.* no tokens'),
+        (b'{"a": "0"}', 'a b\n', 'vocab.json.*: a .* number is expected'),
         (b'{"a": 0, "b": -1}', 'a b\n', "'b' has -1"),
         (b'{"a": 0, "b": 0}', 'a b\n', "'b' has 0, as 'a' has"),
         (['a', 'b', 'ab'], '', 'holds no pairs'),
