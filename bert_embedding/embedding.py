@@ -21,6 +21,7 @@ from model_zoo.batches.sampling import longest_first
 from model_zoo.batches.windows import Window, even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
+from model_zoo.inference.pipeline import check_option, one_of
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_family, open_model
@@ -64,11 +65,6 @@ def _checked(sentences):
                 f'{sentence!r:.80}{hint}'
             )
         yield sentence
-
-
-def _check_option(name, value, known):
-    if value not in known:
-        raise InputError(f'{name} is {value!r}; it must be one of: {", ".join(known)}')
 
 
 class BertEmbedding:
@@ -214,7 +210,7 @@ class BertEmbedding:
 
         The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
-        _check_option('oov_way', oov_way, OOV_WAYS)
+        check_option('oov_way', oov_way, one_of(*OOV_WAYS))
 
         def finish(encoding, states):
             return self._words(encoding, states, oov_way, filter_spec_tokens)
@@ -269,7 +265,7 @@ class BertEmbedding:
         they are yielded, because they are computed in groups.
         """
         if pooling is not None:
-            _check_option('pooling', pooling, POOLINGS)
+            check_option('pooling', pooling, one_of(*POOLINGS))
         modules = self._modules(pooling)
         if prompt is None:
             prompt = modules.prompt(prompt_name)
