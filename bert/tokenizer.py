@@ -356,11 +356,10 @@ def _chunk_of(encoding, offsets, words):
     )
 
 
-def open_tokenizer(file, vocab=None):
+def open_tokenizer(file):
     """The tokenizer for a vocabulary's file, of the class that the file asks for."""
     if file.kind == 'tokenizers' and not word_pieces_of(file.path)[0]:
         return FileTokenizer.from_vocab_file(file)
-    vocab = vocab or file.vocab
     if file.kind == 'sentencepiece':
-        return BertSPTokenizer(file.path, vocab, lower=file.do_lower_case)
-    return BertTokenizer(vocab, file.do_lower_case)
+        return BertSPTokenizer(file.path, file.vocab, lower=file.do_lower_case)
+    return BertTokenizer(file.vocab, file.do_lower_case)
