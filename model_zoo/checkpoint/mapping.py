@@ -10,7 +10,6 @@ from typing import Tuple
 import numpy as np
 
 from ..errors import CheckpointError
-from ..layers.cells import padded_units
 
 __all__ = [
     'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
@@ -62,6 +61,8 @@ class Padded:
     axis: int = 0
 
     def load(self, arrays, config):
+        from ..layers.cells import padded_units  # which opening a model needs, not importing us
+
         array = arrays[0]
         if array.ndim <= self.axis:
             return array  # of the wrong shape, as the block will say
