@@ -41,7 +41,7 @@ class RemoteFolder:
         # what is written beside the folder, as the results of a second dev set, is uploaded, too
         self._root = _working_folder(self.url)
         self.path = make_writable_dir(os.path.join(self._root, name))
-        self._sent, self._is_closed = {}, False
+        self._sent = {}
 
     def pull(self):
         """Make the folder of this machine what the URL has."""
@@ -87,18 +87,14 @@ class RemoteFolder:
 
     def close(self):
         """Upload what is left, and remove the folder of this machine."""
-        if self._is_closed:
-            return
-        self._is_closed = True
         try:
             self.push()
         except InputError as error:
             raise InputError(f'{error}; the results stay in {self.path!r}') from error
-        shutil.rmtree(self._root, ignore_errors=True)
+        self.discard()
 
     def discard(self):
         """Remove the folder of this machine."""
-        self._is_closed = True
         shutil.rmtree(self._root, ignore_errors=True)
 
     def _name(self, path):
@@ -310,7 +306,5 @@ class RunFolder:
 
     def write_eval_results(self, report, record=None):
         """Write ``eval_results.txt``: see `write_eval_results`."""
-        trained = {} if record is None else {
-            'step': record['step'], 'train_loss': record['train_loss']
-        }  # fmt: skip
-        write_eval_results(self.path, report, **trained)
+        record = record or {}
+        write_eval_results(self.path, report, record.get('step', 0), record.get('train_loss'))
