@@ -69,29 +69,21 @@ def _squeeze(writer, node):
 @translates('Reshape')
 def _reshape(writer, node):
     tensor, codes = node.inputs[0], list(node.attrs['shape'])
-    if node.attrs.get('reverse', False):
-        shape = _sizes_from_the_right(writer, tensor, codes)
+    if node.attrs.get('reverse', False):  # axes count from the right
+        if min(codes) < -1:
+            raise InputError(f'Reshape {codes} with reverse=True has no translation to ONNX')
+        shape = _sizes_of_codes(writer, tensor, codes, tensor.rank - len(codes))
     elif min(codes) < -1:
-        return writer.reshape(tensor, _sizes_of_codes(writer, tensor, codes), node.ranks[0])
+        shape = _sizes_of_codes(writer, tensor, codes, 0)
     else:
         shape = writer.ints(*codes)  # 0 and -1 mean the same in ONNX
-    return writer.reshape(tensor, shape, len(codes))
+    return writer.reshape(tensor, shape, node.ranks[0])
 
 
-def _sizes_from_the_right(writer, tensor, codes):
-    if min(codes) < -1:
-        raise InputError(f'Reshape {codes} with reverse=True has no translation to ONNX')
-    shift = tensor.rank - len(codes)
-    return writer.concat(*(
-        writer.shape(tensor, axis, axis + 1) if code == 0 else writer.ints(code)
-        for axis, code in enumerate(codes, shift)
-    ))  # fmt: skip
-
-
-def _sizes_of_codes(writer, tensor, codes):
+def _sizes_of_codes(writer, tensor, codes, axis):
     """MXNet's codes: 0 keeps an axis, -1 takes the rest, -2 keeps all axes that are left, -3 joins
     two axes, and -4 splits one into the two sizes that follow."""
-    parts, axis, codes = [], 0, iter(codes)
+    parts, codes = [], iter(codes)
     for code in codes:
         if code == 0:
             parts.append(writer.shape(tensor, axis, axis + 1))
@@ -479,26 +471,20 @@ _END = 2**31 - 1  # beyond any axis
 
 @translates('slice')
 def _slice(writer, node):
-    tensor = node.inputs[0]
-    begin, end = node.attrs['begin'], node.attrs['end']
-    axes = [i for i, pair in enumerate(zip(begin, end)) if pair != (None, None)]
-    return _sliced(
-        writer, tensor, axes, [begin[i] or 0 for i in axes],
-        [_END if end[i] is None else end[i] for i in axes],
-    )  # fmt: skip
+    pairs = enumerate(zip(node.attrs['begin'], node.attrs['end']))
+    return _sliced(writer, node, {axis: pair for axis, pair in pairs if pair != (None, None)})
 
 
 @translates('slice_axis')
 def _slice_axis(writer, node):
-    end = node.attrs['end']
-    return _sliced(
-        writer, node.inputs[0], [node.attrs['axis']], [node.attrs['begin']],
-        [_END if end is None else end],
-    )  # fmt: skip
+    return _sliced(writer, node, {node.attrs['axis']: (node.attrs['begin'], node.attrs['end'])})
 
 
-def _sliced(writer, tensor, axes, begin, end):
-    return writer.add('Slice', [tensor, writer.ints(*begin), writer.ints(*end), writer.ints(*axes)])
+def _sliced(writer, node, ranges):
+    """The input from begin to end of some axes; `ranges` has axis -> (begin, end)."""
+    begin = writer.ints(*(begin or 0 for begin, _ in ranges.values()))
+    end = writer.ints(*(_END if end is None else end for _, end in ranges.values()))
+    return writer.add('Slice', [node.inputs[0], begin, end, writer.ints(*ranges)])
 
 
 @translates('slice_like')
