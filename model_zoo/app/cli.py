@@ -149,11 +149,9 @@ class Parser(argparse.ArgumentParser):
         }  # fmt: skip
         for action in hidden:
             action.help = argparse.SUPPRESS
-        try:
-            text = super().format_help()
-        finally:
-            for action, words in hidden.items():
-                action.help = words
+        text = super().format_help()
+        for action, words in hidden.items():
+            action.help = words
         more = f'\n{self.prog} --help-all explains {len(hidden)} more flags\n' if hidden else ''
         return text + more
 
