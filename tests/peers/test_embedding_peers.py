@@ -1,5 +1,7 @@
 """Word and sentence vectors of MiniLM are those of transformers."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,7 @@ def sentences(data_dir):
     return [line for line in text if line.strip()][:48]
 
 
+@functools.lru_cache(None)
 def states_of(theirs, sentence, max_length):
     model, tokenizer = theirs
     batch = tokenizer(sentence, truncation=True, max_length=max_length, return_tensors='pt')

@@ -8,6 +8,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import bert
 import gpt
@@ -84,9 +85,17 @@ def scores_of(model, tokenizer, texts, pairs):
     return model(*map(mx.nd.array, arrays)).asnumpy()
 
 
+def classifier(num_labels):
+    """A small one for MiniLM's words, and its tokenizer."""
+    tokenizer = bert.BertTokenizer.from_pretrained('all-MiniLM-L6-v2')
+    config = tiny.bert_config(len(tokenizer.vocab), max_position_embeddings=512)
+    model = bert.BertForSequenceClassification(config, num_labels=num_labels)
+    return tiny.initialized(model, 0.3), tokenizer
+
+
 @pytest.mark.parametrize('options', [{}, {'optimize': True}])
 def test_classifier_from_raw_text(options, tmp_path):
-    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=3)
+    model, tokenizer = classifier(3)
     name_labels(model, 'weather', ['good', 'bad', 'ugly'])
     paths = export_onnx_folder(model, str(tmp_path), tokenizer, **options)
     assert sorted(map(os.path.basename, paths)) == [
@@ -113,7 +122,7 @@ def test_sentence_embedding_from_raw_text(tmp_path):
 
 def test_what_transformers_reads(tmp_path):
     transformers = pytest.importorskip('transformers')
-    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=2)
+    model, tokenizer = classifier(2)
     export_onnx_folder(model, str(tmp_path), tokenizer)
     config = transformers.AutoConfig.from_pretrained(tmp_path)
     assert config.architectures == ['BertForSequenceClassification']
@@ -173,7 +182,7 @@ def test_folder_without_tokenizer(tmp_path, caplog):
 def test_command(precision, tmp_path, capsys):
     from export.export import main
 
-    model, tokenizer, _ = open_model('all-MiniLM-L6-v2', 'classification', num_labels=2)
+    model, tokenizer = classifier(2)
     model.save_pretrained(str(tmp_path / 'model'), tokenizer)
     main(['--task', 'classification', '--model_name', str(tmp_path / 'model'), '--output_dir',
           str(tmp_path / 'out'), '--format', 'both', '--precision', precision])  # fmt: skip
