@@ -1,10 +1,14 @@
-"""Pipelines beside those of transformers, on the same folders of MiniLM with random heads."""
+"""Pipelines beside those of transformers, on folders of a small BERT that knows MiniLM's words."""
+
+import re
 
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import model_zoo
+from bert import BertForMaskedLM, BertTokenizer
 from model_zoo.opening import open_model
 
 transformers = pytest.importorskip('transformers')
@@ -22,8 +26,22 @@ BIO = ['O', 'B-PER', 'I-PER', 'B-LOC', 'I-LOC']
 
 
 @pytest.fixture(scope='module')
-def folder_of(minilm_dir, tmp_path_factory):
-    """A function that makes a folder of MiniLM with a random head of a task, in both's format."""
+def masked(tmp_path_factory, minilm_dir):
+    """A folder of masked words' model, in both's format."""
+    tokenizer = BertTokenizer.from_pretrained(str(minilm_dir))
+    config = tiny.bert_config(
+        len(tokenizer.vocab), hidden_size=32, num_attention_heads=4, intermediate_size=64,
+        max_position_embeddings=512,
+    )  # fmt: skip
+    folder = str(tmp_path_factory.mktemp('masked'))
+    block = tiny.initialized(BertForMaskedLM(config), 0.3)
+    block.save_pretrained(folder, tokenizer, format='huggingface')
+    return folder
+
+
+@pytest.fixture(scope='module')
+def folder_of(masked, tmp_path_factory):
+    """A function that makes a folder of the same with a random head of a task."""
     folders = {}
 
     def make(task, scale=0.3, **fields):
@@ -31,10 +49,10 @@ def folder_of(minilm_dir, tmp_path_factory):
         if key not in folders:
             labels = fields.pop('labels', None)
             options = {} if labels is None else {'num_labels': len(labels)}
-            block, tokenizer, _ = open_model(str(minilm_dir), task, **options)
+            block, tokenizer, _ = open_model(masked, task, **options)
             mx.random.seed(3)
             for name, parameter in block.collect_params().items():
-                if 'classifier' in name or 'span' in name:
+                if re.search('pooler|classifier|span', name):
                     parameter.set_data(mx.nd.random.normal(0, scale, parameter.shape))
             if labels is not None:
                 block.config.extras['id2label'] = {str(n): name for n, name in enumerate(labels)}
@@ -152,24 +170,6 @@ def test_question_answering(folder_of, options):
             ours(question=question, context=context, **options),
             theirs(question=question, context=context, **options),
         )
-
-
-@pytest.fixture(scope='module')
-def masked(tmp_path_factory, minilm_dir):
-    """A small BERT with all of its parts."""
-    from bert import BertConfig, BertForMaskedLM, BertTokenizer
-
-    tokenizer = BertTokenizer.from_pretrained(str(minilm_dir))
-    config = BertConfig(
-        len(tokenizer.vocab), hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=64,
-    )  # fmt: skip
-    block = BertForMaskedLM(config)
-    mx.random.seed(1)
-    block.initialize(mx.init.Normal(0.3))
-    folder = str(tmp_path_factory.mktemp('masked'))
-    block.save_pretrained(folder, tokenizer, format='huggingface')
-    return folder
 
 
 @pytest.mark.parametrize('options', [{}, {'top_k': 2}, {'targets': ['cat', 'dog', 'house']}])
