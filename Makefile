@@ -43,14 +43,18 @@ PROJECT := setup.py pyproject.toml $(wildcard */__init__.py)
 demo: $(VENV)/.installed
 	$(VENV)/bin/python scripts/demo.py --output_dir output_dir/demo
 
+# The files with tests that bear a mark: to read all of them takes as long as some of these tests.
+marked = $$(grep -rl --include='test_*.py' 'mark\.$1' tests | sort)
+
 # Several processes with a thread each are faster than the reverse: the tests' models are small.
 test test-slow: $(VENV)/.installed-tests
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest \
-		-m '$(if $(filter test,$@),not slow,slow) and not peers' -n auto --maxprocesses 8 $(PYTEST_ARGS)
+		-m '$(if $(filter test,$@),not slow,slow) and not peers' -n auto --maxprocesses 8 $(PYTEST_ARGS) \
+		$(if $(filter test,$@),,$(call marked,slow))
 
 peers: $(VENV_PEERS)/.installed-peers
 	OMP_NUM_THREADS=1 ZOO_BLAS=openblas $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
-		$(PYTEST_ARGS)
+		$(PYTEST_ARGS) $(call marked,peers)
 
 test-mkl: $(VENV_PEERS)/.installed-peers
 	OMP_NUM_THREADS=1 ZOO_BLAS=mkl $(VENV_PEERS)/bin/python -m pytest -m 'not slow and not peers' \
