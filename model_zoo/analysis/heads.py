@@ -237,8 +237,8 @@ def _least_important(mask, importance, count):
     """Layers and numbers of the `count` least important heads; each layer keeps one."""
     order = np.argsort(np.where(mask > 0, importance, np.inf), axis=None, kind='stable')
     left, chosen = mask.sum(axis=1), []
-    for place in order[: int(mask.sum())].tolist():
-        layer, head = divmod(place, mask.shape[1])
+    for index in order[: int(mask.sum())].tolist():
+        layer, head = divmod(index, mask.shape[1])
         if left[layer] > 1 and len(chosen) < count:
             left[layer] -= 1
             chosen.append((layer, head))

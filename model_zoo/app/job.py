@@ -167,12 +167,12 @@ class PartialOutput:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, kind, *error):
+    def __exit__(self, error_class, *error):
         with contextlib.suppress(OSError):  # of a full disk, which append has told of
             self._stack.close()
         if not self.count:
             self.remove()
-        if kind is StopRequested:
+        if error_class is StopRequested:
             if not self.count:
                 raise Interrupted('nothing was finished yet') from None
             raise Interrupted(

@@ -177,7 +177,7 @@ MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
 MOST_MISTAKES = 5
 
 
-def log_summary(results, folder, command, place):
+def log_summary(results, folder, command, location):
     """Log the summary at the end of a run."""
     for segment, examined in (results.get('examination') or {}).items():
         for line in _examination(segment, results['best'].get(segment, {}), examined):
@@ -186,7 +186,7 @@ def log_summary(results, folder, command, place):
         'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
     )  # fmt: skip
     names = [*names, *(results.get('predictions') or ())]
-    logger.info('written to %s:', place)
+    logger.info('written to %s:', location)
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
@@ -371,8 +371,8 @@ def write_report_page(path, title, results, metric=None, next_command=None):
 
 def _content(title, results, metric, next_command):
     training, best = results['training'], results['best']
-    epochs, found = training['epochs'], results.get('examination') or {}
-    segment, examined = next(iter(found.items()), (None, {}))
+    epochs, examination = training['epochs'], results.get('examination') or {}
+    segment, examined = next(iter(examination.items()), (None, {}))
     guessed = examined.get('baseline') or {}
     guess = f'always "{examined.get("guess")}"'
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]

@@ -49,8 +49,8 @@ class Sampler:
         tokens = self._kept(scores)
         scores = scores[tokens].astype('float64') / self._temperature
         cumulative = np.cumsum(np.exp(scores - scores.max()))
-        place = np.searchsorted(cumulative, generator.random() * cumulative[-1], side='right')
-        return tokens[min(place, len(tokens) - 1)]  # rounding may go beyond the last
+        index = np.searchsorted(cumulative, generator.random() * cumulative[-1], side='right')
+        return tokens[min(index, len(tokens) - 1)]  # rounding may go beyond the last
 
     def _kept(self, scores):
         """The tokens that may be drawn, in ascending order."""
@@ -144,8 +144,8 @@ def _candidates(scores, beams, count):
     values, places = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
     return [
         [
-            (float(value), int(place) // vocabulary, int(place) % vocabulary)
-            for value, place in zip(*pair)
+            (float(value), int(index) // vocabulary, int(index) % vocabulary)
+            for value, index in zip(*pair)
             if value > -np.inf
         ]
         for pair in zip(values.asnumpy(), places.asnumpy())

@@ -345,36 +345,36 @@ def _integer(digits):
     return int(digits)
 
 
-def check_json(value, shape, place='it'):
+def check_json(value, shape, where='it'):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
     origin, parts = typing.get_origin(shape), typing.get_args(shape)
     if origin is typing.Union:
         if not any(_has_shape(value, part) for part in parts):
             for part in parts:  # the one that it resembles tells more
                 if _is_object(part) and isinstance(value, dict):
-                    check_json(value, part, place)
-            _refuse(value, ' or '.join(map(_words_for, parts)), place)
+                    check_json(value, part, where)
+            _refuse(value, ' or '.join(map(_words_for, parts)), where)
     elif _is_object(shape):
-        _check_fields(value, shape, place)
+        _check_fields(value, shape, where)
     elif origin is tuple:
-        check_json(value, list, place)
+        check_json(value, list, where)
         if len(value) != len(parts):
-            raise ValueError(f'{place} must have {len(parts)} values, but has {len(value)}')
+            raise ValueError(f'{where} must have {len(parts)} values, but has {len(value)}')
         for key, (item, part) in enumerate(zip(value, parts)):
-            check_json(item, part, _within(place, key))
+            check_json(item, part, _within(where, key))
     elif origin in (list, dict):
-        check_json(value, origin, place)
+        check_json(value, origin, where)
         values, part = value if origin is list else value.values(), parts[-1]
         if part in (int, str) and all(type(item) is part for item in values):
             return
         for key, item in enumerate(value) if origin is list else value.items():
-            check_json(item, part, _within(place, key))
+            check_json(item, part, _within(where, key))
     elif not _has_type(value, shape):
-        _refuse(value, _words_for(shape), place)
+        _refuse(value, _words_for(shape), where)
 
 
-def _check_fields(value, shape, place):
-    check_json(value, dict, place)
+def _check_fields(value, shape, where):
+    check_json(value, dict, where)
     if isinstance(shape, dict):
         fields = shape
         required = [name for name in shape if type(None) not in typing.get_args(shape[name])]
@@ -387,18 +387,18 @@ def _check_fields(value, shape, place):
         unknown = next((name for name in value if name not in fields), None)
         if unknown is not None:
             hint = did_you_mean(unknown, fields)
-            raise ValueError(f'{place} has unknown {unknown:.80}{hint}')
+            raise ValueError(f'{where} has unknown {unknown:.80}{hint}')
     missing = [name for name in required if name not in value]
     if missing:
-        raise ValueError(f'{place} lacks {", ".join(missing)}')
+        raise ValueError(f'{where} lacks {", ".join(missing)}')
     for name, field_shape in fields.items():
         if name in value:
-            check_json(value[name], field_shape, _within(place, name))
+            check_json(value[name], field_shape, _within(where, name))
 
 
-def _within(place, name):
+def _within(where, name):
     name = f'item {name}' if isinstance(name, int) else f'{name:.80}'
-    return name if place == 'it' else f'{place}: {name}'
+    return name if where == 'it' else f'{where}: {name}'
 
 
 def _is_object(shape):
@@ -424,8 +424,8 @@ def _words_for(shape):
     return _WORDS.get(shape, getattr(shape, '__name__', str(shape)))
 
 
-def _refuse(value, wanted, place):
-    raise ValueError(f"{place} can't be {value!r:.80}: {wanted} is expected")
+def _refuse(value, wanted, where):
+    raise ValueError(f"{where} can't be {value!r:.80}: {wanted} is expected")
 
 
 def remove_leftovers(folder, of=None):

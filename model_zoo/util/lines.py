@@ -37,24 +37,24 @@ def read_lines(path):
 def read_span(path, start, stop):
     """Read the lines that begin between two places of a file, counted in bytes."""
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        place = start
+        position = start
         if start:  # a line that has begun before isn't ours
             file.seek(start - 1)
-            place = start - 1 + len(file.readline())
-        while place < stop:
+            position = start - 1 + len(file.readline())
+        while position < stop:
             line = file.readline()
             if not line:
                 return
-            yield decode_at(path, place, line)
-            place += len(line)
+            yield decode_at(path, position, line)
+            position += len(line)
 
 
-def decode_at(path, place, line):
-    """The text of a line that begins at byte `place` of a file."""
+def decode_at(path, position, line):
+    """The text of a line that begins at byte `position` of a file."""
     try:
-        return line.decode('utf-8' if place else 'utf-8-sig')
+        return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, line, error, not place, place) from None
+        raise _not_utf8(path, line, error, not position, position) from None
 
 
 def read_json_lines(path):
@@ -79,8 +79,8 @@ def read_text(path):
     return text
 
 
-def _not_utf8(where, line, error, is_first, place=0):
-    problem = f'byte 0x{line[error.start]:02x} at position {place + error.start} is not UTF-8'
+def _not_utf8(where, line, error, is_first, position=0):
+    problem = f'byte 0x{line[error.start]:02x} at position {position + error.start} is not UTF-8'
     if is_first and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
         problem = 'the file seems to be UTF-16'
     return InputError(f'{where}: {problem}; save the file as UTF-8')

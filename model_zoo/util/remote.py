@@ -229,9 +229,9 @@ class _Ranges(io.RawIOBase):
         def fetch():
             content = b''
             for _ in range(_PIECES):
-                place = start + len(content)
-                if place < stop:
-                    content += _span(system, path, place, stop, self._version)
+                begin = start + len(content)
+                if begin < stop:
+                    content += _span(system, path, begin, stop, self._version)
             if len(content) != stop - start:
                 raise OSError(errno.EIO, f'{len(content)} bytes came instead of {stop - start}')
             return content

@@ -172,17 +172,17 @@ def to_json(value):
 def _json_parts(value):
     parts = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (dict, list)) or not any(
-        isinstance(each, (dict, list)) for each in parts
+        isinstance(part, (dict, list)) for part in parts
     ):
         yield json.dumps(value).encode()
         return
     is_object = isinstance(value, dict)
     yield b'{' if is_object else b'['
-    for place, each in enumerate(value):
-        yield b', ' if place else b''
+    for number, part in enumerate(value):
+        yield b', ' if number else b''
         if is_object:
-            yield json.dumps(each).encode() + b': '
-        yield from _json_parts(value[each] if is_object else each)
+            yield json.dumps(part).encode() + b': '
+        yield from _json_parts(value[part] if is_object else part)
     yield b'}' if is_object else b']'
 
 

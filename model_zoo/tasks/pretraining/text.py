@@ -17,7 +17,7 @@ import sys
 
 import numpy as np
 
-from ...errors import InputError
+from ...errors import InputError, reporting
 from ...tokenization.chunks import SentenceEncoder
 from ...util.lines import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
@@ -32,10 +32,8 @@ def matching_files(patterns):
     """The files that wildcards match, sorted, each once."""
     found = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
-        try:
+        with reporting(f'cannot read {pattern!r}'):
             paths = matching(pattern)
-        except OSError as error:
-            raise InputError(f'cannot read {pattern!r}: {error.strerror}') from error
         if not paths:
             raise InputError(f'no file matches {pattern!r}')
         for path in paths:
@@ -83,10 +81,8 @@ class Corpus:
         ends = [*self._starts[1:], self.num_bytes]
         for path, first, end in zip(self.files, self._starts, ends):
             if first < stop and start < end:
-                try:
+                with reporting(f'cannot read {path!r}'):
                     yield from _documents(path, max(start - first, 0), stop - first)
-                except OSError as error:
-                    raise InputError(f'cannot read {path!r}: {error.strerror}') from error
 
     def documents_outside(self, start, stop):
         """Read the documents of all other parts, those behind `stop` first."""

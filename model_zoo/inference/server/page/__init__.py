@@ -45,11 +45,11 @@ def add_routes(app, service):
     waiting = set()
 
     def add_file(name, path):
-        content, kind = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
+        content, media_type = (FILES / name).read_bytes(), TYPES[pathlib.Path(name).suffix]
 
         @app.get(path, include_in_schema=False)
         async def page_file():
-            return Response(content, headers=HEADERS, media_type=kind)
+            return Response(content, headers=HEADERS, media_type=media_type)
 
     for name, path in PATHS.items():
         add_file(name, path)
