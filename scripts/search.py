@@ -57,7 +57,8 @@ def main(argv=None):
     numbers, cosines = nearest(
         list(embed(queries, args.query_prompt)), vectors, args.top_k, args.index
     )
-    texts = corpus.texts_at(numbers.reshape(-1).tolist())
+    wanted = set(numbers.reshape(-1).tolist())
+    texts = {number: text for number, text in enumerate(corpus) if number in wanted}
 
     def records():
         for query, row, scores in zip(queries, numbers.tolist(), cosines.tolist()):

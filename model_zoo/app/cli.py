@@ -254,11 +254,6 @@ def _key(flag):
     return flag.lstrip('-').replace('-', '_')
 
 
-def note(message):
-    """Have `setup_logging` log something about the flags that were parsed last."""
-    Parser.used.notes.append(message)
-
-
 def is_given(args, name):
     """Whether a flag, without dashes, differs from its default."""
     if hasattr(args, 'is_given'):

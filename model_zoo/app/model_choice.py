@@ -76,11 +76,6 @@ class ModelChoice:
         return os.path.basename(os.path.normpath(self.config or self.model))
 
     @property
-    def has_released_vocab(self):
-        """Whether the vocabulary is the one that was published with a named model."""
-        return not (self.is_folder or self.vocab_file)
-
-    @property
     def has_task(self):
         """Whether the weights are a model's that was trained for a task."""
         return self.is_folder or self._parameters is not None

@@ -370,7 +370,7 @@ def convert_originals(args, command):
             original.convert(args)
     for flag, original in rows.items():
         if not original.has_effect and getattr(args, flag) not in (None, False):
-            cli.note(f'--{flag} has no effect: {original.help}')
+            cli.Parser.used.notes.append(f'--{flag} has no effect: {original.help}')
         delattr(args, flag)
 
 

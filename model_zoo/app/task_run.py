@@ -321,7 +321,7 @@ def make_task_model(
         )
     if not trains:
         choice.check_trained_for(task)
-    lowers = None if choice.has_released_vocab else do_lower_case
+    lowers = do_lower_case if choice.is_folder or choice.vocab_file else None
     model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)
     if do_lower_case not in (None, tokenizer.do_lower_case):
         logger.warning(

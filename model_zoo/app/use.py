@@ -253,11 +253,6 @@ class Corpus:
             )
         return text
 
-    def texts_at(self, places):
-        """Place -> (line, text) of some of the texts."""
-        wanted = set(places)
-        return {number: text for number, text in enumerate(self) if number in wanted}
-
     def vectors(self, embed, settings, keeps=True):
         """The texts' vectors, taken from the file beside the corpus if that has them."""
         digest, count = self._digest()
