@@ -106,14 +106,14 @@ class MissingExtraError(ZooError, ImportError):
 
 
 @contextlib.contextmanager
-def reporting(problem, cure=''):
-    """Raise an error of the operating system as an `InputError`: `problem`, its cause, `cure`."""
+def reporting(problem, cure='', kind=InputError):
+    """Raise an error of the operating system as one of ours: `problem`, its cause, `cure`."""
     try:
         yield
     except OSError as error:
         if isinstance(error, ZooError):
             raise
-        raise InputError(f'{problem}: {error.strerror or error}{cure}') from error
+        raise kind(f'{problem}: {error.strerror or error}{cure}') from error
 
 
 def did_you_mean(name, known):

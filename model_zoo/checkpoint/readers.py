@@ -8,7 +8,7 @@ import os
 import re
 from typing import Callable
 
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import atomic_write, keep_permissions, read_json, sha256_of, writable_target
 from .numpy_files import is_shapes, read_numpy, write_numpy
 from .tensor_files import (
@@ -118,7 +118,7 @@ def read_tensors(path, warns=False):
     path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
         path += '.index'
-    try:
+    with reporting(f'cannot read {path!r}', kind=CheckpointError):
         head, tail = _head_and_tail(path)
         _check_folder(path, warns)
         if is_params(head):
@@ -131,8 +131,6 @@ def read_tensors(path, warns=False):
             return read_tensorflow(path)
         if head.lstrip()[:1] in (b'[', b'{'):
             return _read_json(path)
-    except OSError as error:
-        raise CheckpointError(f'cannot read {path!r}: {error.strerror or error}') from error
     if not head.strip(b'\0'):
         raise CheckpointError(f'{path!r} is empty; copy or download the file again')
     hint = '; ONNX files are for other programs' if path.endswith('.onnx') else ''
@@ -251,11 +249,9 @@ def kept_sums(folder, begin=False):
         yield files
         return
     target, status = writable_target(path)
-    try:
+    with reporting(f'cannot write {path!r}'):
         if None not in (target, status):
             os.remove(target)
-    except OSError as error:
-        raise InputError(f'cannot write {path!r}: {error.strerror or error}') from error
     yield files
     sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
     for each in map(os.fspath, files):
@@ -280,10 +276,8 @@ def sums_path(path):
 def weights_of(path):
     """The files at a path of weights: itself, and what goes with it."""
     folder, name = os.path.split(path)
-    try:
+    with reporting(f'cannot read {folder!r}'):
         found = sorted(os.listdir(folder or '.'))
-    except OSError as error:
-        raise InputError(f'cannot read {folder!r}: {error.strerror}') from error
     return [os.path.join(folder, each) for each in found if _parts(name).fullmatch(each)]
 
 
@@ -297,12 +291,8 @@ def _parts(name):
 
 
 def _sum_of(path):
-    try:
+    with reporting(f'cannot read {path!r} for its checksum'):
         return sha256_of(path)
-    except OSError as error:
-        raise InputError(
-            f'cannot read {path!r} for its checksum: {error.strerror or error}'
-        ) from error
 
 
 def _write(path, sums):
@@ -311,15 +301,11 @@ def _write(path, sums):
 
 
 def _check(path, wanted, sums):
-    try:
+    with reporting(f'cannot check {path!r}, which {sums!r} names', kind=CheckpointError):
         if not os.path.isfile(path):
             raise FileNotFoundError(0, 'there is no such file')
         if sha256_of(path) == wanted:
             return
-    except OSError as error:
-        raise CheckpointError(
-            f'cannot check {path!r}, which {sums!r} names: {error.strerror or error}'
-        ) from error
     raise CheckpointError(
         f'{path!r} is damaged or was changed: its checksum is not that in {sums!r}; copy or save '
         f'the file again, or delete {os.path.basename(sums)} if you changed it yourself'

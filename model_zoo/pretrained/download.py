@@ -23,7 +23,7 @@ import requests
 import tqdm
 import urllib3
 
-from ..errors import InputError, ZooError
+from ..errors import InputError, ZooError, reporting
 from ..util.files import make_writable_dir, raised, read_json, sha256_of
 
 __all__ = [
@@ -94,23 +94,20 @@ def download(url, path, checksum=None, member=None, headers=None):
     folder, name = os.path.split(path)
     make_writable_dir(folder)
     part = os.path.join(folder, (name if member is None else name + '.zip') + '.part')
-    try:
-        with locked(os.path.join(folder, f'.{name}.lock'), name):
-            if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
-                return path
-            for is_last in (False, True):
-                try:
-                    _bring(url, part, member, path, checksum, headers)
-                    return path
-                except _Damaged as error:
-                    if is_last:
-                        raise DownloadError(f'{url} is damaged, twice: {error}') from error
-                    logger.warning('%s arrived damaged (%s); downloading it again', url, error)
-    except OSError as error:
-        raise DownloadError(
-            f'cannot write {path!r}: {error.strerror or error}; free some space there or choose '
-            'another folder'
-        ) from error
+    cure = '; free some space there or choose another folder'
+    lock = os.path.join(folder, f'.{name}.lock')
+    with reporting(f'cannot write {path!r}', cure, DownloadError), locked(lock, name):
+        if os.path.exists(path) and (checksum is None or not checksum.mismatch(path)):
+            return path
+        for is_last in (False, True):
+            try:
+                _bring(url, part, member, path, checksum, headers)
+                break
+            except _Damaged as error:
+                if is_last:
+                    raise DownloadError(f'{url} is damaged, twice: {error}') from error
+                logger.warning('%s arrived damaged (%s); downloading it again', url, error)
+        return path
 
 
 @contextlib.contextmanager

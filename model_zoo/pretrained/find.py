@@ -30,7 +30,13 @@ from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
 from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
-from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
+from ..errors import (
+    InputError,
+    PretrainedNotFoundError,
+    UnknownNameError,
+    ZooError,
+    reporting,
+)
 from ..util import remote
 from ..util.files import LIMITS, make_writable_dir, raised, read_json, sha256_of, write_json
 from ..util.remote import is_file, is_url, join, sizes_in
@@ -141,10 +147,8 @@ class CacheSource(Source):
     @staticmethod
     def _check(file, root):
         path = os.path.join(root, file.name)
-        try:
+        with reporting(repr(path), kind=SourceError):
             mismatch = file.checksum.mismatch(path)
-        except OSError as error:
-            raise SourceError(f'{path!r}: {error.strerror}') from error
         if mismatch:
             logger.warning('%s is damaged (%s)', path, mismatch)
             raise SourceError(f'{path!r} is damaged: {mismatch}')
@@ -463,7 +467,7 @@ def unpacked(path, root):
     64 MB and 20 times its size, or 10,000 files and folders. The environment variable
     ``MODEL_ZOO_LIMITS`` multiplies these.
     """
-    try:
+    with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
         target = os.path.join(root, 'unpacked', f'{name}-{sha256_of(path)[:16]}')
         if not os.path.isdir(target):
@@ -471,8 +475,6 @@ def unpacked(path, root):
             with locked(target + '.lock', path):
                 if not os.path.isdir(target):
                     _unpack(path, target)
-    except OSError as error:
-        raise InputError(f'cannot unpack {path!r}: {error.strerror or error}') from error
     entries = os.listdir(target)
     inner = os.path.join(target, entries[0]) if len(entries) == 1 else target
     return inner if os.path.isdir(inner) else target
@@ -617,10 +619,8 @@ def local_path(name, weights=True, vocab=True, root=None):
     if path.startswith(('https://', 'http://')):
         path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
     elif is_url(path):
-        try:
+        with reporting(f'cannot read {path!r}', kind=PretrainedNotFoundError):
             path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
-        except OSError as error:
-            raise PretrainedNotFoundError(f'cannot read {path!r}: {error.strerror}') from error
     elif not os.path.exists(path):
         return _from_hub(path, weights, vocab), 'Hugging Face hub'
     return (unpacked(path, root) if is_archive(path) else path), source
