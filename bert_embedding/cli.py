@@ -99,7 +99,7 @@ def _parse(argv, model):
         raise InputError(f'{texts[0]!r:.40} is a text: leave out --sentences and --files')
     args.sentences = args.sentences or texts
     if not (args.sentences or args.file or args.files):
-        taken = f'; {args.words[0]!r:.60} was taken for the model' if args.words else ''
+        taken = f'; {args.words[0]!r:.60} was read as the model' if args.words else ''
         arguments.error(f'there is no text: write MODEL TEXT, or give --sentences or --file{taken}')
     if args.text_column and not args.file:
         raise InputError('--text_column needs --file')

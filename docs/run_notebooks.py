@@ -73,13 +73,13 @@ def read_notebook(path):
         content = json.loads(text)
         version = [content[name] for name in ('nbformat', 'nbformat_minor')]
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise NotebookError(f'{path.name} is no notebook: {error!r}') from error
+        raise NotebookError(f'{path.name} is not a notebook: {error!r}') from error
     if version < [4, 5]:
         raise NotebookError(f'{path.name} is older than format 4.5: save it with a newer Jupyter')
     try:
         nbformat.validate(content)
     except nbformat.ValidationError as error:
-        raise NotebookError(f'{path.name} is no notebook: {error.message}') from error
+        raise NotebookError(f'{path.name} is not a notebook: {error.message}') from error
     return nbformat.reads(text, as_version=4)
 
 

@@ -64,7 +64,7 @@ class PerplexitySettings(Settings):
             raise InputError('`no_cuda` and `gpu`: choose one')
         if self.dataset is not None and not os.path.isdir(self.dataset):
             raise InputError(
-                f'`dataset` {self.dataset!r} is no folder with a text: give `text_file`'
+                f'`dataset` {self.dataset!r} is not a folder with a text: give `text_file`'
             )
 
 

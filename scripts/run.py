@@ -162,7 +162,7 @@ class Recipe:
             known = ', '.join(name for name, value in metrics.items() if isinstance(value, float))
             raise InputError(
                 f'the recipe {self.name} has scores of {", ".join(lacking)}, and the training has '
-                f'{known}; its model is there: correct the recipe, and the same command goes on'
+                f'{known}; its model is there: correct the recipe, and the same command continues'
             )
         return {
             'scores': {name: metrics[name] for name in self.scores},
@@ -349,7 +349,7 @@ def run_process(words):
     if status == 130:
         raise KeyboardInterrupt('run the same command to continue')
     if status:
-        raise ZooError(f'{" ".join(words)} ended with status {status}; the same command goes on')
+        raise ZooError(f'{" ".join(words)} ended with status {status}; the same command continues')
 
 
 def read_summary(place):

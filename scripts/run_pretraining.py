@@ -144,7 +144,7 @@ class PretrainingRun(TaskRun):
             if not args.overwrite_output_dir:
                 raise InputError(
                     f'--ckpt_dir {args.ckpt_dir!r} has checkpoints of another training: add '
-                    '--resume to go on with it, --overwrite_output_dir to replace it, or name '
+                    '--resume to continue it, --overwrite_output_dir to replace it, or name '
                     'another folder'
                 )
             if self.task.workers.rank == 0:

@@ -44,7 +44,7 @@ def _measured(record, number):
     except ValueError as error:
         raise CheckpointError(
             f'measurement {number} of the run to resume is damaged: {error}; remove its folder to '
-            'start anew'
+            'start again'
         ) from error
 
 

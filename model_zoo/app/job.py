@@ -176,7 +176,7 @@ class PartialOutput:
             if not self.count:
                 raise Interrupted('nothing was finished yet') from None
             raise Interrupted(
-                f'what is finished is in {self.folder}; run the same command with --resume to go on'
+                f'what is finished is in {self.folder}; the same command with --resume continues'
             ) from None
 
     def _file(self, name):
@@ -189,7 +189,7 @@ class PartialOutput:
         except OSError as error:
             kept = ''
             if self.count:
-                kept = f'; what is finished stays in {self.folder}, and --resume goes on with it'
+                kept = f'; what is finished stays in {self.folder}, and --resume continues from it'
             raise InputError(
                 f'cannot write {self.path!r}: {error.strerror or error}{kept}'
             ) from error
@@ -200,8 +200,8 @@ class PartialOutput:
         ends = self._read_ends()
         if ends and not self._resume:
             raise InputError(
-                f'{self.folder!r} has what an interrupted run has finished: add --resume to go on '
-                'with it, or remove that folder to start again'
+                f'{self.folder!r} has the results of an interrupted run: add --resume to continue '
+                'it, or remove that folder to start again'
             )
         saved = self._read_job() if self._resume else None
         if saved is not None:

@@ -71,7 +71,7 @@ def divide_train_batch_size(args):
             )
         if args.train_batch_size % parts:
             logger.warning(
-                '--train_batch_size %d is no multiple of --gradient_accumulation_steps %d, or '
+                '--train_batch_size %d is not a multiple of --gradient_accumulation_steps %d, or '
                 'GPUs: batches have %d examples, an update %d',
                 args.train_batch_size, parts, args.batch_size, args.batch_size * parts,
             )  # fmt: skip
@@ -228,7 +228,7 @@ _FINETUNING = {
         convert=choose_run,
     ),
     'as_estimator': Original(
-        'go on with the training in --output_dir, if there is one; or evaluate its best model',
+        'continue the training in --output_dir, if there is one; or evaluate its best model',
         convert=go_on_with_output,
     ),
 }
@@ -336,7 +336,7 @@ TABLE = {
         'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
         'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
         'as_estimator': Original(
-            'go on with the training in --ckpt_dir, if there is one; or evaluate its model',
+            'continue the training in --ckpt_dir, if there is one; or evaluate its model',
             convert=go_on_with_pretraining,
         ),
     },

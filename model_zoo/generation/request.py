@@ -227,7 +227,7 @@ class Request:
         if length > context:
             raise InputError(
                 f'prompt {longest} has {length} tokens, and the context of this model is {context}:'
-                " shorten it, or pass overflow='slide' to go on from its end"
+                " shorten it, or pass overflow='slide' to continue from its end"
             )
         if length + self.new_tokens > context:
             raise InputError(

@@ -846,9 +846,9 @@ def find_file(task, data_dir, segment):
                 return path
     if task.names_its_files:
         path = task.files[segment][0]
-        problem = 'a directory is no file' if os.path.isdir(path) else 'no such file'
+        problem = 'this is a folder, not a file' if os.path.isdir(path) else 'no such file'
         raise InputError(f'{problem}: {path!r} (the {segment} set)')
-    missing = 'is no directory' if not os.path.isdir(data_dir) else 'has no such file'
+    missing = 'is not a folder' if not os.path.isdir(data_dir) else 'has no such file'
     raise InputError(
         f'no {segment} set of {task.name}: {data_dir!r} {missing}; '
         f'expected {_layouts_accepted(task, segment)}'

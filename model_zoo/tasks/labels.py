@@ -177,7 +177,7 @@ def _override(task, labels, stated):
         _refuse(task, stated, names)
     if names and not stated.is_numbered and task.match(names) != ordered:
         logger.warning(
-            'the outputs are taken for %s, as `labels` says; the model calls them %s',
+            'the outputs are read as %s, as `labels` says; the model calls them %s',
             ', '.join(ordered), ', '.join(names),
         )  # fmt: skip
     return task.with_labels(ordered)
@@ -229,8 +229,8 @@ def _take_names(task, stated, known, names):
     if len(labels) != len(names):
         _refuse(inferred, stated, names)
     logger.warning(
-        'the model only numbers its labels; its outputs are taken for %s, which are the labels of '
-        'the file in the order of the alphabet', ', '.join(labels),
+        'the model only numbers its labels; its outputs are assumed to be %s, the labels of the '
+        'file in alphabetical order', ', '.join(labels),
     )  # fmt: skip
     return inferred
 
@@ -247,14 +247,14 @@ def _place(task, stated, names):
         return ordered
     if not stated.is_numbered:
         logger.info(
-            'the model has no names of labels; its outputs are taken for %s, the order of %s: %s',
+            'the model has no label names; its outputs are assumed to be %s, the order of %s: %s',
             ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
         )  # fmt: skip
         return ordered
     other = task.in_order('hub')
     logger.warning(
-        'the model only numbers its labels; its outputs are taken for %s, the order of %s (%s). '
-        '`labels` names them in another order%s',
+        'the model only numbers its labels; its outputs are assumed to be %s, the order of %s (%s).'
+        ' `labels` names them in another order%s',
         ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
         '' if other == ordered else f", such as the data set's own: {' '.join(other)}",
     )  # fmt: skip

@@ -168,7 +168,7 @@ def _settings(folder):
     if not isinstance(prompts, dict) or not all(
         isinstance(text, (str, type(None))) for text in (*prompts.values(), default)
     ):
-        raise InputError(f'the prompts in {folder!r} are no texts with names: {prompts!r:.200}')
+        raise InputError(f'the prompts in {folder!r} are not texts with names: {prompts!r:.200}')
     is_number = isinstance(length, (int, float)) and -math.inf < length < math.inf
     return {
         'max_length': int(length) if is_number else None,

@@ -364,7 +364,7 @@ def _load(path, squad):
             return encoding
     except CheckpointError:
         pass
-    logger.warning('%s is damaged and will be made anew', path)
+    logger.warning('%s is damaged and will be made again', path)
     return None
 
 
@@ -386,7 +386,7 @@ def _encode_all(chunks, tokenizer, processes):
                 done += 1
                 yield part
     except LostProcessError:
-        logger.warning('the processes cannot be started or have died; going on without them')
+        logger.warning('the processes cannot be started or have died; continuing without them')
         yield from map(encode, chunks[done:])
 
 

@@ -130,7 +130,7 @@ def split_text(path, share, folder, between='\n'):
 @contextlib.contextmanager
 def downloading(what, advice):
     """Let GluonNLP download a data set where it is missing; its failure is an InputError."""
-    logger.info("GluonNLP's data is taken for %s, and downloaded where it is missing", what)
+    logger.info("using GluonNLP's copy of %s; it is downloaded if it is missing", what)
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
             yield

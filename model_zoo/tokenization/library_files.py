@@ -204,7 +204,7 @@ def open_model(path):
 
     path = os.fspath(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(f'{path!r} is not a SentencePiece model: it is no regular file')
+        raise InputError(f'{path!r} is not a SentencePiece model: it is not a regular file')
     processor = sentencepiece.SentencePieceProcessor()
     try:
         processor.Load(path)

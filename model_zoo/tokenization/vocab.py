@@ -205,7 +205,7 @@ def check_tokens(token_to_idx, name='the vocabulary'):
     except UnicodeEncodeError as error:
         raise InputError(
             f'{name} has a token with the lone surrogate {error.object[error.start]!r}, which is '
-            'no Unicode text: is it damaged?'
+            'not Unicode text: is it damaged?'
         ) from None
     largest, count = max(token_to_idx.values(), default=0), len(token_to_idx)
     if largest > _MOST_GAPS * (count + _FEW):

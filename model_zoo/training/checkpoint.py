@@ -246,7 +246,7 @@ class Checkpoint:
         """Load the parameters into `block` and the optimizer's states into `trainer`."""
         if self._blas != blas():
             logger.warning(
-                'the training was computed by %s and goes on by %s, whose last digits differ; '
+                'the training was computed by %s and continues with %s, whose last digits differ; '
                 'ZOO_BLAS=%s chooses', self._blas, blas(), str(self._blas).lower(),
             )  # fmt: skip
         path = os.path.join(self.path, _MODEL)
@@ -365,7 +365,7 @@ class CheckpointStore:
                 return checkpoint
         if paths:
             raise CheckpointError(
-                f'all {len(paths)} checkpoints in {self.folder!r} are damaged; start anew'
+                f'all {len(paths)} checkpoints in {self.folder!r} are damaged; start again'
             )
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
 

@@ -105,7 +105,7 @@ class Checkpoints:
     numbers: Tuple[str, ...] = ()
     totals: Tuple[str, ...] = ()
     defaults: dict = dataclasses.field(default_factory=dict)
-    resume_hint: str = 'run the same command with `resume` to go on'
+    resume_hint: str = 'run the same command with `resume` to continue'
 
     def __post_init__(self):
         check_positive(checkpoint_interval=self.interval)
@@ -118,7 +118,7 @@ class Checkpoints:
         if changed:
             left_out = {*self.totals, 'warmup_ratio'}
             logger.info(
-                'going on with %s: the learning rate follows the schedule of the new total',
+                'resuming with %s: the learning rate follows the schedule of the new total',
                 ', '.join(f'{name} {current.get(name)}, not {saved.get(name)}' for name in changed),
             )
             saved, current = (

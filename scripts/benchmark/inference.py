@@ -772,7 +772,7 @@ def main(argv=None):
     add('--vocab_size', type=int, default=267735, help="Transformer-XL's; here wikitext-103's")
     add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
-    add('--readme', metavar='FILE', help='page whose table is made anew of the file of figures')
+    add('--readme', metavar='FILE', help='page whose table is rewritten from the file of figures')
     args = parser.parse_args(argv)
     is_small = args.work in ('words', 'perplexity')
     args.layers = args.layers or (6 if is_small else 12)

@@ -267,7 +267,7 @@ def main(argv=None):
     path = SCRIPTS / f'{args.script}.py'
     text = path.read_text(encoding='utf-8') if path.is_file() else ''
     if 'Run(' not in text and 'run_task(' not in text:
-        raise InputError(f'{args.script!r} is no training script, as finetune_squad is')
+        raise InputError(f'{args.script!r} is not a training script such as finetune_squad')
     for library in ('torch', 'transformers', 'pytorch_pretrained_bert', 'safetensors'):
         try:
             importlib.import_module(library)

@@ -206,7 +206,7 @@ def test_too_large(make, monkeypatch):
 def test_no_notebook(make, content):
     path = make('1')
     path.write_text(content, encoding='utf-8')
-    with pytest.raises(run_notebooks.NotebookError, match='made_up.ipynb is no notebook'):
+    with pytest.raises(run_notebooks.NotebookError, match='made_up.ipynb is not a notebook'):
         run(path)
 
 

@@ -150,7 +150,7 @@ def kill_torch(number):
 
 def test_what_a_peer_cannot_train(tmp_path, capsys):
     assert peer('predict') == 1
-    assert "'predict' is no training script" in capsys.readouterr().err
+    assert "'predict' is not a training script" in capsys.readouterr().err
     write_reviews(tmp_path)
     argv = [*classifier(tmp_path), '--output_dir', tmp_path / 'out']
     assert peer('finetune_classifier', *argv, '--accumulate', '2') == 1

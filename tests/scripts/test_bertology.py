@@ -222,11 +222,11 @@ def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsy
         count_measurements(patch, interrupt)
         assert run(script, *masking, '--output_dir', broken) == 130
     told = capsys.readouterr().err
-    assert 'interrupted: ' in told and 'with --resume to go on' in told
+    assert 'interrupted: ' in told and 'with --resume continues' in told
     assert not (broken / 'pruned_model').exists()
     assert not {'pruning', 'job'} & set(results_of(broken))
     assert run(script, *masking, '--output_dir', broken) == 1
-    assert 'has what an interrupted run has finished: add --resume' in capsys.readouterr().err
+    assert 'has the results of an interrupted run: add --resume' in capsys.readouterr().err
     other = tmp_path / 'other.tsv'
     shutil.copytree(bert[1], other)
     (other / 'dev.tsv').write_text('sentence\tlabel\na b\t0\n', 'utf-8')

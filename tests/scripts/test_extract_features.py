@@ -242,7 +242,7 @@ def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch
     assert '--bert_model is ' in capsys.readouterr().err
     # without the flag it isn't lost either
     assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
-    assert 'x.npz.part\' has what an interrupted run has finished' in capsys.readouterr().err
+    assert 'x.npz.part\' has the results of an interrupted run' in capsys.readouterr().err
     assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 0
     assert json.loads((tmp_path / 'x.npz.results.json').read_text())['resumed_after'] == 2
 
@@ -378,7 +378,7 @@ def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
         assert process.returncode == -end
     else:
         assert process.returncode == 130
-        assert f'interrupted: what is finished is in {tmp_path / name}.part; run' in told
+        assert f'interrupted: what is finished is in {tmp_path / name}.part; the' in told
         assert 'Traceback' not in told
     assert not (tmp_path / name).exists()
     pools = count_work(script, monkeypatch)

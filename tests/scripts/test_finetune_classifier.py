@@ -350,7 +350,7 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
     message = 'expected one of: neg, pos; the file has: no, yes'
     assert message in capsys.readouterr().err
     assert run(script, *argv, '--labels', 'no,yes') == 0  # the user knows better
-    message = 'taken for no, yes, as --labels says; the model calls them neg, pos'
+    message = 'read as no, yes, as --labels says; the model calls them neg, pos'
     assert message in capsys.readouterr().err
     inference = json.loads((tmp_path / 'inference.json').read_text())
     results = json.loads((trained / 'results.json').read_text())

@@ -484,7 +484,7 @@ def test_more_epochs_go_on(world, here, capsys):
     assert 'Step 4/4' in capsys.readouterr().err
     assert cli.run(main, [*google, '--num_train_epochs=2']) == 0
     log = capsys.readouterr().err
-    assert 'going on with epochs 2, not 1: the learning rate follows' in log
+    assert 'resuming with epochs 2, not 1: the learning rate follows' in log
     assert 'resuming from' in log and 'Step 8/8' in log and 'Step 4/' not in log
     ours = main_of('scripts/finetune_classifier.py', ROOT)
     words = [word for word in google if not word.startswith(('--do_train', '--train_batch'))]
@@ -526,7 +526,7 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
     capsys.readouterr()
     assert cli.run(main, [*words, '--num_train_steps=6', '--num_warmup_steps=2']) == 0
     log = capsys.readouterr().err
-    assert 'going on with num_steps 6, not 4' in log and 'continuing from' in log
+    assert 'resuming with num_steps 6, not 4' in log and 'continuing from' in log
     results = json.loads((here / 'pretrained' / 'results.json').read_text())
     assert results['training']['steps'] == 6
 

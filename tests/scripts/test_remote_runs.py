@@ -110,7 +110,7 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     found = remote.sizes_in(f'{bucket}/out')
     assert sum(name.endswith('SHA256SUMS') for name in found) == 2
     said = refusal(capsys, script, *flags(f'{bucket}/out', 6))
-    assert 'add --resume to go on' in said
+    assert 'add --resume to continue' in said
     machine(monkeypatch, tmp_path / 'another')
     assert run(script, *flags(f'{bucket}/out', 6, '--resume')) == 0
     assert 'continuing from' in capsys.readouterr().err

@@ -262,7 +262,7 @@ def test_an_earlier_training_is_not_replaced_unasked(script, arguments, tmp_path
     assert run(script, *arguments('--num_steps', 4)) == 0
     before = checkpoints(tmp_path / 'ckpt')
     assert run(script, *arguments('--num_steps', 2)) == 1
-    assert 'add --resume to go on' in capsys.readouterr().err
+    assert 'add --resume to continue' in capsys.readouterr().err
     assert checkpoints(tmp_path / 'ckpt') == before
 
 
@@ -490,5 +490,5 @@ def test_ctrl_c_saves_and_ends(arguments, tmp_path):
     process.send_signal(signal.SIGINT)
     rest = process.stderr.read()
     assert process.wait(timeout=300) == 130
-    assert 'interrupted: step ' in rest and '--resume to go on' in rest
+    assert 'interrupted: step ' in rest and '--resume to continue' in rest
     assert len(checkpoints(tmp_path / 'ckpt')) == 1

@@ -49,7 +49,7 @@ class Body(pydantic.BaseModel):
         try:
             content = pydantic_core.from_json(bytes(body))
         except ValueError as error:
-            raise InputError(f'the body of the request is no JSON: {error}') from None
+            raise InputError(f'the body of the request is not JSON: {error}') from None
         if not isinstance(content, dict):
             raise InputError(f'the body must be a JSON object, not {type(content).__name__}')
         return cls.of(content)

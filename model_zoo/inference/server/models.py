@@ -150,4 +150,4 @@ class Reloader:
             _log.debug('the error in full', exc_info=True)
             return
         self._models.replace(name, pipeline)
-        _log.info('%s: %s is served anew', name, folder)
+        _log.info('%s: %s is loaded again', name, folder)

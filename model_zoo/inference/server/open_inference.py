@@ -353,7 +353,7 @@ def _from_json(name, datatype, data):
     try:
         return np.array(values, TYPES[datatype])
     except (ValueError, OverflowError) as error:
-        raise InputError(f'the data of the input {name} is no {datatype}: {error}') from None
+        raise InputError(f'the data of the input {name} is not {datatype}: {error}') from None
 
 
 def write_response(head, outputs, binary):

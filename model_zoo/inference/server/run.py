@@ -30,7 +30,7 @@ def name_models(models):
         if not equals or os.path.exists(word):
             name, model = _own_name(word), word
         if not name or not model:
-            raise InputError(f'{word!r} is no NAME=MODEL')
+            raise InputError(f'{word!r} is not NAME=MODEL')
         if name in named:
             raise InputError(
                 f'two models are called {name!r}, {named[name]!r} and {model!r}: give them names '

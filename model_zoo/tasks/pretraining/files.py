@@ -115,7 +115,7 @@ def check_samples(path, samples, vocab=None, max_len=None):
     """Raise InputError if numbers of the samples of a file can't be."""
 
     def refuse(problem):
-        raise InputError(f'{path}: {problem}; make it anew with create_pretraining_data.py')
+        raise InputError(f'{path}: {problem}; make it again with create_pretraining_data.py')
 
     if not samples.count:
         refuse('it has no samples')
@@ -173,7 +173,7 @@ def read_epoch(path, vocab):
     if len(rows) != metrics[_COUNT]:
         raise InputError(
             f'{path!r} has {len(rows)} samples, and its metrics say {metrics[_COUNT]}: it was cut '
-            'off; make it anew, or leave it out'
+            'off; make it again, or leave it out'
         )
     if not rows:
         return Samples.none()
@@ -215,7 +215,7 @@ def _fields(path, number, line):
         return parse_json(line, _LINE)
     except ValueError as error:
         raise InputError(
-            f'{path!r}, line {number}: it is no sample as pregenerate_training_data.py writes it '
+            f'{path!r}, line {number}: not a sample as pregenerate_training_data.py writes it '
             f'({error})'
         ) from error
 
@@ -325,11 +325,11 @@ def _read(path, names, verify):
         return {name: _array(name, parts) for name, parts in columns.items()}
     except KeyError as error:
         raise InputError(
-            f'{path!r} is no file of pre-training samples: a record lacks {error}'
+            f'{path!r} is not a file of pre-training samples: a record lacks {error}'
         ) from error
     except (IndexError, TypeError, UnicodeDecodeError, ValueError) as error:
         raise InputError(
-            f'{path!r} is damaged or was cut off ({error}): make it anew with '
+            f'{path!r} is damaged or was cut off ({error}): make it again with '
             'create_pretraining_data.py, or leave it out'
         ) from error
 
@@ -368,7 +368,7 @@ def _only(fields, number):
     """The value of a field that is there once."""
     values = fields.get(number, ())
     if len(values) != 1:
-        raise ValueError('it is no tf.train.Example')
+        raise ValueError('it is not a tf.train.Example')
     return values[0]
 
 
@@ -530,7 +530,7 @@ class _Archive(ArrayArchive):
         except CheckpointError as error:
             if isinstance(error.__cause__, zipfile.BadZipFile) and not self._path.endswith('.npz'):
                 raise InputError(
-                    f'{self._path!r} is no .npz file of samples: make one of a text with '
+                    f'{self._path!r} is not a .npz file of samples: make one of a text with '
                     'create_pretraining_data.py, or sample from it while training, with `raw`'
                 ) from error
             raise _unusable(error) from error
@@ -538,7 +538,7 @@ class _Archive(ArrayArchive):
         if missing:
             self.__exit__()
             raise InputError(
-                f'{self._path!r} is no file of pre-training samples: it lacks '
+                f'{self._path!r} is not a file of pre-training samples: it lacks '
                 f'{", ".join(sorted(missing))}; make it with create_pretraining_data.py'
             )
         return self
@@ -559,7 +559,7 @@ class _Archive(ArrayArchive):
         if next_sentence and not has_pairs:
             raise InputError(
                 f'{self._path!r} has samples of the masked language model alone: train that alone '
-                '(`masked_lm_only`), or make it anew with next sentences'
+                '(`masked_lm_only`), or make it again with next sentences'
             )
 
     def read(self, name):
@@ -573,7 +573,7 @@ class _Archive(ArrayArchive):
 def _unusable(error):
     if isinstance(error.__cause__, OSError) or 'is refused' in str(error):
         return InputError(str(error))
-    return InputError(f'{error}: make it anew with create_pretraining_data.py, or leave it out')
+    return InputError(f'{error}: make it again with create_pretraining_data.py, or leave it out')
 
 
 def _padded(path, arrays):
@@ -592,7 +592,7 @@ def _padded(path, arrays):
                 for place, row in enumerate(rows):
                     padded[name][place, : len(row)] = row
         except (TypeError, ValueError) as error:
-            raise InputError(f'{path}: the rows of {name} are no lists of numbers') from error
+            raise InputError(f'{path}: the rows of {name} are not lists of numbers') from error
         if len(padded[name]) != len(arrays['valid_lengths']) or padded[name].ndim != (
             2 if name in MATRICES else 1
         ):

@@ -38,7 +38,7 @@ def matching_files(patterns):
             raise InputError(f'no file matches {pattern!r}')
         for path in paths:
             if not is_file(path):
-                raise InputError(f'{path!r} is no file; name files, such as {path}/*')
+                raise InputError(f'{path!r} is not a file; name files, such as {path}/*')
         found.update(paths)
     if not found:
         raise InputError(f'{patterns!r} names no files')

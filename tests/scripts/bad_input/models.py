@@ -173,7 +173,7 @@ def evaluate(data, folder, edit):
 EVALUATE = [
     (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
     (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
-    (['--dataset', 'none'], "--dataset 'none' is no folder with a text: give --text_file"),
+    (['--dataset', 'none'], "--dataset 'none' is not a folder with a text: give --text_file"),
     (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
     ([], 'no texts .* and no corpus in'),
     (['--dataset', 'OTHER'], 'has another vocabulary than the model'),

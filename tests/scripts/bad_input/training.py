@@ -32,7 +32,7 @@ def classifier_arguments(data, folder, edit):
 CLASSIFIER = [
     (lambda a, t: change(a, '--task_name', 'NoTask'), 'text_columns|train_file'),
     (lambda a, t: ['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
-    (lambda a, t: ['--task_name', 'MRPC', '--data_dir', f'{t}/no'], 'no train set.*is no dir'),
+    (lambda a, t: ['--task_name', 'MRPC', '--data_dir', f'{t}/no'], 'no train set.*not a folder'),
     (
         lambda a, t: ['--task_name', 'MRPC', '--data_dir', str(t), '--only_inference'],
         'no dev set of MRPC: .* has no such file',

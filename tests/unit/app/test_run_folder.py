@@ -72,7 +72,7 @@ def test_without_the_flag_nothing_is_removed(trained):
 
 def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
     (trained / 'checkpoints' / 'step-00000003-epoch-1-batch-0').rmdir()
-    for flags, message in (((), 'training: add --over'), (('--resume',), 'no checkpoint to go on')):
+    for flags, message in (((), 'training: add --over'), (('--resume',), 'no checkpoint to con')):
         with pytest.raises(InputError, match=message):
             open_folder(trained, *flags)
 

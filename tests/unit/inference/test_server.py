@@ -325,7 +325,7 @@ def test_bodies_without_a_length_and_other_nonsense(small):
     answer = client.gather(('POST', '/models/sentiment', {'content': body()}))[0]
     assert 'larger than 1000' in error_of(answer, 413)
     answer = client.gather(('POST', '/models/sentiment', {'content': b'{"inputs": '}))[0]
-    assert 'no JSON' in error_of(answer, 400)
+    assert 'not JSON' in error_of(answer, 400)
     assert 'known: sentiment' in error_of(client.post('/models/no', {'inputs': 'a'}), 404)
     assert error_of(client.get('/nothing'), 404) == 'Not Found'
     assert error_of(client.get('/models/sentiment'), 405) == 'Method Not Allowed'

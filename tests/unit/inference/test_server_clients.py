@@ -342,7 +342,7 @@ TENSOR = {'name': 'x', 'datatype': 'INT32', 'shape': [2], 'data': [1, 2]}
 @pytest.mark.parametrize(
     'body, size, message',
     [
-        (b'{', None, 'no JSON'),
+        (b'{', None, 'not JSON'),
         (b'[]', None, 'JSON object'),
         ({**TENSOR, 'shape': [3]}, None, '2 values'),
         ({**TENSOR, 'shape': [-1]}, None, 'shape'),

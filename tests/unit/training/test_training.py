@@ -506,7 +506,7 @@ def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
     assert 'MKL' not in caplog.text
     monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'OpenBLAS')
     make_loop(tmp_path).resume()
-    assert 'computed by MKL and goes on by OpenBLAS' in caplog.text
+    assert 'computed by MKL and continues with OpenBLAS' in caplog.text
     assert caplog.text.count('ZOO_BLAS=mkl') == 1
 
 

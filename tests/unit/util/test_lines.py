@@ -29,5 +29,5 @@ def test_a_device_is_no_file(monkeypatch):
         lines.read_text('/dev/zero')
     with pytest.raises(CheckpointError, match='/dev/zero'):
         read_params('/dev/zero')
-    with pytest.raises(InputError, match='it is no regular file'):
+    with pytest.raises(InputError, match='it is not a regular file'):
         open_model('/dev/zero')

@@ -77,9 +77,9 @@ def add_routes(app, service):
         service.meter([text, pair or ''])
         served = service.models.get(content.model)
         if served.is_writer:
-            raise InputError(f'the model {served.name} is no encoder: its attentions are not shown')
+            raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
         if len(waiting) >= MOST_WAITING:
-            raise OverloadedError('others are looking at attentions: try again later', 1)
+            raise OverloadedError('too many requests for attention at once: try again later', 1)
         task = asyncio.get_running_loop().run_in_executor(
             None, _attentions, served.pipeline, text, pair
         )

@@ -180,7 +180,7 @@ def test_missing_file_names_the_layouts(tmp_path):
         InputError, match=r'has no such file; expected DIR/train.tsv or .* DIR/MRPC'
     ):
         read_examples(get_task('MRPC'), tmp_path)
-    with pytest.raises(InputError, match='nowhere.* is no directory'):
+    with pytest.raises(InputError, match='nowhere.* is not a folder'):
         read_examples(get_task('MRPC'), tmp_path / 'nowhere')
     with pytest.raises(UnknownNameError, match="segment of MNLI 'dev'; known: dev_matched"):
         read_examples(get_task('MNLI'), tmp_path, 'dev')

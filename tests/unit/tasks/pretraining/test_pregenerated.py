@@ -109,7 +109,7 @@ def test_lines_that_are_none(tokenizer, tmp_path, changes, problem):
 def test_lines_that_lack_a_field(tokenizer, tmp_path, field):
     line = {name: value for name, value in LINE.items() if name != field}
     (tmp_path / 'epoch_0.json').write_text(json.dumps(line) + '\n')
-    with pytest.raises(InputError, match=f'it is no sample .*{field}'):
+    with pytest.raises(InputError, match=f'not a sample .*{field}'):
         read_shard(str(tmp_path / 'epoch_0.json'), tokenizer.vocab)
 
 

@@ -67,7 +67,7 @@ def test_only_a_part_is_read(tmp_path, monkeypatch):
 def test_what_cannot_be_read(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"no file matches '.*/\*.txt'"):
         matching_files(f'{tmp_path}/*.txt')
-    with pytest.raises(InputError, match='is no file; name files, such as'):
+    with pytest.raises(InputError, match='is not a file; name files, such as'):
         matching_files(str(tmp_path))
     with pytest.raises(InputError, match="',' names no files"):
         matching_files(',')

@@ -136,7 +136,7 @@ def test_truncated_and_damaged_files(shard, tmp_path):
     with pytest.raises(InputError, match="cannot read '.*none.npz': No such file"):
         read_shard(str(tmp_path / 'none.npz'))
     np.savez(path, input_ids=np.zeros(3))
-    with pytest.raises(InputError, match='is no file of pre-training samples: it lacks masked_lm'):
+    with pytest.raises(InputError, match='not a file of pre-training samples: it lacks masked_lm'):
         read_shard(str(path))
 
 
@@ -172,7 +172,7 @@ def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
         ({'masked_lm_positions': np.full((6, 3), -1)}, 'a mask is at a position that its seq'),
         ({'segment_ids': np.zeros((5, 12))}, r'segment_ids has the shape \(5, 12\), and there'),
         ({'input_ids': np.zeros(6)}, r'input_ids has the shape \(6,\), and there'),
-        ({'input_ids': np.array(['a'] * 6)}, 'the rows of input_ids are no lists of numbers'),
+        ({'input_ids': np.array(['a'] * 6)}, 'the rows of input_ids are not lists of numbers'),
         ({'input_ids': np.full((6, 12), -1)}, 'token id'),
     ],
 )

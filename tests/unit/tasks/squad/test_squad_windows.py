@@ -315,5 +315,5 @@ def test_large_sets_use_all_processors(squad, vocab_file, monkeypatch, caplog):
     monkeypatch.setattr('model_zoo.tasks.squad.PARALLEL', 16)
     monkeypatch.setattr('concurrent.futures.ProcessPoolExecutor', Pool)
     found = encode_squad(squad, BertTokenizer(vocab_file))
-    assert started == [7] and 'going on without' in caplog.text
+    assert started == [7] and 'continuing without' in caplog.text
     assert len(found.spans) == 16
