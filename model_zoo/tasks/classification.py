@@ -400,7 +400,6 @@ _SEGMENTS = ('train', 'dev', 'test')
 _CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'multi_label', 'dev_split')
 #: usual names of the column of the label
 _LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
-_TABLE = 'of a custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved'
 
 
 class Teacher:
@@ -496,9 +495,12 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     data_dir: Optional[str] = setting(
         None, "folder with the task's TSV files; default: GluonNLP downloads them"
     )
-    train_file: Optional[str] = setting(None, _TABLE)
-    dev_file: Optional[str] = setting(None, 'likewise')
-    test_file: Optional[str] = setting(None, 'likewise')
+    train_file: Optional[str] = setting(
+        None, 'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
+        'has saved',
+    )  # fmt: skip
+    dev_file: Optional[str] = setting(None, 'your own rows to score each epoch on')
+    test_file: Optional[str] = setting(None, 'your own rows to predict')
     dev_split: Optional[float] = setting(
         None, 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples', flag={'metavar': 'SHARE'},

@@ -350,7 +350,7 @@ class TaggingSettings(FileSettings, FinetuneSettings):
 
     word_column: int = setting(0, 'column of the words, from 0; negative '
         'numbers count from the end')
-    label_column: int = setting(-1, 'likewise')
+    label_column: int = setting(-1, 'column of the labels, counted in the same way')
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: Optional[List[str]] = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(

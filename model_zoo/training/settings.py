@@ -416,8 +416,8 @@ class FileSettings(Settings):
 
     data_dir: Optional[str] = setting(None, 'folder with files under their usual names')
     train_file: Optional[str] = setting(None, 'instead of the file in `data_dir`')
-    dev_file: Optional[str] = setting(None, 'likewise')
-    test_file: Optional[str] = setting(None, 'likewise')
+    dev_file: Optional[str] = setting(None, 'the same for the dev set')
+    test_file: Optional[str] = setting(None, 'the same for the test set')
 
 
 @dataclasses.dataclass
