@@ -298,7 +298,7 @@ def fit_block(blocks, named, weights, ctx):
         names = ', '.join(name.lstrip('^') for name in missing[:20])
         of = ''
         if named and named[0] != type(block).__name__:
-            of = f'; it is the file of a {named[0]}: fine-tune it for this, or give one that was'
+            of = f'; it is the file of a {named[0]}: fine-tune it for this task first'
         raise CheckpointError(
             f'{weights.path} lacks parameters of a {type(block).__name__}: {names}{of}'
         )

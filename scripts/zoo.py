@@ -174,7 +174,11 @@ def find(name, commands):
     for spelling in spellings:
         if spelling in commands:
             return spelling
-    hint = did_you_mean(name, commands) or ';'
+    usual = {command: heading for heading, group in USUAL.items() for command in group}
+    begin = name.replace('-', '').replace('_', '')
+    near = [command for command, heading in usual.items()
+            if heading.startswith(f'{name} ') or command.replace('-', '').startswith(begin)]
+    hint = f'; did you mean {" or ".join(near)}?' if near else did_you_mean(name, commands) or ';'
     raise InputError(f'there is no command {name!r}{hint} zoo --help-all lists all')
 
 

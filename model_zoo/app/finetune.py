@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import html
 import logging
+import numbers
 import os
 import pathlib
 import random
@@ -160,9 +161,12 @@ def finetune(
             more.setdefault(field, os.fspath(model))
         made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
         made.rows_folder = rows_folder
-        share = sources.pop('dev') if isinstance(dev, float) else None
+        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
         if share is not None and not 0 < share < 1:
             raise InputError(f'`dev` {share}: give a share between 0 and 1, or a set')
+        for name, source in sources.items():
+            if isinstance(source, numbers.Number):
+                raise InputError(f'`{name}` {source}: give a path or rows')
         if share is not None and hasattr(made.settings, 'dev_split'):
             made.settings.dev_split, share = share, None  # which stratifies
         run = TaskRun(
@@ -215,6 +219,7 @@ def _in_pythons_words(rows_folder):
     except ZooError as error:
         message = re.sub(r'(?<![\w-])--([a-z]\w+)', r'`\1`', str(error))
         message = re.sub(r'`(text|text_pair|label)_column`', r'`\1`', message)
+        message = re.sub(r'`(train|dev|test)_file`', r'`\1`', message)
         path = re.escape(os.path.join(rows_folder, ''))
         message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _place, message)
         if message == str(error):

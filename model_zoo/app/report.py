@@ -209,11 +209,11 @@ def _quoted(text):
 
 
 def _examination(segment, metrics, examined):
-    count, guess = examined['examples'], examined['guess']
-    yield f'{segment}: {count} examples; the model beside always "{guess}":'
+    yield f'{segment}: {examined["examples"]} examples'
     for name, value in metrics.items():
         if name in examined['baseline']:
-            yield f'    {name:<12} {value:8.4f}   {examined["baseline"][name]:8.4f}'
+            baseline = examined['baseline'][name]
+            yield f'    {name} {value:.4f}; always "{examined["guess"]}": {baseline:.4f}'
     classes = examined['classes']
     if classes is not None and len(classes) <= MOST_CLASSES:
         yield 'confusion matrix (rows: labels, columns: predictions):'

@@ -114,7 +114,11 @@ def read_texts(args, texts, pairs=False, rows=None):
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
     columns = [args.text_column, getattr(args, 'text_pair_column', None)]
     if any(columns) and args.file is None:
-        raise InputError('--text_column needs --file')
+        other = '; the column of --corpus is --text_field' if hasattr(args, 'text_field') else ''
+        raise InputError(f'--text_column needs --file{other}')
+    for text in texts:
+        if is_table_file(text) and os.path.isfile(text):
+            logger.warning('%r is read as a text; --file %s reads the file', text, text)
     return _texts(texts, args.file, columns, pairs, rows)
 
 

@@ -114,6 +114,11 @@ class BlockFiles:
             problems.append('wrong shape: ' + self._list_names(wrong))
             if any('word_embed' in line for line in wrong):
                 problems.append('the vocabulary does not fit these weights')
+            if all(line.startswith('classifier.') for line in wrong):
+                problems.append(
+                    'it was trained for another number of labels: start from the model that it was '
+                    'trained from'
+                )
         other = [
             f'{name.lstrip("^")} is {found[name].dtype}, the model has {np.dtype(own[name].dtype)}'
             for name in own

@@ -182,7 +182,9 @@ def pipeline(
         if task is not None:
             raise
         # a task's name, perhaps
-        hint = did_you_mean(model, known) or f'; the tasks are {", ".join(known)}'
+        hint = did_you_mean(model, known)
+        if not hint and 'did you mean' not in str(error):
+            hint = f'; the tasks are {", ".join(known)}'
         raise UnknownNameError(f'{error}{hint}') from None
     family = located.family
     if task is None:

@@ -5,6 +5,7 @@ Each family registers its entries from its ``zoo.py``.
 
 import dataclasses
 import fnmatch
+import glob
 import os
 from typing import Optional, Tuple
 
@@ -157,7 +158,8 @@ def resolve_alias(name):
         )
     known = {name for entry in entries for name in (entry.full_name, *entry.names)}
     models = {entry.model for entry in entries if entry.default}
-    raise UnknownNameError.of('pretrained model', name, known | models)
+    folders = {os.path.dirname(path) for path in glob.glob('*/config.json')}
+    raise UnknownNameError.of('folder or pretrained model', name, known | models | folders)
 
 
 def is_alias(name):

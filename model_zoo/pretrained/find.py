@@ -319,7 +319,7 @@ def _wanted(format):
 def _where_else(path):
     best = os.path.join(path, 'best_model')  # the folder of a training is given by mistake
     if os.path.isdir(best):
-        return f'is {best!r} meant?'
+        return f'did you mean {best}?'
     if any(name.endswith('.onnx') for name in os.listdir(path)):
         return (
             'its ONNX file is for other programs; give the folder that it was exported from, with '
@@ -363,7 +363,7 @@ def _ask(entry, root, sources, vocab_only=False):
         if local and other.family == entry.family:
             here = f'{other.names[0] if other.names else other.model}, which is here, or '
     ways.append(
-        f'name {here}the folder that has them in place of the model or as pretrained=FOLDER'
+        f'name {here}a folder that has them (in get_model: pretrained=FOLDER)'
     )
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")

@@ -11,6 +11,7 @@ import dataclasses
 import itertools
 import json
 import logging
+import math
 import os
 import re
 import warnings
@@ -768,8 +769,9 @@ def _entropies_of_each(labels, outputs):
 
 
 def _plain(value):
-    """A value of a row as JSON has it; numbers of NumPy as Python's."""
-    return value.item() if isinstance(value, np.generic) else value
+    """A value of a row as JSON has it; numbers of NumPy as Python's, and no value for a NaN."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _find_columns(settings, files):
@@ -786,11 +788,12 @@ def _find_columns(settings, files):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:
         settings.label_column = next((name for name in _LABELS if name in names), None)
-    lacking = ['`text_column`'] * (not (texts or settings.text_columns))
-    lacking += ['`label_column`'] * (needs_label and settings.label_column is None)
+    lacking = ['texts (`text_column`)'] * (not (texts or settings.text_columns))
+    lacking += ['labels (`label_column`)'] * (needs_label and settings.label_column is None)
     if lacking:
         raise InputError(
-            f'{path!r} has the columns {", ".join(names)}: name yours with {" and ".join(lacking)}'
+            f'{path!r} has the columns {", ".join(names)}: say which one has the '
+            f'{" and which one the ".join(lacking)}'
         )
 
 
@@ -807,6 +810,9 @@ def check_task_choice(settings, trains):
         settings.task_name = 'custom'
     if settings.task_name == 'custom':
         _take_splits(settings, files)
+        check_files(
+            settings, *(name for name in files if not is_table(getattr(settings, name) or ''))
+        )
         _find_columns(settings, files)
     _join_columns(settings)
     if settings.task_name != 'custom':
@@ -863,8 +869,6 @@ def make_task(settings, trains=False):
             raise UnknownNameError.of('task', settings.task_name, known) from None
     files = {segment: getattr(settings, f'{segment}_file', None) for segment in _SEGMENTS}
     files = {segment: path for segment, path in files.items() if path}
-    others = [f'{segment}_file' for segment, path in files.items() if not is_table(path)]
-    check_files(settings, *others)
     task = custom_task(
         settings.text_columns,
         settings.label_column,

@@ -672,15 +672,17 @@ def recognize(task, path, is_test):
         return layout, columns, len(names), rows
     shown = ', '.join(map(repr, cells))
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
-    flags = hint = ''
-    if task.names_its_files:
-        flags = ' (`text_columns`, `label_column`)'
-        hint = ''.join(did_you_mean(name, names) for name in wanted if name not in names)
+    absent = [name for name in wanted if name not in names]
+    if task.names_its_files and absent:
+        hint = did_you_mean(absent[0], names)
         if len(cells) == 1 and ',' in cells[0] and not str(path).endswith('.csv'):
             hint = '; with commas between its columns, the file must be called .csv'
+        raise InputError(
+            f'{path}, {location}: there is no column {absent[0]!r}; the columns are {shown}{hint}'
+        )
     raise InputError(
         f'{path}, {location}: not the columns of {task.name}; expected '
-        f'{expected_columns(task)}{flags}; found {len(cells)} columns: {shown}{hint}'
+        f'{expected_columns(task)}; found {len(cells)} columns: {shown}'
     )
 
 

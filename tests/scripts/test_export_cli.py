@@ -227,7 +227,7 @@ def test_vocabulary_that_is_nowhere(tmp_path, small, monkeypatch):
 @pytest.mark.parametrize(
     'error, message, arguments',
     [
-        (UnknownNameError, "unknown pretrained model 'bert_1'", ['--model_name', 'bert_1']),
+        (UnknownNameError, "pretrained model 'bert_1'", ['--model_name', 'bert_1']),
         (UnknownNameError, "data set of bert_12_768_12 'x'", ['--dataset_name', 'x']),
         (InputError, '--seq_length 25: the model takes 1 to 24', ['--seq_length', '25']),
         (InputError, '--seq_length 0', ['--seq_length', '0']),

@@ -56,6 +56,13 @@ def test_help_is_short(zoo, capsys):
     assert 'google' in printed and 'compare' not in printed
 
 
+@pytest.mark.parametrize('name', ['train', 'fine-tune', 'finetune_'])
+def test_half_a_name_shows_the_commands_that_begin_with_it(zoo, name, capsys):
+    assert run(zoo, name) == 2
+    said = capsys.readouterr().err
+    assert 'did you mean finetune-classifier or finetune-tagging or ' in said
+
+
 @pytest.mark.parametrize('name', ['info', 'learn-vocab', 'learn_vocab', 'google/run_squad'])
 def test_commands_run_under_their_names(zoo, name, capsys):
     with pytest.raises(SystemExit) as stop:

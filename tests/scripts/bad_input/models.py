@@ -43,7 +43,7 @@ PREDICT = [
 ENCODE = [
     (['MODEL'], 'there is no text'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
-    (['none', 'a'], "unknown pretrained model 'none'"),
+    (['none', 'a'], "unknown folder or pretrained model 'none'"),
     (['MODEL', 'a', '--max_len', '0'], '--max_len 0: give 1 or more'),
     (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
     (['MODEL', '--files', 'missing.txt', '--output_dir', 'x'], 'missing.txt'),
@@ -51,7 +51,7 @@ ENCODE = [
 ASK = [(['MODEL', 'where ?'], '--context')]
 TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
 FILL = [
-    (['none', 'the [MASK] .'], "unknown pretrained model 'none'"),
+    (['none', 'the [MASK] .'], "unknown folder or pretrained model 'none'"),
     (['MODEL'], 'there is no text'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
 ]

@@ -39,7 +39,7 @@ CLASSIFIER = [
     ),
     (lambda a, t: [*a, '--dev_split', '0.1'], '--dev_split goes with .* without a dev file'),
     (lambda a, t: [*a, '--text_column', 'text'], '--text_columns and --text_column both'),
-    (lambda a, t: [*a, '--bert_model', 'bert_1'], "unknown pretrained model 'bert_1'; known: "),
+    (lambda a, t: [*a, '--bert_model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (lambda a, t: [*a, '--bert_dataset', 'no_such'], 'no_such'),
     (lambda a, t: [*a, '--gpu', '0'], '--gpu 0'),
     (lambda a, t: [*a, '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
@@ -256,7 +256,7 @@ def lm_arguments(data, folder, edit):
 LM = [
     (['--family', 'gpt2', '--eval_file', 'none.txt'], "--eval_file 'none.txt': no such file"),
     (['--eval_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
-    (['--eval_file', 'EVAL', '--model', 'gpt3'], "unknown pretrained model 'gpt3'"),
+    (['--eval_file', 'EVAL', '--model', 'gpt3'], "unknown folder or pretrained model 'gpt3'"),
     (['--eval_file', 'EVAL', '--model', 'bert_12_768_12'], 'is a bert: give one of gpt, gpt2'),
     (['--eval_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], "--model 'gpt2' is a gpt2"),
     (['--eval_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not tell the family'),

@@ -201,7 +201,7 @@ def test_nothing_to_resume(path, caplog):
 def test_interruption(path):
     with pytest.raises(Interrupted, match='nothing was finished'), PartialOutput(path, JOB):
         raise StopRequested
-    message = r'out.part; run the same command with --resume'
+    message = r'out.part; the same command with --resume'
     with pytest.raises(Interrupted, match=message), PartialOutput(path, JOB) as partial:
         partial.append(b'a')
         raise StopRequested

@@ -16,7 +16,7 @@ from script_runs import load_script, run
 import model_zoo
 from model_zoo.app.use import Labeller
 from model_zoo.batches import Sample
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tasks.classification import ClassificationSettings
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
@@ -175,7 +175,7 @@ def test_regression_pairs_and_named_columns(folder):
         regression=True, **SMALL,
     )  # fmt: skip
     assert 'pearson' in trained.scores
-    with pytest.raises(InputError, match='columns one, two, mark: name yours'):
+    with pytest.raises(InputError, match='columns one, two, mark: say which'):
         model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
 
 
@@ -213,6 +213,9 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
     ({'wramup_ratio': 0.1}, 'unknown setting .*did you mean warmup_ratio'),
     ({'dtype': 'float8'}, "unknown `dtype` 'float8'"),
     ({'dev': 1.5}, '`dev` 1.5: give a share'),
+    ({'dev': 20}, '`dev` 20: give a share'),
+    ({'dev': 'none.csv'}, "`dev` 'none.csv': no such file"),
+    ({'test': 0.2}, '`test` 0.2: give a path or rows'),
     ({'resume': True}, '`resume` needs `output_dir`'),
 ])  # fmt: skip
 def test_wrong_settings_name_the_keyword(folder, options, message):
@@ -227,12 +230,25 @@ def test_unknown_task_and_data(folder):
         model_zoo.finetune(folder, 'text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')])
     with pytest.raises(InputError, match='train set has no rows'):
         model_zoo.finetune(folder, 'text-classification', [])
+    with pytest.raises(InputError, match="`train` 'none.csv': no such file"):
+        model_zoo.finetune(folder, 'text-classification', 'none.csv')
+
+
+def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
+    trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
+    trained.save(tmp_path)
+    rows = [(text, f'{label}{number % 2}') for number, (text, label) in enumerate(ROWS)]
+    with pytest.raises(CheckpointError, match='another number of labels: start from the model'):
+        model_zoo.finetune(str(tmp_path), 'text-classification', rows, **SMALL)
 
 
 @pytest.mark.parametrize(('task', 'rows', 'message'), [
     ('text-classification', [('a', 'x'), ('', 'y')], "^train, row 1: the text in column 'text' is"),
     ('text-classification', [{'text': 'a', 'label': ['x']}], "^train, row 0: .* column 'label'"),
-    ('text-classification', [{'a': 'a', 'b': 'x'}], '^the train set has the columns a, b'),
+    ('text-classification', [('a', 'x'), (float('nan'), 'y')], "^train, row 1: .* 'text' is empty"),
+    ('text-classification', [{'a': 'a', 'b': 'x'}], '^the train set has the columns a, b: say which'
+     r' one has the texts \(`text`\) and which one the labels \(`label`\)'),
+    ('text-classification', ['a', 'b'], r'columns text: say which one has the labels \(`label`\)'),
     ('text-classification', [3], '^train, row 0 is 3; give'),
     ('question-answering', [('a', 'b', 'c', 0)], '^row 0, question'),
     ('multiple-choice', [('a', 'b', 0)], "^train, row 0: choices is 'b'"),

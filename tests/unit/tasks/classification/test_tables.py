@@ -85,7 +85,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4: the label in col'),
         ('a.csv', 'first,second,label\n"a,b,pos\n', 'a.csv, line 2: unexpected end'),
         ('a.tsv', 'first,second,label\na,b,pos\n', 'commas .* the file must be called .csv'),
-        ('a.csv', 'first,second\n', 'a.csv, line 1: not the columns of custom'),
+        ('a.csv', 'first,second\n', "line 1: there is no column 'label'; the col"),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1: the label in col'),
         ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2: not JSON'),
         ('a.jsonl', '["a"]\n', 'a.jsonl, line 1: one JSON object per line'),
