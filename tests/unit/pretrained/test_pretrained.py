@@ -367,7 +367,7 @@ def test_path_without_weights(entries, cache, tmp_path):
     with pytest.raises(InputError, match='has no weights: neither model.params, model.safetensors'):
         find_files('tiny', path=str(tmp_path / 'empty'))
     (tmp_path / 'empty' / 'best_model').mkdir()
-    with pytest.raises(InputError, match=r"; is '.*best_model' meant\?"):
+    with pytest.raises(InputError, match=r'; did you mean .*best_model\?'):
         find_files('tiny', path=str(tmp_path / 'empty'))
 
 

@@ -300,7 +300,7 @@ def test_inferred_labels_are_sorted_by_number(tmp_path):
             "60 different values in 60 rows, such as 'word0': are these labels",
         ),
         ('t\ty\na\t1\nb\t0\nc\t1\n', ([0], 1), "label 'y' occurs in the first line only"),
-        ('t\ty\na\t1\nb\t\n', (['t'], 'z'), r"'z' \(`text_columns`, `label_column`\); found 2"),
+        ('t\ty\na\t1\nb\t\n', (['t'], 'z'), "no column 'z'; the columns are 't', 'y'"),
         ('a b\t1\tx\nc\t0\n', ([0], 1), 'line 2: 2 columns instead of 3'),
         ('a\t1\nc\td\t0\n', ([0], 1), 'line 2: 3 columns instead of 2.*must not hold a TAB'),
         ('a\t1\n', ([0], 5), 'line 1: 2 columns instead of 6'),
