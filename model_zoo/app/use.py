@@ -242,20 +242,17 @@ class Corpus:
             return
         if self._is_json:
             for number, fields in read_json_lines(self.path):
-                yield number, self._text(number, fields)
+                text = fields.get(self._field)
+                if not isinstance(text, str):
+                    raise InputError(
+                        f'{self.path}, line {number}: not a JSON object with the text in '
+                        f'{json.dumps(self._field)}: {fields!r:.80}'
+                    )
+                yield number, text
             return
         for number, line in read_lines(self.path):
             if line.strip():
                 yield number, line.rstrip('\r\n')
-
-    def _text(self, number, fields):
-        text = fields.get(self._field)
-        if not isinstance(text, str):
-            raise InputError(
-                f'{self.path}, line {number}: not a JSON object with the text in '
-                f'{json.dumps(self._field)}: {fields!r:.80}'
-            )
-        return text
 
     def vectors(self, embed, settings, keeps=True):
         """The texts' vectors, taken from the file beside the corpus if that has them."""
