@@ -5,10 +5,4 @@ from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel
 from .model import GPT2Model
 from .tokenizer import GPT2Tokenizer
 
-__all__ = [
-    'GPT2Config',
-    'GPT2DoubleHeadsModel',
-    'GPT2LMHeadModel',
-    'GPT2Model',
-    'GPT2Tokenizer',
-]
+__all__ = ['GPT2Config', 'GPT2DoubleHeadsModel', 'GPT2LMHeadModel', 'GPT2Model', 'GPT2Tokenizer']

@@ -13,14 +13,7 @@ from ..registry import family_of_class, get_family
 from ..util.arrays import pad_rows
 from ..util.display import new_figure, save_figure
 
-__all__ = [
-    'Inputs',
-    'differences_of',
-    'is_variant',
-    'make_inputs',
-    'plot_differences',
-    'run_ours',
-]
+__all__ = ['Inputs', 'differences_of', 'is_variant', 'make_inputs', 'plot_differences', 'run_ours']
 
 MASKED = 0.15  # of the words, as in BERT's training
 

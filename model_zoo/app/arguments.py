@@ -13,9 +13,7 @@ from ..util.checks import check_gpu
 from . import cli
 
 #: field -> all values that it may have, which rooms above the settings know
-_CHOICES = {
-    'calib_mode': CALIBRATION_MODES, 'engine': ENGINES, 'quantized_dtype': QUANTIZED_DTYPES,
-}  # fmt: skip
+_CHOICES = {'calib_mode': CALIBRATION_MODES, 'engine': ENGINES, 'quantized_dtype': QUANTIZED_DTYPES}
 #: types of the command line by the names that fields have for them
 _TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
 

@@ -207,10 +207,7 @@ _TPU = {
         for name in ('tpu_name', 'tpu_zone', 'gcp_project', 'master', 'num_tpu_cores')
     },
 }
-_ESTIMATOR = {
-    **_TPU,
-    'iterations_per_loop': Original('it is of the TPU estimator', type=int),
-}
+_ESTIMATOR = {**_TPU, 'iterations_per_loop': Original('it is of the TPU estimator', type=int)}
 # of the classifier and of SQuAD: pytorch-pretrained-bert's and Google's
 _FINETUNING = {
     **_PYTORCH_BERT,

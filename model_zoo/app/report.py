@@ -251,9 +251,7 @@ _USES = {
         "zoo search {folder} --corpus texts.txt 'A query.'", "('A text.', 'Another.')"
     ),
     'fill-mask': ("zoo fill {folder} 'A [MASK] text.'", "'A [MASK] text.'"),
-    'text-generation': (
-        "zoo generate {folder} 'It was'", "'It was'"
-    ),
+    'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
 }  # fmt: skip
 _INFO = 'zoo info {folder}'
 

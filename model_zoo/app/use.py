@@ -36,9 +36,7 @@ from .many_files import run_over_files
 logger = logging.getLogger(__name__)
 
 FORMATS = ('table', 'jsonl', 'csv', 'tsv')
-_ENDINGS = {
-    '.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'jsonl',
-}  # fmt: skip
+_ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'jsonl'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
 
