@@ -44,6 +44,8 @@ class ArrayArchive:
     def __enter__(self):
         try:
             self._file = open_binary(self._path)
+            if not file_size(self._path):  # as devices are, too, which may have no end
+                raise ValueError('it is empty')
             self._zip = zipfile.ZipFile(self._file)
         except OSError as error:
             raise CheckpointError(f'cannot read {self._path!r}: {error.strerror}') from error

@@ -46,7 +46,12 @@ __all__ = [
 
 @contextlib.contextmanager
 def reading(path):
-    """A context in which the error of a file that can't be read is a CheckpointError."""
+    """A context in which the error of a file that can't be read is a CheckpointError.
+
+    So is a device: what is read here is read whole, and a device may have no end.
+    """
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        raise CheckpointError(f'cannot read {path!r}: it is no regular file')
     try:
         yield
     except CheckpointError:

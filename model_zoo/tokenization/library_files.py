@@ -11,7 +11,7 @@ import tokenizers
 
 from ..checkpoint.tensorflow_file import read_message
 from ..errors import InputError
-from ..util.files import atomic_write, file_in, parse_json
+from ..util.files import atomic_write, file_in, parse_json, raised, read_whole
 from .encoding import call_rust
 from .vocab import check_tokens
 
@@ -51,15 +51,14 @@ def open_rust(source):
             check_tokens(ids_of(source))
             text = source.to_str()
         else:
-            with open(source, encoding='utf-8') as file:
-                text = file.read()
+            text = read_whole(source, int(raised(2**26))).decode()
         content = parse_json(text, dict)
         check_steps(content)
         # not the text, in which the library may take another of two equal names
         rust = call_rust(tokenizers.Tokenizer.from_str, json.dumps(content))
         check_tokens(ids_of(rust))  # its to_str counts up to the largest id
     except Exception as error:  # the library raises nothing more special
-        raise InputError(f'{source!r} cannot be read as a tokenizer.json: {error}') from error
+        raise InputError(f'{str(source)!r} cannot be read as a tokenizer.json: {error}') from error
     rust.no_padding()
     rust.no_truncation()
     return rust

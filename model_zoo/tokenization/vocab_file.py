@@ -9,7 +9,7 @@ from typing import Dict, Optional
 from ..errors import InputError
 from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
-from ..util.files import parse_json
+from ..util.files import parse_json, raised, read_whole
 from .bpe_files import read_bpe_vocab
 from .library_files import (
     FAIRSEQ_NAME,
@@ -104,8 +104,7 @@ class VocabFile:
         try:
             if kind == 'sentencepiece':
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
-            with open(self.path, encoding='utf-8') as file:
-                text = file.read()
+            text = read_whole(self.path, int(raised(2**26))).decode()
             _check_places(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
             _check_places(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added

@@ -35,6 +35,7 @@ __all__ = [
     'put_in_place',
     'raised',
     'read_json',
+    'read_whole',
     'remove_leftovers',
     'sha256_of',
     'state_of',
@@ -451,17 +452,23 @@ def state_of(path):
     return frozenset(states)
 
 
+def read_whole(path, most_bytes):
+    """The content of a file or URL, as a bytearray; ValueError if it is larger."""
+    content = bytearray()
+    with remote.open_binary(path) as file:
+        while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
+            content += piece
+            if len(content) > most_bytes:
+                problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
+                raise ValueError(problem)
+    return content
+
+
 def read_json(path, what='', shape=object, most_bytes=2**26):
     """What a JSON file holds, of the shape that the caller declares."""
     name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
-        with remote.open_binary(path) as file:
-            content = bytearray()
-            while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
-                content += piece
-                if len(content) > most_bytes:
-                    problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
-                    raise ValueError(problem)
+        content = read_whole(path, most_bytes)
         value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error

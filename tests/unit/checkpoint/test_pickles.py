@@ -10,6 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from model_zoo.checkpoint.numpy_files import ArrayArchive
 from model_zoo.checkpoint.pickles import read_pickle
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.tokenization.vocab import read_words
@@ -175,6 +176,14 @@ def test_instructions_that_make_much_of_a_byte(dump, name):
     many = b'\x80\x04N' + getattr(pickle, name) * 2_000_000 + b'.'
     with pytest.raises(CheckpointError, match='far more than the file holds'):
         read_pickle(dump(many))
+
+
+def test_devices_are_not_read():
+    """They may have no end."""
+    with pytest.raises(CheckpointError, match="cannot read '/dev/zero': it is no regular file"):
+        read_pickle('/dev/zero')
+    with pytest.raises(CheckpointError, match='it is empty'), ArrayArchive('/dev/zero'):
+        pass
 
 
 def test_a_set_made_again_and_again(dump):
