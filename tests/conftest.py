@@ -18,6 +18,8 @@ import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 os.environ['HF_HUB_OFFLINE'] = '1'
 
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
+#: a server on Ray under load, and trainings by all contenders
+LONGEST = re.compile(r'/test_(server_ray|training_benchmarks)\.py')
 #: libraries that no file of requirements/ brings
 OPTIONAL = ('ftfy', 'spacy', 'transformers.models.deprecated')
 
@@ -53,9 +55,14 @@ def pytest_make_collect_report(collector):
         fail(report)
 
 
+def pytest_collection_modifyitems(items):
+    """Put what takes minutes first, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: not LONGEST.search(item.nodeid))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Let one worker run what shares fixtures, in our order: long ones come first."""
+    """Let one worker run what shares fixtures, in our order."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFixtures(LoadScopeScheduling):
