@@ -15,7 +15,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow test-mkl peers audit horovod docs dist sbom lint install clean
+.PHONY: demo test test-slow test-mkl peers audit horovod docs notebooks site dist sbom lint install \
+	clean
 
 USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
 PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
@@ -67,12 +68,20 @@ audit: $(VENV)/.installed-tests
 
 horovod: $(VENV)/.installed-horovod
 
+docs notebooks site: $(VENV)/.installed-docs
+
+docs:
+	@$(MAKE) --jobs 2 notebooks site
+	@echo '-- the site: docs/_build/html/index.html'
+
 # Side by side with a thread each, the largest ones first.
-docs: $(VENV)/.installed-docs
+notebooks:
 	ls -S docs/notebooks/*.ipynb | OMP_NUM_THREADS=1 xargs -n 1 -P "$$(nproc)" \
 		$(VENV)/bin/python docs/run_notebooks.py
+
+# It shows the outputs that are stored in the notebooks, and waits for none.
+site:
 	$(VENV)/bin/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
-	@echo '-- the site: docs/_build/html/index.html'
 
 dist: $(VENV_DIST)/.installed-dist
 	$(VENV_DIST)/bin/python .ci/dist.py dist

@@ -294,17 +294,20 @@ class Killed(BaseException):
     """What nothing of the project catches, as it can't a process's end."""
 
 
-def kill(number):
-    """Have a training end in its `number`-th batch, with nothing saved; ends with a call."""
+def kill(number, tensor=mx.nd.NDArray):
+    """Have a training end in its `number`-th batch, with nothing saved; ends with a call.
+
+    `tensor` is the class whose ``backward`` it calls.
+    """
 
     def end():
         raise Killed
 
-    return _at_batch(number, end)
+    return _at_batch(number, end, tensor)
 
 
-def _at_batch(number, do):
-    backward, calls = mx.nd.NDArray.backward, []
+def _at_batch(number, do, tensor=mx.nd.NDArray):
+    backward, calls = tensor.backward, []
 
     def counting(self, *args, **kwargs):
         calls.append(1)
@@ -312,5 +315,5 @@ def _at_batch(number, do):
             do()
         return backward(self, *args, **kwargs)
 
-    mx.nd.NDArray.backward = counting
-    return lambda: setattr(mx.nd.NDArray, 'backward', backward)
+    tensor.backward = counting
+    return lambda: setattr(tensor, 'backward', backward)
