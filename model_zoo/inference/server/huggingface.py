@@ -79,7 +79,7 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
     ends = tuple(served.pipeline.end_tokens) if options.stop_at_end else ()
     job = service.writing_job(
         served, prompts, options.max_new_tokens, options.stop, stop_tokens=ends,
-        sequences=sequences, **sampling,
+        num_return_sequences=sequences, **sampling,
     )  # fmt: skip
 
     def finish(outputs):

@@ -74,7 +74,7 @@ class _Completion:
         self.served = service.served(content.model, is_writer=True)
         if content.echo and self._has_logprobs:
             raise InputError('echo and logprobs exclude each other: prompts have no logprobs')
-        sampling = {'sequences': content.n}
+        sampling = {'num_return_sequences': content.n}
         if content.temperature:
             sampling.update(temperature=content.temperature, top_p=content.top_p, seed=content.seed)
         elif content.n > 1:

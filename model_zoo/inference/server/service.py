@@ -116,11 +116,10 @@ class Service:
         if not 1 <= max_new_tokens <= most:
             raise InputError(f'{max_new_tokens} new tokens are wanted; it must be from 1 to {most}')
         sampling = Sampling(**sampling)
-        if len(prompts) * sampling.sequences > self.settings.max_sequences:
-            raise TooLargeError(
-                f'the request asks for {len(prompts) * sampling.sequences} texts; this server '
-                f'writes {self.settings.max_sequences} at once (`max_sequences`)'
-            )
+        count, most = len(prompts) * sampling.num_return_sequences, self.settings.max_sequences
+        if count > most:
+            raise TooLargeError(f'the request asks for {count} texts; this server writes {most} at '
+                                'once (`max_sequences`)')  # fmt: skip
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
             if isinstance(prompt, str):

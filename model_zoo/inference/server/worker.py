@@ -241,13 +241,13 @@ def choose_rows(lengths, batch_tokens):
 
 
 class Sampling(NamedTuple):
-    """How the next token is chosen: jobs with the same sampling run in one batch."""
+    """Options of `stream`: jobs with the same ones run in one batch."""
 
     temperature: Optional[float] = None
     top_k: Optional[int] = None
     top_p: Optional[float] = None
     seed: Optional[int] = None
-    sequences: int = 1
+    num_return_sequences: int = 1
     stop_tokens: Tuple[int, ...] = ()
 
 
@@ -281,7 +281,7 @@ class WritingJob:
     @property
     def size(self):
         """Number of sequences."""
-        return len(self.prompts) * self.sampling.sequences
+        return len(self.prompts) * self.sampling.num_return_sequences
 
     def begin(self, tokenizer):
         self._texts = [StreamedText(tokenizer, self.stop) for _ in range(self.size)]
@@ -309,22 +309,12 @@ class _Group:
     """Jobs of the same sampling, which run as one batch."""
 
     def __init__(self, block, jobs):
-        self.jobs, sampling = jobs, jobs[0].sampling
-        prompts = [(job, number, ids) for job in jobs for number, ids in enumerate(job.prompts)]
-        self._owners = [(job, number) for job, number, _ in prompts]
+        self.jobs = jobs
+        self._owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
         self.size = sum(job.size for job in jobs)
-        self._steps = stream(
-            block,
-            [ids for _, _, ids in prompts],
-            max_new_tokens=max(job.max_new_tokens for job in jobs),
-            temperature=sampling.temperature,
-            top_k=sampling.top_k,
-            top_p=sampling.top_p,
-            seed=sampling.seed,
-            num_return_sequences=sampling.sequences,
-            stop_tokens=sampling.stop_tokens,
-            overflow='slide',
-        )
+        prompts = [ids for job in jobs for ids in job.prompts]
+        most = max(job.max_new_tokens for job in jobs)
+        self._steps = stream(block, prompts, most, overflow='slide', **jobs[0].sampling._asdict())
 
     def step(self):
         """Take a token; returns whether there may be more."""
@@ -332,7 +322,7 @@ class _Group:
         if new is None:
             return False
         job, number = self._owners[new.prompt]
-        job.add(number * job.sampling.sequences + new.sequence, new)
+        job.add(number * job.sampling.num_return_sequences + new.sequence, new)
         return not all(job.is_done for job in self.jobs)
 
 
