@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import dataclasses
 import functools
 import html
@@ -88,7 +89,7 @@ def finetune(
         'text-classification' (pairs and, with ``regression=True``, numbers, too),
         'token-classification', 'question-answering', 'multiple-choice', 'sentence-similarity',
         'text-generation' (a language model) or 'fill-mask' (further pre-training); or your own
-        task, an object or a class.
+        task, a class or an object. Keywords override the settings of an object.
     train : str, os.PathLike or iterable
         A path or URL, a pandas DataFrame, a ``datasets.Dataset``, or an iterable of rows, which is
         read once. Rows are dicts by column, or tuples: (text, label), (text, text, label); (words,
@@ -159,7 +160,11 @@ def finetune(
         else:
             field = f'{task_class.family}_model' if task_class.family else 'model'
             more.setdefault(field, os.fspath(model))
-        made = task if isinstance(task, Task) else task_class(_settings(task_class, settings, more))
+        if isinstance(task, Task):
+            made = copy.copy(task)
+            made.settings = _settings(task_class, settings or task.settings, more)
+        else:
+            made = task_class(_settings(task_class, settings, more))
         made.rows_folder = rows_folder
         share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
         if share is not None and not 0 < share < 1:
@@ -199,16 +204,16 @@ def _task_class(task):
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known = {field.name for field in dataclasses.fields(cls)}
-    more = {**task_class.in_python, **more}
+    known = {field.name: field.default for field in dataclasses.fields(cls)}
     for name in more:
         if name not in known and _ELSEWHERE.get(name) in known:
             raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
         if name not in known:
             raise UnknownNameError.of('setting', name, known)
-    if settings is None:
-        return cls(**more)
-    return dataclasses.replace(settings, **more)
+    for name, value in task_class.in_python.items():
+        if settings is None or getattr(settings, name) == known[name]:
+            more.setdefault(name, value)
+    return cls(**more) if settings is None else dataclasses.replace(settings, **more)
 
 
 @contextlib.contextmanager

@@ -17,7 +17,7 @@ import model_zoo
 from model_zoo.app.use import Labeller
 from model_zoo.batches import Sample
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.tasks.classification import ClassificationSettings
+from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.task import Task
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import FinetuneSettings, setting, settings
@@ -316,6 +316,30 @@ def test_a_task_of_ones_own(folder):
     rows = [('a', 0), ('b b', 1), ('c c c', 2)] * 8
     trained = model_zoo.finetune(folder, RatingTask, rows, rows, epochs=12, batch_size=6, lr=1e-2)
     assert trained.scores['closeness'] > -0.5
+
+
+def test_an_object_of_a_task(folder, tmp_path):
+    """Its settings hold where no keyword says otherwise, and stay its own."""
+    rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
+    task = RatingTask(RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never'))
+    out = tmp_path / 'out'
+    trained = model_zoo.finetune(folder, task, rows, rows, epochs=2, output_dir=out)
+    assert len(trained.history) == 2 and trained.model.config.num_labels == 3
+    assert (out / 'results.json').exists() and not os.path.exists('never')
+    assert task.settings == RatingSettings(
+        steps=4, epochs=1, bert_model='none', output_dir='never'
+    )
+    with pytest.raises(UnknownNameError, match='did you mean epochs'):
+        model_zoo.finetune(folder, task, rows, epoch=2)
+
+
+def test_settings_of_a_known_task(folder):
+    task = ClassificationTask(ClassificationSettings(epochs=1, max_len=12))
+    rows = [('a b', 'x'), ('c d', 'y')] * 4
+    assert len(model_zoo.finetune(folder, task, rows).history) == 1
+    named = ClassificationSettings(task_name='SST', epochs=1, max_len=12)
+    with pytest.raises(InputError, match='goes with `task_name` custom, not SST'):
+        model_zoo.finetune(folder, 'text-classification', rows, settings=named)
 
 
 def test_several_labels_a_text(folder, tmp_path):
