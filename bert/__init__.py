@@ -1,99 +1,23 @@
 """BERT: configuration, model, task heads and tokenizer."""
 
-from .config import BertConfig, DistilBertConfig, ElectraConfig
-from .distilbert import (
-    DistilBertForMaskedLM,
-    DistilBertForMultipleChoice,
-    DistilBertForQuestionAnswering,
-    DistilBertForSequenceClassification,
-    DistilBertForTokenClassification,
-    DistilBertModel,
-)
-from .electra import (
-    ElectraForMaskedLM,
-    ElectraForMultipleChoice,
-    ElectraForPreTraining,
-    ElectraForQuestionAnswering,
-    ElectraForSequenceClassification,
-    ElectraForTokenClassification,
-    ElectraModel,
-)
-from .heads import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForPreTraining,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertSentenceEncoder,
-)
-from .model import BertModel
-from .roberta import (
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaForMultipleChoice,
-    RobertaForQuestionAnswering,
-    RobertaForSequenceClassification,
-    RobertaForTokenClassification,
-    RobertaModel,
-)
+from . import config, distilbert, electra, heads, model, roberta, tokenizer, xlm_roberta
+from .config import *  # noqa: F403
+from .distilbert import *  # noqa: F403
+from .electra import *  # noqa: F403
+from .heads import *  # noqa: F403
+from .model import *  # noqa: F403
+from .roberta import *  # noqa: F403
 from .roberta_tokenizer import RobertaTokenizer, XLMRobertaTokenizer
-from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
-from .xlm_roberta import (
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-    XLMRobertaForMultipleChoice,
-    XLMRobertaForQuestionAnswering,
-    XLMRobertaForSequenceClassification,
-    XLMRobertaForTokenClassification,
-    XLMRobertaModel,
-)
+from .tokenizer import *  # noqa: F403
+from .xlm_roberta import *  # noqa: F403
 
-__all__ = [
-    'BasicTokenizer',
-    'BertConfig',
-    'BertForMaskedLM',
-    'BertForMultipleChoice',
-    'BertForNextSentencePrediction',
-    'BertForPreTraining',
-    'BertForQuestionAnswering',
-    'BertForSequenceClassification',
-    'BertForTokenClassification',
-    'BertModel',
-    'BertSPTokenizer',
-    'BertSentenceEncoder',
-    'BertTokenizer',
-    'DistilBertConfig',
-    'DistilBertForMaskedLM',
-    'DistilBertForMultipleChoice',
-    'DistilBertForQuestionAnswering',
-    'DistilBertForSequenceClassification',
-    'DistilBertForTokenClassification',
-    'DistilBertModel',
-    'ElectraConfig',
-    'ElectraForMaskedLM',
-    'ElectraForMultipleChoice',
-    'ElectraForPreTraining',
-    'ElectraForQuestionAnswering',
-    'ElectraForSequenceClassification',
-    'ElectraForTokenClassification',
-    'ElectraModel',
-    'RobertaConfig',
-    'RobertaForMaskedLM',
-    'RobertaForMultipleChoice',
-    'RobertaForQuestionAnswering',
-    'RobertaForSequenceClassification',
-    'RobertaForTokenClassification',
-    'RobertaModel',
-    'RobertaTokenizer',
-    'WordpieceTokenizer',
-    'XLMRobertaConfig',
-    'XLMRobertaForMaskedLM',
-    'XLMRobertaForMultipleChoice',
-    'XLMRobertaForQuestionAnswering',
-    'XLMRobertaForSequenceClassification',
-    'XLMRobertaForTokenClassification',
-    'XLMRobertaModel',
-    'XLMRobertaTokenizer',
-]
+#: the names of the modules, which each declares in its own
+__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
+__all__ += config.__all__
+__all__ += distilbert.__all__
+__all__ += electra.__all__
+__all__ += heads.__all__
+__all__ += model.__all__
+__all__ += roberta.__all__
+__all__ += tokenizer.__all__
+__all__ += xlm_roberta.__all__

@@ -9,19 +9,11 @@ from mxnet.gluon import nn
 
 from model_zoo.checkpoint.mapping import layer_rules
 
-from . import heads
+from . import heads, variants
 from .catalogue import DISTILBERT_ARCHITECTURES
 from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import open_tokenizer
-from .variants import (
-    OwnPooler,
-    Typeless,
-    TypelessModel,
-    VariantBlock,
-    variant_family,
-    variant_model,
-)  # fmt: skip
 
 __all__ = [
     'DISTILBERT', 'DistilBertForMaskedLM', 'DistilBertForMultipleChoice',
@@ -50,7 +42,7 @@ def _mappings(head, has_dropout):
     }
 
 
-class DistilBertBlock(Typeless, VariantBlock):
+class DistilBertBlock(variants.Typeless, variants.VariantBlock):
     config_class = DistilBertConfig
     architectures = DISTILBERT_ARCHITECTURES
     optional_parts = ('decoder',)
@@ -58,7 +50,7 @@ class DistilBertBlock(Typeless, VariantBlock):
     make_mappings = staticmethod(_mappings)
 
 
-class DistilBertModel(DistilBertBlock, TypelessModel):
+class DistilBertModel(DistilBertBlock, variants.TypelessModel):
     """Like `RobertaModel`; it has no pooler."""
 
     backbone = None
@@ -69,7 +61,7 @@ class DistilBertTask(DistilBertBlock):
     model_class = DistilBertModel
 
 
-class OfSequence(OwnPooler, DistilBertTask):
+class OfSequence(variants.OwnPooler, DistilBertTask):
     pooler_activation = 'relu'
     drops_twice = False
     dropout_field = 'seq_classif_dropout'
@@ -105,7 +97,7 @@ class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswer
 
 
 #: what ``open_model`` knows of DistilBERT
-DISTILBERT = variant_family(
+DISTILBERT = variants.add_family(
     'distilbert',
     DistilBertModel,
     open_tokenizer,
@@ -122,6 +114,6 @@ DISTILBERT = variant_family(
     question_answering=DistilBertForQuestionAnswering,
     masked_lm=DistilBertForMaskedLM,
 )  # fmt: skip
-distilbert_6_768_12 = variant_model(
+distilbert_6_768_12 = variants.add_model(
     DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False
 )

@@ -10,13 +10,12 @@ from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.losses import binary_cross_entropy, without_padding
 from model_zoo.layers.precision import Dense
 
-from . import heads
+from . import heads, variants
 from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
 from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import open_tokenizer
-from .variants import OwnPooler, VariantBlock, variant_family, variant_model
 
 __all__ = [
     'ELECTRA', 'ElectraForMaskedLM', 'ElectraForMultipleChoice', 'ElectraForPreTraining',
@@ -50,7 +49,7 @@ def _mappings(head, has_dropout):
     return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
 
 
-class ElectraBlock(VariantBlock):
+class ElectraBlock(variants.VariantBlock):
     config_class = ElectraConfig
     architectures = ELECTRA_ARCHITECTURES
     optional_parts = ('decoder',)
@@ -114,7 +113,7 @@ class ElectraForMaskedLM(ElectraTask, heads.BertForMaskedLM):
     """Like `BertForMaskedLM`: the generator, which replaces words."""
 
 
-class OfSequence(OwnPooler, ElectraTask):
+class OfSequence(variants.OwnPooler, ElectraTask):
     pooler_activation = 'gelu'
 
 
@@ -141,7 +140,7 @@ class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
 
 
 #: what ``open_model`` knows of ELECTRA
-ELECTRA = variant_family(
+ELECTRA = variants.add_family(
     'electra', ElectraModel, open_tokenizer,
     vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
@@ -152,6 +151,6 @@ ELECTRA = variant_family(
     masked_lm=ElectraForMaskedLM,
     replaced_words=ElectraForPreTraining,
 )  # fmt: skip
-electra_12_256_4 = variant_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
-electra_12_768_12 = variant_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
-electra_24_1024_16 = variant_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)
+electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
+electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
+electra_24_1024_16 = variants.add_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)

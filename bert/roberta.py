@@ -8,19 +8,11 @@ import numpy as np
 from model_zoo.checkpoint.mapping import Rule, layer_rules
 from model_zoo.layers.sequences import is_mask
 
-from . import heads
+from . import heads, variants
 from .catalogue import ROBERTA_ARCHITECTURES
 from .config import BertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
-from .variants import (
-    OwnPooler,
-    Typeless,
-    TypelessModel,
-    VariantBlock,
-    variant_family,
-    variant_model,
-)  # fmt: skip
 
 __all__ = [
     'ROBERTA', 'RobertaConfig', 'RobertaForMaskedLM', 'RobertaForMultipleChoice',
@@ -84,7 +76,7 @@ def _mappings(head, has_dropout):
     }
 
 
-class RobertaBlock(Typeless, VariantBlock):
+class RobertaBlock(variants.Typeless, variants.VariantBlock):
     config_class = RobertaConfig
     architectures = ROBERTA_ARCHITECTURES
     optional_parts = ('pooler', 'decoder')
@@ -92,7 +84,7 @@ class RobertaBlock(Typeless, VariantBlock):
     make_mappings = staticmethod(_mappings)
 
 
-class RobertaModel(RobertaBlock, TypelessModel):
+class RobertaModel(RobertaBlock, variants.TypelessModel):
     """Like `BertModel`, but for the order of its inputs.
 
     Positions are counted from the first word, or, with an attention mask, over all words except
@@ -125,7 +117,7 @@ class RobertaForMaskedLM(RobertaTask, heads.BertForMaskedLM):
 
 
 class RobertaForSequenceClassification(
-    OwnPooler, RobertaTask, heads.BertForSequenceClassification
+    variants.OwnPooler, RobertaTask, heads.BertForSequenceClassification
 ):
     """Like `BertForSequenceClassification`, with a pooler of its own."""
 
@@ -145,7 +137,7 @@ class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
 
 
 #: what ``open_model`` knows of RoBERTa
-ROBERTA = variant_family(
+ROBERTA = variants.add_family(
     'roberta', RobertaModel, RobertaTokenizer.from_vocab_file, vocab_kinds=('bpe',),
     classification=RobertaForSequenceClassification,
     tagging=RobertaForTokenClassification,
@@ -153,6 +145,6 @@ ROBERTA = variant_family(
     question_answering=RobertaForQuestionAnswering,
     masked_lm=RobertaForMaskedLM,
 )  # fmt: skip
-roberta_6_768_12 = variant_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
-roberta_12_768_12 = variant_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
-roberta_24_1024_16 = variant_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')
+roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
+roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
+roberta_24_1024_16 = variants.add_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')

@@ -70,14 +70,14 @@ class OwnPooler:
         return self.dropout(self.activation(self.dense(x)))
 
 
-def variant_family(name, base, open_tokenizer, vocab_kinds, hparams=HPARAMS, **tasks):
+def add_family(name, base, open_tokenizer, vocab_kinds, hparams=HPARAMS, **tasks):
     """Register a `Family` that BERT's scripts and embedding take; the arguments are its own."""
     return register_family(
         Family(name, base, tasks, open_tokenizer, vocab_kinds, hparams, variant_of='bert')
     )
 
 
-def variant_model(family, name, title, decoder=None):
+def add_model(family, name, title, decoder=None):
     """Register a function that builds a model of a family like BERT; returns it."""
 
     options = {

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from . import roberta
+from . import roberta, variants
 from .catalogue import XLMR_ARCHITECTURES
 from .roberta_tokenizer import XLMRobertaTokenizer
-from .variants import variant_family, variant_model
 
 __all__ = [
     'XLMR', 'XLMRobertaConfig', 'XLMRobertaForMaskedLM', 'XLMRobertaForMultipleChoice',
@@ -61,7 +60,7 @@ class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionA
 
 
 #: what ``open_model`` knows of XLM-R
-XLMR = variant_family(
+XLMR = variants.add_family(
     'xlmr',
     XLMRobertaModel,
     XLMRobertaTokenizer.from_vocab_file,
@@ -72,5 +71,5 @@ XLMR = variant_family(
     question_answering=XLMRobertaForQuestionAnswering,
     masked_lm=XLMRobertaForMaskedLM,
 )
-xlmr_12_768_12 = variant_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
-xlmr_24_1024_16 = variant_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')
+xlmr_12_768_12 = variants.add_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
+xlmr_24_1024_16 = variants.add_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')

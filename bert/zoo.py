@@ -6,18 +6,8 @@ from model_zoo.opening import model_function
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
 
-from . import distilbert, electra, roberta, xlm_roberta  # noqa: F401  they register models
+from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
 from .catalogue import HPARAMS, PRETRAINED
-from .heads import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForPreTraining,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertSentenceEncoder,
-)
 from .model import BertModel
 from .tokenizer import open_tokenizer
 
@@ -31,14 +21,14 @@ BERT = register_family(
         'bert',
         BertModel,
         {
-            'classification': BertForSequenceClassification,
-            'tagging': BertForTokenClassification,
-            'multiple_choice': BertForMultipleChoice,
-            'question_answering': BertForQuestionAnswering,
-            'masked_lm': BertForMaskedLM,
-            'next_sentence': BertForNextSentencePrediction,
-            'pretraining': BertForPreTraining,
-            'sentence_embedding': BertSentenceEncoder,
+            'classification': heads.BertForSequenceClassification,
+            'tagging': heads.BertForTokenClassification,
+            'multiple_choice': heads.BertForMultipleChoice,
+            'question_answering': heads.BertForQuestionAnswering,
+            'masked_lm': heads.BertForMaskedLM,
+            'next_sentence': heads.BertForNextSentencePrediction,
+            'pretraining': heads.BertForPreTraining,
+            'sentence_embedding': heads.BertSentenceEncoder,
         },
         open_tokenizer,
         vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece', 'tokenizers'),

@@ -3,22 +3,16 @@
 import itertools
 import logging
 import os
-from typing import NamedTuple
+import types
 
 import mxnet as mx
 
+from model_zoo import opening
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
-from model_zoo.opening import (
-    find_family,
-    open_block,
-    open_model,
-    open_tokenizer,
-    read_weights,
-)
 from model_zoo.pretrained import files_in_folder, names_files, resolve
 from model_zoo.registry import get_family, list_families
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
@@ -33,16 +27,6 @@ from model_zoo.util.files import read_json
 from model_zoo.util.lines import read_lines
 
 from .onnx_file import Measures
-
-__all__ = [
-    'add_int8_arguments',
-    'build_block',
-    'check_int8_arguments',
-    'find_tokenizer',
-    'task_of',
-    'read_measures',
-    'tasks',
-]
 
 _STRIDE, _QUERY = 128, 64  # of windows over long paragraphs, and the longest question: the usual
 
@@ -152,18 +136,12 @@ def _squad(args, block, tokenizer):
     return _of_task(args, tokenizer, SquadTask(settings), 0.5)
 
 
-class Chosen(NamedTuple):
-    """The model that the command names."""
-
-    model: str
-
-
 def _of_task(args, tokenizer, task, most_lost=None):
     paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
     if task.head == 'tagging':
-        task.prepare({'train': rows['calib']}, Chosen(args.model_name))
+        task.prepare({'train': rows['calib']}, types.SimpleNamespace(model=args.model_name))
     calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
     if 'dev' not in rows:
         return calibration, None, 'cosine', None
@@ -192,7 +170,7 @@ def task_of(name):
     """The task of the model in a folder, or None if that doesn't say it."""
     if not _is_folder(name):
         return None
-    family = find_family(name)
+    family = opening.find_family(name)
     config = files_in_folder(name).config
     if config is None:
         return None
@@ -226,7 +204,7 @@ def _family(args):
             raise InputError(f'the directory {args.model_name!r} has no config.json')
         if files.weights is None:  # they come from --model_parameters
             return get_family('bert')
-    return find_family(args.model_name, args.dataset_name)
+    return opening.find_family(args.model_name, args.dataset_name)
 
 
 def _open(args, family):
@@ -242,8 +220,8 @@ def _open(args, family):
             raise InputError(f'--num_classes is not for {args.task}')
         options['num_labels'] = args.num_classes
     if args.model_parameters is None and args.dataset_name is None:
-        return open_block(args.model_name, block_class, exact=True, **options)[0]
-    return open_model(
+        return opening.open_block(args.model_name, block_class, exact=True, **options)[0]
+    return opening.open_model(
         args.model_name, block_class, dataset_name=args.dataset_name,
         weights=args.model_parameters or True, **options,
     ).block  # fmt: skip
@@ -255,7 +233,7 @@ def find_tokenizer(args, block):
     if own is not None:
         return own
     try:
-        return open_tokenizer(
+        return opening.open_tokenizer(
             args.model_name, dataset_name=args.dataset_name, weights=args.model_parameters
         )
     except ZooError:
@@ -270,7 +248,7 @@ def _build_trained(args, family):
     outputs, options = None, {}
     if weights:
         any_size = config_class.from_dict({'vocab_size': 1, **fields})
-        tensors = read_weights(block_class, weights, any_size).tensors
+        tensors = opening.read_weights(block_class, weights, any_size).tensors
         if f'^{head}.weight' not in tensors:
             raise CheckpointError(
                 f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '

@@ -13,16 +13,6 @@ from model_zoo.errors import InputError, ZooError
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.util.files import make_writable_dir, written_together
 
-__all__ = [
-    'ExportError',
-    'check_exportable',
-    'make_batch',
-    'map_arrays',
-    'parameters_of',
-    'plain_calls',
-    'write_symbol',
-]
-
 
 class ExportError(ZooError):
     """The written files don't compute the block's outputs; they have been removed."""

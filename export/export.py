@@ -30,15 +30,7 @@ import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
 
-from export.command import (  # noqa: E402
-    add_int8_arguments,
-    build_block,
-    check_int8_arguments,
-    find_tokenizer,
-    read_measures,
-    task_of,
-    tasks,
-)
+from export import command  # noqa: E402
 from export.comparison import (  # noqa: E402
     ExportError,
     check_exportable,
@@ -245,8 +237,8 @@ def _parse(argv):
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
     add('model', nargs='?', help='the same as --model_name')
-    add('--task', choices=tasks(), help="task of the model; 'model' is the model without a head; "
-        "default: what the model's folder says")  # fmt: skip
+    add('--task', choices=command.tasks(), help="task of the model; 'model' is the model without a "
+        "head; default: what the model's folder says")  # fmt: skip
     add('--model_parameters', help='file of trained parameters; without it, a name has random '
         'parameters for classification, regression and question_answering, and pretrained ones for '
         'other tasks')  # fmt: skip
@@ -286,14 +278,14 @@ def _parse(argv):
         "sentence_embedding: how to combine the tokens' vectors")  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
-    add_int8_arguments(parser)
+    command.add_int8_arguments(parser)
     args = parser.parse_args(argv)
     if args.model and not cli.is_given(args, 'output_dir'):
         name = os.path.basename(os.path.normpath(args.model))
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
     if args.task is None:
-        args.task = task_of(args.model_name)
+        args.task = command.task_of(args.model_name)
     if args.task is None:
         parser.error(f'--task is required: {args.model_name!r} does not say its task')
     return args
@@ -322,7 +314,7 @@ def _check(args):
     ):
         if value and args.task != task:
             raise InputError(f'{flag} is for --task {task}')
-    check_int8_arguments(args)
+    command.check_int8_arguments(args)
 
 
 def main(argv=None):
@@ -333,7 +325,7 @@ def main(argv=None):
     if args.format != 'symbol':
         MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     make_writable_dir(args.output_dir)  # before the work, not after
-    block = build_block(args)
+    block = command.build_block(args)
     limit = block.context_length or math.inf
     if not 1 <= args.seq_length <= limit:
         raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
@@ -346,10 +338,10 @@ def main(argv=None):
         examples = [batch.get(name) for name in _input_names(block)]
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
     if args.format != 'symbol':
-        tokenizer = find_tokenizer(args, block)
+        tokenizer = command.find_tokenizer(args, block)
         paths += export_onnx_folder(
             block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
-            measures=read_measures(args, block, tokenizer),
+            measures=command.read_measures(args, block, tokenizer),
         )  # fmt: skip
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))

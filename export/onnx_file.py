@@ -111,16 +111,12 @@ def export_onnx(
         raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
-    if optimize and not block.fuses_in_onnx:
-        raise InputError(
-            f'{type(block).__name__} cannot be optimized: only models of BERT with one text an '
-            'example can'
-        )
-    if measures is not None and not block.fuses_in_onnx:
-        raise InputError(
-            f'{type(block).__name__} cannot be calibrated: only models of BERT with one text an '
-            'example can; others have the dynamic INT8'
-        )
+    for what, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
+        if is_asked and not block.fuses_in_onnx:
+            raise InputError(
+                f'{type(block).__name__} cannot be {what}: only models of BERT with one text an '
+                'example can'
+            )
     if optimize and measures is not None and measures.static:
         raise InputError(
             'a model with calibration data cannot be optimized: ONNX Runtime joins the operators '
@@ -150,7 +146,7 @@ def export_onnx(
             write_json(files[-1], told)
         write_sums(sums_path(files[0]), files)
     for other in (f'{path}_data', measures_path(path)):
-        written = [os.path.basename(each) for each in files]
+        written = [os.path.basename(file) for file in files]
         if os.path.basename(other) not in written and os.path.exists(other):
             with contextlib.suppress(OSError):
                 os.remove(other)  # of an earlier export

@@ -12,14 +12,7 @@ from model_zoo.layers.sequences import without_nan
 from model_zoo.util.arrays import flatten
 from transfo_xl.heads import TransfoXLLMHeadModel
 
-from .comparison import (
-    ExportError,
-    check_exportable,
-    make_batch,
-    parameters_of,
-    plain_calls,
-    write_symbol,
-)
+from . import comparison
 
 __all__ = ['export_steps']
 
@@ -62,13 +55,13 @@ def export_steps(block, directory, name, capacity):
     ExportError
         If the reloaded files don't give the block's scores.
     """
-    check_exportable(block, name, ['float32'])
+    comparison.check_exportable(block, name, ['float32'])
     if not isinstance(block, (DecoderLM, TransfoXLLMHeadModel)):
         raise InputError(f'{type(block).__name__} is not a language model: only these generate')
     if not 1 <= capacity <= (block.context_length or capacity):
         raise InputError(f'capacity is {capacity}: the model takes 1 to {block.context_length}')
     step = step_of(block, capacity)
-    return write_symbol(
+    return comparison.write_symbol(
         directory, name, step.symbol(), step.parameters(), lambda *paths: _compare(step, *paths)
     )
 
@@ -129,7 +122,7 @@ class _Step:
         return mx.sym.ones_like(places)
 
     def parameters(self):
-        return parameters_of(self.block)
+        return comparison.parameters_of(self.block)
 
 
 class _DecoderStep(_Step):
@@ -154,7 +147,7 @@ class _TransfoXLStep(_Step):
         places = self.first + capacity
         self.furthest = min(places, clamp) if clamp > 0 else places
         words = mx.nd.zeros((1, 1))
-        with plain_calls(block):
+        with comparison.plain_calls(block):
             # a state that holds what is the same in each step
             _, state = block.start(words, mx.nd.ones((1,)), 1)
             like = mx.nd.zeros((1, block.config.d_model))
@@ -221,10 +214,10 @@ def _compare(step, symbol_path, params_path):
     """Raise ExportError unless the files give the scores that the block gives for whole texts."""
     block, random = step.block, np.random.RandomState(0)
     rows, length = 3, min(step.capacity, 6)
-    words = make_batch(block, ['words'], rows, length, 'float32', random)['words']
+    words = comparison.make_batch(block, ['words'], rows, length, 'float32', random)['words']
     begins = np.minimum([0, 2, 1], length - 1)
     wanted = []
-    with plain_calls(block):
+    with comparison.plain_calls(block):
         for row, begin in enumerate(begins):
             text = words[row : row + 1, int(begin):]
             wanted.append(flatten(block(text))[0].asnumpy()[0])
@@ -244,7 +237,7 @@ def _compare(step, symbol_path, params_path):
                 expected = wanted[row][place - begin]
                 difference = np.abs(scores[row] - expected).max()
                 if not difference <= TOLERANCE * max(1, np.abs(expected).max()):  # NaN is not
-                    raise ExportError(
+                    raise comparison.ExportError(
                         f'the exported step differs from the block by {difference:.2g} at place '
                         f'{place}; nothing was written'
                     )

@@ -31,17 +31,7 @@ import numpy as np
 
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
-from model_zoo.analysis import (
-    ClassifierSubject,
-    HeadStudy,
-    LanguageModelSubject,
-    OneSentence,
-    SentencePair,
-    attention_of,
-    plot_attention,
-    plot_heads,
-    rank_heads,
-)
+from model_zoo import analysis
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
 from model_zoo.app.job import PartialOutput, describe, describe_model, job_of
@@ -195,7 +185,7 @@ def build_classifier(args, ctx):
     features = ClassifierFeatures(tokenizer, task, args.max_seq_length)(examples)
     labels = np.array([feature.label for feature in features])
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
-    subject = ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
+    subject = analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
     inputs = [np.array([each.input_ids, each.token_types]) for each in features]
     return subject, describe(len(examples), 'examples', [*inputs, labels])
@@ -217,7 +207,7 @@ def build_language_model(args, ctx):
         tokens = tokens[: args.data_subset * (size - 1) + 1]
     loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
     name = os.path.basename(args.eval_file)
-    subject = LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
+    subject = analysis.LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
     logger.info('%s: %d tokens', args.eval_file, len(tokens))
     return subject, describe(len(tokens), 'tokens', [np.array(tokens)])
 
@@ -226,20 +216,20 @@ def build_alone(args, ctx):
     """A model without data, whose backbone alone is looked at; there is nothing to describe."""
     head = LANGUAGE_MODELS.get(args.family)
     if head is not None:
-        return OneSentence(*ModelChoice(args).build(head, ctx)), None
+        return analysis.OneSentence(*ModelChoice(args).build(head, ctx)), None
     base = get_family(args.family).base
     # the attentions are the last output where there is nothing behind the layers
     nothing_more = {f'use_{part}': False for part in base.optional_parts}
-    return SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more)), None
+    return analysis.SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more)), None
 
 
 def draw_attention(args, folder, task, ctx):
     """Write a picture for each layer; returns an entry for results.json."""
     inputs, tokens = task.encode(args.sentence, args.max_seq_length, ctx)
     names = []
-    for layer, attention in enumerate(attention_of(task.model, *inputs)):
+    for layer, attention in enumerate(analysis.attention_of(task.model, *inputs)):
         names.append(f'attention_{layer}.png')
-        plot_attention(
+        analysis.plot_attention(
             folder.file(names[-1]),
             attention[0],
             tokens,
@@ -308,7 +298,7 @@ def main(argv=None):
         if data is None:
             write_results(partial.path, vars(args), **results, job=job)
             return
-        study = HeadStudy(
+        study = analysis.HeadStudy(
             task,
             partial,
             guard,
@@ -317,12 +307,12 @@ def main(argv=None):
         )
         scores, importance, entropy = study.measure()
         for name, values in (('entropy', entropy), ('importance', importance)):
-            plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
+            analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
         results.update(
             scores=scores,
             entropy=nested(entropy),
             importance=nested(importance),
-            ranks=nested(rank_heads(importance), int),
+            ranks=nested(analysis.rank_heads(importance), int),
         )
         logger.info('scores: %s', scores)
         compare_with_baseline(args, task, scores, results)

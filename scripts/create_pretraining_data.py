@@ -29,18 +29,8 @@ from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
 from model_zoo.registry import get_family, list_families
+from model_zoo.tasks import pretraining
 from model_zoo.tasks.masked_lm import SampleSettings, make_sample_options
-from model_zoo.tasks.pretraining import (
-    PART_BYTES,
-    Corpus,
-    SampleMaker,
-    ShardFacts,
-    create_shards,
-    matching_files,
-    read_shard,
-    write_epoch,
-    write_tfrecords,
-)
 from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.training.settings import lower_case, setting, settings
 from model_zoo.util.files import make_output_dir
@@ -87,8 +77,8 @@ class CreateSettings(SampleSettings):
         1, 'minimum number of files; large texts get more', at_least=1
     )
     part_mb: float = setting(
-        PART_BYTES / 2**20, 'size of the text that is read at a time, and makes one file; it '
-        "determines a worker's memory", above=0, below=float('inf'),
+        pretraining.PART_BYTES / 2**20, 'size of the text that is read at a time, and makes one '
+        "file; it determines a worker's memory", above=0, below=float('inf'),
     )  # fmt: skip
     resume: bool = setting(
         False, 'skip the parts that an earlier run with `resume` finished',
@@ -167,7 +157,7 @@ def family_of_vocab(path, file):
 
 
 def show_sample(path, tokenizer):
-    samples = read_shard(path, tokenizer.vocab)
+    samples = pretraining.read_shard(path, tokenizer.vocab)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
     labels = tokenizer.convert_ids_to_tokens(samples.masked_lm_ids[0, :masks])
@@ -199,7 +189,7 @@ def create(args, maker, folder, seed):
             bar.set_postfix(samples=facts.samples, refresh=False)
             bar.update(done - bar.n)
 
-        return create_shards(
+        return pretraining.create_shards(
             maker,
             folder,
             seed=seed,
@@ -219,21 +209,21 @@ def create_records(args, maker):
         make_output_dir(os.path.dirname(path) or '.')
     with temporary_folder(os.path.dirname(files[0])) as folder:
         facts = create(args, maker, folder, args.random_seed)
-        samples = map(read_shard, shards_in(folder))
-        write_tfrecords(files, samples, args.max_seq_length, args.max_predictions_per_seq)
+        samples, length = map(pretraining.read_shard, shards_in(folder)), args.max_seq_length
+        pretraining.write_tfrecords(files, samples, length, args.max_predictions_per_seq)
     return files[0], facts
 
 
 def create_epochs(args, make_maker, folder):
     """Write pytorch-pretrained-bert's files; returns the first one, and what is in them."""
-    total = ShardFacts()
+    total = pretraining.ShardFacts()
     maker = make_maker(dupe_factor=1)
     for epoch in range(args.dupe_factor):
         path = join(folder, f'epoch_{epoch}.json')
         with temporary_folder(folder) as parts:
             total += create(args, maker, parts, args.random_seed + epoch)
-            samples = map(read_shard, shards_in(parts))
-            write_epoch(path, samples, maker.vocab, args.max_seq_length)
+            samples = map(pretraining.read_shard, shards_in(parts))
+            pretraining.write_epoch(path, samples, maker.vocab, args.max_seq_length)
     return join(folder, 'epoch_0.json'), total
 
 
@@ -260,7 +250,7 @@ def report(facts, place, seconds):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    corpus = Corpus(matching_files(args.input_file))
+    corpus = pretraining.Corpus(pretraining.matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)
     options = make_sample_options(args, has_pairs and not args.masked_lm_only)
     logger.info('%d files of text, %.1f MB', len(corpus.files), corpus.num_bytes / 2**20)
@@ -268,7 +258,7 @@ def main(argv=None):
     folder = os.path.expanduser(args.output_dir or '')
 
     def make_maker(**changes):
-        return SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
+        return pretraining.SampleMaker(corpus, tokenizer, dataclasses.replace(options, **changes))
 
     if args.output_file:
         path, facts = create_records(args, make_maker())

@@ -34,6 +34,7 @@ class PerplexitySettings(Settings):
     """The flags of pytorch-pretrained-bert's script, and ours."""
 
     title = 'text'
+    exclusive = (('text_file', 'dataset'), ('no_cuda', 'gpu'))
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: Optional[str] = setting(
@@ -58,10 +59,6 @@ class PerplexitySettings(Settings):
     def check(self):
         super().check()
         check_files(self, 'text_file')
-        if self.text_file and self.dataset:
-            raise InputError('`text_file` and `dataset`: choose one')
-        if self.no_cuda and self.gpu is not None:
-            raise InputError('`no_cuda` and `gpu`: choose one')
         if self.dataset is not None and not os.path.isdir(self.dataset):
             raise InputError(
                 f'`dataset` {self.dataset!r} is not a folder with a text: give `text_file`'

@@ -90,6 +90,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     """The flags of the originals' scripts."""
 
     title = 'features'
+    exclusive = (('init_checkpoint', 'model_parameters'),)
 
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
     output_file: str = setting(
@@ -117,8 +118,6 @@ class FeatureSettings(CheckpointSettings, BertSettings):
                 '`init_checkpoint`, `bert_config_file` and `vocab_file` go together; a folder with '
                 'all three can be given as `bert_model`'
             )
-        if self.init_checkpoint and self.model_parameters:
-            raise InputError('`init_checkpoint` and `model_parameters` both name a model: give one')
 
 
 #: between the texts of a pair

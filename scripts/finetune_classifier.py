@@ -18,18 +18,10 @@ also writes ``test_results.tsv``, with the probabilities of the classes, a line 
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.classification import ClassificationTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(ClassificationSettings, __doc__, argv, 'finetune_classifier')
-
-
-def main(argv=None):
-    run_task(ClassificationTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(ClassificationTask, __doc__, 'finetune_classifier')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

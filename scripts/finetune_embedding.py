@@ -17,18 +17,10 @@ evaluates an encoder without training it.
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.sentences import SentenceSettings, SentenceTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.sentences import SentenceTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(SentenceSettings, __doc__, argv)
-
-
-def main(argv=None):
-    run_task(SentenceTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(SentenceTask, __doc__)
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

@@ -16,18 +16,10 @@ model, and predicts the endings of stories without answers.
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.choice import StorySettings, StoryTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.choice import StoryTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(StorySettings, __doc__, argv, 'finetune_gpt')
-
-
-def main(argv=None):
-    run_task(StoryTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(StoryTask, __doc__, 'finetune_gpt')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

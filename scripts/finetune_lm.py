@@ -22,18 +22,10 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.masked_lm import MaskedLMSettings, MaskedLMTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.masked_lm import MaskedLMTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(MaskedLMSettings, __doc__, argv, 'finetune_lm')
-
-
-def main(argv=None):
-    run_task(MaskedLMTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(MaskedLMTask, __doc__, 'finetune_lm')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

@@ -14,18 +14,10 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.squad import SquadSettings, SquadTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.squad import SquadTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(SquadSettings, __doc__, argv, 'finetune_squad')
-
-
-def main(argv=None):
-    run_task(SquadTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(SquadTask, __doc__, 'finetune_squad')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

@@ -15,18 +15,10 @@ parameters after the last epochs and the best one, ``best_model/`` for
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.choice import ChoiceSettings, ChoiceTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.choice import ChoiceTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(ChoiceSettings, __doc__, argv, 'finetune_swag')
-
-
-def main(argv=None):
-    run_task(ChoiceTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(ChoiceTask, __doc__, 'finetune_swag')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

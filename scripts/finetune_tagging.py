@@ -15,18 +15,10 @@ the predicted labels as another column.
 import sys
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
-from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
+from model_zoo.app.task_run import task_command
+from model_zoo.tasks.tagging import TaggingTask
 
-
-def parse_arguments(argv=None):
-    return parse_settings(TaggingSettings, __doc__, argv, 'finetune_tagging')
-
-
-def main(argv=None):
-    run_task(TaggingTask(parse_arguments(argv)))
-
+parse_arguments, main = task_command(TaggingTask, __doc__, 'finetune_tagging')
 
 if __name__ == '__main__':
     sys.exit(cli.run(main))

@@ -16,18 +16,11 @@ import sys
 import numpy as np
 from tqdm import tqdm
 
+from model_zoo import generation
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments, check_engine_arguments
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
-from model_zoo.generation import (
-    TEXT_ENDS,
-    StreamedText,
-    generate,
-    stream,
-    text_ends,
-    text_of,
-)
 from model_zoo.inference import make_engine
 from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
@@ -89,34 +82,35 @@ def check_arguments(args):
         raise InputError(f'{given[0]} and {given[1]}: choose one')
     if args.output and not given:
         raise InputError('--output goes with --prompt, --input_file or --unconditional')
-    if args.nsamples < 1:
-        raise InputError(f'--nsamples must be at least 1, not {args.nsamples}')
-    for name in ('batch_size', 'length'):
-        if getattr(args, name) != -1 and getattr(args, name) < 1:
-            raise InputError(f'--{name} must be at least 1, or -1, not {getattr(args, name)}')
-    if args.num_beams < 1:
-        raise InputError(f'--num_beams must be at least 1, not {args.num_beams}')
-    if args.greedy and args.num_beams > 1:
-        raise InputError('--greedy and --num_beams: choose one')
-    draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
-    way = '--greedy' if args.greedy else '--num_beams' if args.num_beams > 1 else None
-    if way and draws:
-        raise InputError(f"{way} doesn't sample: leave out --temperature, --top_k and --top_p")
-    if args.greedy and args.nsamples > 1:
-        raise InputError(f'--greedy finds one text, not --nsamples {args.nsamples}')
-    if args.num_beams > 1 and args.nsamples > args.num_beams:
-        raise InputError(f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}')
-    if args.num_beams > 1 and args.stream:
-        raise InputError("--stream doesn't work with beam search")
-    if args.top_k < 0:
-        raise InputError(f'--top_k must be at least 1, or 0 for all tokens, not {args.top_k}')
-    if args.seed < 0:
-        raise InputError(f'--seed must be at least 0, not {args.seed}')
-    if args.temperature == 0:
-        raise InputError('--temperature must be above 0; use --greedy for the most likely tokens')
+    for name, other in (
+        ('nsamples', None), ('num_beams', None), ('batch_size', -1), ('length', -1), ('top_k', 0)
+    ):  # fmt: skip
+        value = getattr(args, name)
+        if value < 1 and value != other:
+            hint = '' if other is None else f', or {other}'
+            raise InputError(f'--{name} must be at least 1{hint}, not {value}')
     check_engine_arguments(args, only_inference=True)
-    if args.gpu is not None and args.engine in ('onnxruntime', 'openvino'):
-        raise InputError(f'--engine {args.engine} runs on the CPU: leave --gpu out')
+    beams = args.num_beams > 1
+    draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
+    way = '--greedy' if args.greedy else '--num_beams'
+    problems = {
+        '--greedy and --num_beams: choose one': args.greedy and beams,
+        f"{way} doesn't sample: leave out --temperature, --top_k and --top_p":
+            draws and (args.greedy or beams),
+        f'--greedy finds one text, not --nsamples {args.nsamples}':
+            args.greedy and args.nsamples > 1,
+        f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}':
+            beams and args.nsamples > args.num_beams,
+        "--stream doesn't work with beam search": beams and args.stream,
+        f'--seed must be at least 0, not {args.seed}': args.seed < 0,
+        '--temperature must be above 0; use --greedy for the most likely tokens':
+            args.temperature == 0,
+        f'--engine {args.engine} runs on the CPU: leave --gpu out':
+            args.gpu is not None and args.engine in ('onnxruntime', 'openvino'),
+    }  # fmt: skip
+    for problem, is_there in problems.items():
+        if is_there:
+            raise InputError(problem)
     if args.output:
         make_writable_dir(os.path.dirname(args.output) or '.')
 
@@ -158,11 +152,11 @@ class Generator:
 
     def start_of_text(self):
         """The ids that an unconditional text follows."""
-        ends = text_ends(self._tokenizer)
+        ends = generation.text_ends(self._tokenizer)
         if not ends:
             raise InputError(
                 '--unconditional: the vocabulary of this model has none of '
-                f'{", ".join(TEXT_ENDS)}, which a new text would follow; give a --prompt'
+                f'{", ".join(generation.TEXT_ENDS)}, which a new text would follow; give a --prompt'
             )
         return ends[:1]
 
@@ -201,7 +195,7 @@ class Generator:
 
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
-        found = generate(
+        found = generation.generate(
             self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
         )  # fmt: skip
@@ -209,8 +203,8 @@ class Generator:
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""
-        streamed, log_prob = StreamedText(self._tokenizer), 0.0
-        for new in stream(
+        streamed, log_prob = generation.StreamedText(self._tokenizer), 0.0
+        for new in generation.stream(
             self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
         ):
             log_prob += new.log_prob
@@ -220,15 +214,11 @@ class Generator:
 
     def _result(self, tokens, log_prob, finish):
         return {
-            'text': text_of(self._tokenizer, tokens, finish),
+            'text': generation.text_of(self._tokenizer, tokens, finish),
             'tokens': tokens,
             'log_prob': log_prob,
             'finish': finish,
         }
-
-
-def print_heading(number):
-    print('=' * 40 + f' SAMPLE {number} ' + '=' * 40)
 
 
 def continue_all(generator, args, texts, prompts):
@@ -239,7 +229,7 @@ def continue_all(generator, args, texts, prompts):
     def begin(place):
         if len(prompts) > 1 and not results[place]['samples']:
             print(f'Prompt: {texts[place]}')
-        print_heading(next(numbers))
+        print('=' * 40 + f' SAMPLE {next(numbers)} ' + '=' * 40)
 
     if args.stream:
         for place, prompt in enumerate(prompts):

@@ -9,6 +9,8 @@ create_pretraining_data.py. SentencePiece writes ``spiece.model``, for ``BertSPT
 the vocabulary serves the text.
 """
 
+import functools
+import itertools
 import logging
 import os
 import sys
@@ -79,22 +81,15 @@ def parse_arguments(argv=None):
     return args
 
 
-def text_lines(corpus, bar=None):
-    for path in corpus.files:
-        for _, line in read_lines(path):
-            if bar is not None:
-                bar.update(len(line.encode('utf-8')))
-            if line.strip():
-                yield line.strip()
-
-
 def read_text(corpus):
-    """`text_lines` with a progress bar; InputError if there are none."""
+    """The lines that aren't blank, with a progress bar; InputError if there are none."""
     is_empty = True
     with tqdm(total=corpus.num_bytes, unit='B', unit_scale=True, disable=None) as bar:
-        for line in text_lines(corpus, bar):
-            is_empty = False
-            yield line
+        for _, line in itertools.chain.from_iterable(map(read_lines, corpus.files)):
+            bar.update(len(line.encode('utf-8')))
+            if line.strip():
+                is_empty = False
+                yield line.strip()
     if is_empty:
         raise InputError(f'{", ".join(corpus.files)}: no text to learn a vocabulary from')
 
@@ -102,10 +97,7 @@ def read_text(corpus):
 def learn(args, corpus, folder):
     """Write the vocabulary; returns the path and the tokenizer."""
     lower, is_prepared = not args.cased, args.num_workers is not None or args.ray is not None
-
-    def read():
-        return read_text(corpus)
-
+    read = functools.partial(read_text, corpus)
     if is_prepared:
         next(read())  # InputError without any text
         read = prepare_text(args, args.kind == 'wordpiece', lower)
@@ -148,7 +140,7 @@ def learn_and_report(args, corpus, folder):
         'bytes': corpus.num_bytes,
         'vocab_size': size,
         'seconds': time.perf_counter() - started,
-        'measured': measure_vocab(tokenizer, text_lines(corpus)),
+        'measured': measure_vocab(tokenizer, read_text(corpus)),
     }
     write_json(os.path.join(folder, 'learn_vocab.json'), results)
     logger.info(

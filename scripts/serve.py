@@ -20,23 +20,13 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.inference import pipeline
-from model_zoo.inference.server import (
-    Reloader,
-    Settings,
-    bind,
-    build_app,
-    name_models,
-    read_key,
-    serve,
-    serve_on_ray,
-)
+from model_zoo.inference import pipeline, server
 from model_zoo.tasks.sentence_modules import read_sentence_modules
 
 logger = logging.getLogger(__name__)
 
 #: the settings that are flags as they are
-LIMITS = [name for name in Settings.defaults() if name not in ('allowed_hosts', 'api_key')]
+LIMITS = [name for name in server.Settings.defaults() if name not in ('allowed_hosts', 'api_key')]
 REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
 
 
@@ -60,7 +50,7 @@ def parse_arguments(argv=None):
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')
-    add_fields(parser.add_argument_group(Settings.title), Settings, *LIMITS)
+    add_fields(parser.add_argument_group(server.Settings.title), server.Settings, *LIMITS)
     args = parser.parse_args(argv)
     for name, default in REPLICAS.items():
         if getattr(args, name) is None:
@@ -91,11 +81,11 @@ def open_app(named, options, settings, is_reloading):
     for name, model in named.items():
         models[name] = open_pipeline(model, options)
         logger.info('%s: %s, from %s', name, models[name].task, model)
-    app = build_app(models, settings)
+    app = server.build_app(models, settings)
     with contextlib.ExitStack() as stack:
         if is_reloading:
             folders = {name: model for name, model in named.items() if os.path.isdir(model)}
-            reloader = Reloader(
+            reloader = server.Reloader(
                 app.state.service.models, folders, lambda folder: open_pipeline(folder, options)
             )
             stack.enter_context(reloader)
@@ -110,12 +100,12 @@ def main(argv=None):
     # before a model is opened
     MissingExtraError.check('serve', 'fastapi', 'prometheus_client', 'uvicorn')
     cli.setup_logging()
-    settings = Settings(
-        api_key=None if args.api_key is None else read_key(args.api_key),
+    settings = server.Settings(
+        api_key=None if args.api_key is None else server.read_key(args.api_key),
         allowed_hosts=args.allowed_hosts,
         **{name: getattr(args, name) for name in LIMITS},
     )
-    named, bound = name_models(args.models), bind(args.host, args.port)
+    named, bound = server.name_models(args.models), server.bind(args.host, args.port)
     options = {
         'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
         'batch_tokens': args.batch_tokens,
@@ -126,10 +116,10 @@ def main(argv=None):
         inner = dataclasses.replace(settings, api_key=None)
         opener = functools.partial(open_app, named, options, inner, args.reload)
         replicas = args.min_replicas, args.max_replicas
-        serve_on_ray(opener, bound, settings, replicas, args.replica_cpus, args.ray)
+        server.serve_on_ray(opener, bound, settings, replicas, args.replica_cpus, args.ray)
         return
     with open_app(named, options, settings, args.reload) as app:
-        serve(app, bound, settings.timeout)
+        server.serve(app, bound, settings.timeout)
 
 
 if __name__ == '__main__':

@@ -19,7 +19,6 @@ from ..pretrained import get_entry, is_model_folder, resolve
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class, get_family
 from ..tasks.tables import check_files
-from . import cli
 
 logger = logging.getLogger(__name__)
 
@@ -40,9 +39,6 @@ class ModelChoice:
         checkpoint = getattr(args, 'init_checkpoint', None)
         self.config = getattr(args, 'bert_config_file', None)
         if checkpoint:
-            for flag in (*flags, 'from_scratch', 'hparams'):
-                if cli.is_given(args, flag):
-                    raise InputError(f'--init_checkpoint and --{flag} both name a model: give one')
             self.model, folder = _newest_weights(checkpoint)
         self._parameters = args.model_parameters
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
@@ -62,8 +58,6 @@ class ModelChoice:
         check_files(args, 'model_parameters', 'vocab_file')
         if self.config:
             check_files(args, 'bert_config_file')
-            if self._hparams:
-                raise InputError('--bert_config_file and --hparams both say the size: give one')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
                 f'--{self._model_flag} {self.model!r} is a folder with weights and a size of its '

@@ -4,14 +4,18 @@ import functools
 import logging
 import time
 
+import numpy as np
+
 from ..errors import InputError
 from ..tasks.labels import name_labels, write_labels
+from ..tasks.scores import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
 from .arguments import check_length
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
 from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
+from .originals import parse_settings
 from .report import About
 from .run import Outcome, Run, Training
 
@@ -41,6 +45,8 @@ class Evaluator:
         if self._kept is not None and segment in self._kept:
             return self._kept[segment]
         outputs = self._task.predict(self.forward, self.sets[segment], guard)
+        if isinstance(outputs, np.ndarray):
+            check_finite(outputs, segment)
         if self._kept is not None:
             self._kept[segment] = outputs
         return outputs
@@ -302,6 +308,18 @@ def run_task(task, run_class=TaskRun):
             run.infer()
     finally:
         task.close()
+
+
+def task_command(task, doc, originals=None):
+    """The functions ``parse_arguments`` and ``main`` of the command that trains a class of task."""
+
+    def parse_arguments(argv=None):
+        return parse_settings(task.settings_class, doc, argv, originals)
+
+    def main(argv=None):
+        run_task(task(parse_arguments(argv)))
+
+    return parse_arguments, main
 
 
 def make_task_model(

@@ -35,7 +35,7 @@ class Loader(abc.ABC):
     """
 
     def __init__(self, seed=0, ctx=None, workers=None):
-        self._seed, self._epoch = seed, 0
+        self._seed = seed
         self._contexts = list(ctx) if isinstance(ctx, (list, tuple)) else [ctx or mx.cpu()]
         self._rank, self._size = (0, 1) if workers is None else (workers.rank, workers.size)
 
@@ -53,13 +53,9 @@ class Loader(abc.ABC):
             None for a batch that has no part for this worker.
         """
 
-    def set_epoch(self, epoch):
-        """Let the next iteration be epoch `epoch`, counted from 0."""
-        self._epoch = epoch
-
     def __iter__(self):
-        """Iterate over the batches of the epoch set; doesn't move on to the next epoch."""
-        return self.epoch(self._epoch)
+        """Iterate over the batches of epoch 0."""
+        return self.epoch(0)
 
     def _context(self, number):
         """Where batch `number` belongs."""

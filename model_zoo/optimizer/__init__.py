@@ -4,35 +4,13 @@ Importing this package registers ``'bertadam'``, ``'lamb'`` and ``'openaiadam'``
 ``gluon.Trainer(params, 'bertadam', {...})`` finds them.
 """
 
-from .adam import LAMB, NO_DECAY, BERTAdam, OpenAIAdam, disable_weight_decay
-from .host import clip_grad_global_norm, grad_global_norm
-from .schedules import (
-    SCHEDULES,
-    ConstantLR,
-    WarmupConstantSchedule,
-    WarmupCosineSchedule,
-    WarmupCosineWithHardRestartsSchedule,
-    WarmupCosineWithWarmupRestartsSchedule,
-    WarmupLinearSchedule,
-    finetune_schedule,
-    get_schedule,
-)
+from . import adam, host, schedules
+from .adam import *  # noqa: F403
+from .host import *  # noqa: F403
+from .schedules import *  # noqa: F403
 
-__all__ = [
-    'BERTAdam',
-    'LAMB',
-    'OpenAIAdam',
-    'SCHEDULES',
-    'ConstantLR',
-    'WarmupConstantSchedule',
-    'WarmupCosineSchedule',
-    'WarmupCosineWithHardRestartsSchedule',
-    'WarmupCosineWithWarmupRestartsSchedule',
-    'WarmupLinearSchedule',
-    'finetune_schedule',
-    'get_schedule',
-    'NO_DECAY',
-    'disable_weight_decay',
-    'clip_grad_global_norm',
-    'grad_global_norm',
-]
+#: the names of the modules, which each declares in its own
+__all__ = []
+__all__ += adam.__all__
+__all__ += host.__all__
+__all__ += schedules.__all__

@@ -6,7 +6,6 @@ Stories", 2016. The CSV files are read as their authors give them out.
 """
 
 import itertools
-import logging
 import os
 import re
 from typing import NamedTuple, Optional, Tuple
@@ -32,14 +31,13 @@ from ..training.settings import (
 from ..util.arrays import softmax
 from ..util.files import atomic_write
 from ..util.lines import read_lines
-from .scores import Examination, check_finite, cross_entropies
+from .scores import Examination, cross_entropies
 from .tables import check_files, given_rows, is_path, read_records
-from .task import Task, encode_several
+from .task import Task, check_room, encode_several, hold_out, tell_cut
 
 __all__ = [
     'ChoiceSettings',
     'ChoiceTask',
-    'Story',
     'StorySettings',
     'StoryTask',
     'SwagExample',
@@ -47,11 +45,8 @@ __all__ = [
     'encode_swag',
     'read_story_cloze',
     'read_swag',
-    'write_story_cloze_predictions',
-    'write_swag_predictions',
+    'write_choices',
 ]
-
-logger = logging.getLogger(__name__)
 
 _ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
 _TEXT, _CHOICES = 'context', 'choices'
@@ -162,56 +157,47 @@ def encode_swag(examples, tokenizer, max_length=128):
     If that is longer than `max_length`, the longer one of the two texts loses tokens at its end
     until it fits. The log counts the truncated examples.
     """
-    _check_length(max_length)
+    check_room(max_length, 3, 2)
     pairs = [
         [(example.context, f'{example.start} {ending}'.strip()) for ending in example.endings]
         for example in examples
     ]
     labels = [example.label for example in examples]
     samples, cut = encode_several(tokenizer, pairs, labels, max_length)
-    _tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
+    tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
     return samples
 
 
-def _check_length(max_length):
-    if max_length < 5:
-        raise InputError(
-            f'a length of {max_length} is too small: three special tokens and one of each text '
-            'make 5'
-        )
-
-
-def _tell_cut(cut, count, unit, max_length):
-    if cut:
-        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
-
-
-def write_swag_predictions(path, examples, probabilities):
-    """Write the chosen ending of each example, as TSV; endings are counted from 0.
+def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0):
+    """Write the chosen ending of each example, as TSV.
 
     Parameters
     ----------
     probabilities : numpy.ndarray, shape (examples, endings)
+    columns : (str, str)
+        What the columns of the examples' names and of their labels are called.
+    first : int
+        The number of the first ending.
     """
-    names = [f'probability_{number}' for number in range(probabilities.shape[1])]
+    names = [f'probability_{first + number}' for number in range(probabilities.shape[1])]
     with atomic_write(path) as file:
-        file.write('\t'.join([_ID, 'prediction', *names, _LABEL]) + '\n')
+        file.write('\t'.join([columns[0], 'prediction', *names, columns[1]]) + '\n')
         for example, row in zip(examples, probabilities):
-            cells = [example.guid, str(np.argmax(row)), *(f'{value:.6f}' for value in row)]
-            cells.append('' if example.label is None else str(example.label))
-            file.write('\t'.join(cells) + '\n')
+            label = '' if example.label is None else str(example.label + first)
+            cells = [example.guid, str(first + row.argmax()), *(f'{value:.6f}' for value in row)]
+            file.write('\t'.join([*cells, label]) + '\n')
 
 
 def _check_work(settings):
     if not (settings.do_train or settings.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-    if settings.resume and not settings.do_train:
-        raise InputError('`resume` continues a training: it needs `do_train`')
 
 
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
+
+    needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
@@ -230,20 +216,17 @@ class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
-    write_file = None
+    #: options of `write_choices`
+    columns, first = (_ID, _LABEL), 0
 
     @property
     def predicted(self):
         return ('dev', 'test') if self.settings.do_eval else ()
 
-    def decode(self, data, outputs):
-        return outputs.argmax(axis=-1).tolist()
-
     def write(self, folder, segment, data, outputs):
-        check_finite(outputs, segment)
         name = self.file_of(segment)
-        probabilities = softmax(outputs)
-        self.write_file(os.path.join(folder, name), data.rows, probabilities)
+        path = os.path.join(folder, name)
+        write_choices(path, data.rows, softmax(outputs), self.columns, self.first)
         return [name]
 
     def file_of(self, segment):
@@ -255,7 +238,7 @@ class MultipleChoice(Task):
         guess = int(np.bincount(labels).argmax())
         return Examination(
             segment,
-            [f'{row.context} {getattr(row, "start", "")}' for row in data.rows],
+            [f'{row.context} {row.start}' for row in data.rows],
             [row.endings[row.label] for row in data.rows],
             [row.endings[number] for row, number in zip(data.rows, outputs.argmax(axis=-1))],
             cross_entropies(labels, outputs),
@@ -274,7 +257,6 @@ class ChoiceTask(MultipleChoice):
     settings_class, name, in_python = ChoiceSettings, 'swag', {'do_train': True, 'do_eval': True}
     files = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
     free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
-    write_file = staticmethod(write_swag_predictions)
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
@@ -306,15 +288,6 @@ _SENTENCES = tuple(f'InputSentence{number}' for number in (1, 2, 3, 4))
 _ENDINGS = ('RandomFifthSentenceQuiz1', 'RandomFifthSentenceQuiz2')
 
 
-class Story(NamedTuple):
-    """A story and its possible endings."""
-
-    guid: str
-    context: str
-    endings: Tuple[str, str]
-    label: Optional[int]
-
-
 def read_story_cloze(path):
     """Read a CSV file of the Story Cloze Test.
 
@@ -323,6 +296,11 @@ def read_story_cloze(path):
     path : str or os.PathLike
         Its first line names the columns: InputStoryid, InputSentence1 to 4,
         RandomFifthSentenceQuiz1 and 2, and AnswerRightEnding (1 or 2), which may be missing.
+
+    Returns
+    -------
+    list of SwagExample
+        Its `context` is the whole story; labels are counted from 0.
     """
     columns, stories = (_STORY_ID, *_SENTENCES, *_ENDINGS), []
     advice = 'give a CSV file of the Story Cloze Test as it was released'
@@ -349,14 +327,7 @@ def _story(fields, location):
     if label not in (None, '1', '2'):
         raise InputError(f'{location}: {_STORY_ANSWER} is {label!r}, and must be 1 or 2')
     label = None if label is None else int(label) - 1
-    return Story(fields[_STORY_ID], texts[0], (texts[1], texts[2]), label)
-
-
-def hold_out(examples, count):
-    """Split examples at random, but always in the same way."""
-    chosen = set(np.random.RandomState(0).permutation(len(examples))[:count].tolist())
-    kept = [example for number, example in enumerate(examples) if number not in chosen]
-    return kept, [examples[number] for number in sorted(chosen)]
+    return SwagExample(fields[_STORY_ID], texts[0], '', (texts[1], texts[2]), label)
 
 
 def encode_stories(stories, encode, special, max_length):
@@ -370,7 +341,7 @@ def encode_stories(stories, encode, special, max_length):
     ----------
     Radford et al., "Improving Language Understanding by Generative Pre-Training", section 3.3.
     """
-    _check_length(max_length)
+    check_room(max_length, 3, 2)
     (first, delimiter, last), room = special, max_length - 3
     samples, cut = [], 0
     for story in stories:
@@ -383,22 +354,8 @@ def encode_stories(stories, encode, special, max_length):
             ids = [first, *context[: room - count], delimiter, *ending[:count], last]
             rows.append(np.array(ids, np.int32))
         samples.append(Sample(tuple(rows), label=story.label))
-    _tell_cut(cut, len(stories), 'stories', max_length)
+    tell_cut(cut, len(stories), 'stories', max_length)
     return samples
-
-
-def write_story_cloze_predictions(path, stories, probabilities):
-    """Write the chosen ending of each story, as TSV.
-
-    Parameters
-    ----------
-    probabilities : numpy.ndarray, shape (stories, 2)
-    """
-    with atomic_write(path) as file:
-        file.write(f'{_STORY_ID}\tprediction\tprobability_1\tprobability_2\t{_STORY_ANSWER}\n')
-        for story, row in zip(stories, probabilities):
-            label = '' if story.label is None else story.label + 1
-            file.write(f'{story.guid}\t{row.argmax() + 1}\t{row[0]:.6f}\t{row[1]:.6f}\t{label}\n')
 
 
 SPECIAL_TOKENS = '_start_', '_delimiter_', '_classify_'
@@ -412,6 +369,7 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
     title = 'task'
+    needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False)
     do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
@@ -434,7 +392,7 @@ class StoryTask(MultipleChoice):
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
     has_own_head, data_field, samples_unit = False, 'train_dataset', 'stories'
     free = 'train_dataset', 'eval_dataset', 'vocab_file', 'do_eval'
-    write_file = staticmethod(write_story_cloze_predictions)
+    columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
     trains = property(lambda self: self.settings.do_train)
 

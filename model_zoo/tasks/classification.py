@@ -22,13 +22,7 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError, UnknownNameError
-from ..layers.losses import (
-    binary_cross_entropy,
-    cross_entropy,
-    distillation_loss,
-    mean_squared_error,
-    states_error,
-)
+from ..layers import losses
 from ..opening import open_model
 from ..pretrained import is_model_folder
 from ..pretrained.files import GLUONNLP, ORIGINALS
@@ -44,6 +38,7 @@ from ..training.settings import (
 )
 from ..util.arrays import sigmoid, softmax
 from ..util.files import atomic_write
+from . import tables
 from .classification_data import (
     custom_task,
     find_file,
@@ -56,16 +51,7 @@ from .classification_data import (
 )
 from .labels import adopt_labels
 from .scores import Examination, check_finite, class_scores, mean_cross_entropy
-from .tables import (
-    check_files,
-    find_splits,
-    given_rows,
-    is_path,
-    is_table,
-    read_rows,
-    usual_columns,
-)
-from .task import Task
+from .task import Task, check_room, tell_cut
 
 __all__ = [
     'ClassificationSettings',
@@ -95,12 +81,7 @@ class ClassifierFeatures:
     """
 
     def __init__(self, tokenizer, task, max_len=128):
-        special, texts = (3, 2) if task.is_pair else (2, 1)
-        if max_len < special + texts:
-            raise InputError(
-                f'a length of {max_len} is too small: {task.name} needs at least {special + texts} '
-                f'({special} special tokens and one of each text)'
-            )
+        check_room(max_len, *((3, 2) if task.is_pair else (2, 1)))
         self.tokenizer = tokenizer
         self.task = task
         self.max_len = max_len
@@ -113,11 +94,7 @@ class ClassifierFeatures:
             label = None if example.label is None else self.task.label_id(example.label)
             features.append(Sample(row.input_ids, row.token_types, label))
             cut += row.truncated > 0
-        if cut:
-            logger.warning(
-                '%d of %d examples of %s have more than %d tokens and were cut',
-                cut, len(examples), self.task.name, self.max_len,
-            )  # fmt: skip
+        tell_cut(cut, len(examples), f'examples of {self.task.name}', self.max_len)
         return features
 
 
@@ -198,10 +175,7 @@ def compute_metrics(task, labels, outputs):
         raise InputError(f'no samples to evaluate {task.name} on')
     if labels.shape != predictions.shape:
         raise InputError(f'{len(labels)} labels for outputs of shape {outputs.shape}')
-    if not np.isfinite(outputs).all():
-        raise InputError(
-            "the model's outputs are not finite: training has diverged; try a lower learning rate"
-        )
+    check_finite(outputs)
     values = {}
     for name in task.metrics:
         if name not in METRICS:
@@ -215,7 +189,7 @@ def _multi_label_metrics(labels, outputs):
     """F1 over the classes and over all answers, and how many texts have all labels right."""
     from sklearn.metrics import f1_score
 
-    check_finite(outputs, 'the set')
+    check_finite(outputs)
     guessed = outputs > 0
     return {
         'macro_f1': float(f1_score(labels, guessed, average='macro', zero_division=0)),
@@ -370,15 +344,15 @@ class Distillation:
         error = mx.nd.zeros((1,), ctx=scores.context)
         if self.states_weight:
             error = mx.nd.add_n(*[
-                states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
+                losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
                 for state, layer in zip(states, self.layers)
             ]) / len(self.layers)  # fmt: skip
         if self.student.num_labels == 1:
-            of_teacher = mean_squared_error(mx.nd, scores, their_scores)
-            of_labels = mean_squared_error(mx.nd, scores, batch.labels)
+            of_teacher = losses.mean_squared_error(mx.nd, scores, their_scores)
+            of_labels = losses.mean_squared_error(mx.nd, scores, batch.labels)
         else:
-            of_teacher = distillation_loss(mx.nd, scores, their_scores, self.temperature)
-            of_labels = cross_entropy(mx.nd, scores, batch.labels)
+            of_teacher = losses.distillation_loss(mx.nd, scores, their_scores, self.temperature)
+            of_labels = losses.cross_entropy(mx.nd, scores, batch.labels)
         return [self.states_weight * error, self.weight * of_teacher, (1 - self.weight) * of_labels]
 
     def objective(self):
@@ -435,11 +409,25 @@ class Teacher:
         ).objective()  # fmt: skip
 
 
+#: settings of what is learned from a teacher
+OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
+#: settings that name another model than the teacher
+OTHER_MODEL = (
+    'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
+    'vocab_file', 'hparams', 'init_checkpoint', 'bert_config_file',
+)  # fmt: skip
+
+
 @settings()
 class TeacherSettings(FinetuneSettings):
     """Distillation: a small classifier learns from a large one."""
 
     title = 'distillation'
+    needs = tuple((name, 'teacher') for name in OF_TEACHER)
+    exclusive = (
+        ('teacher', 'only_inference'),
+        *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
+    )
 
     teacher: Optional[str] = setting(
         None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
@@ -466,22 +454,8 @@ class TeacherSettings(FinetuneSettings):
 
     def check(self):
         super().check()
-        names = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
-        if self.teacher is None:
-            for name in names:
-                if self.is_given(name) and getattr(self, name) is not None:
-                    raise InputError(f'`{name}` needs `teacher`')
-                setattr(self, name, None)  # without a teacher they are no part of the job
-            return
-        if self.only_inference:
-            raise InputError('`teacher` is for a training: leave it out')
-        others = (
-            'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters',
-            'from_scratch', 'vocab_file', 'hparams', 'init_checkpoint', 'bert_config_file',
-        )  # fmt: skip
-        for name in others if self.student_layers is not None else ():
-            if self.is_given(name):
-                raise InputError(f'`student_layers` begins with the teacher: leave `{name}` out')
+        for name in OF_TEACHER if self.teacher is None else ():
+            setattr(self, name, None)  # without a teacher they are no part of the job
 
 
 @settings(lr=5e-5)
@@ -489,6 +463,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
+    exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
 
     task_name: Optional[str] = setting(
         None, f'one of {", ".join(list_tasks())}, or custom, the default where files are given'
@@ -538,12 +513,6 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     do_eval: Optional[bool] = setting(
         None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
     )
-
-    def check(self):
-        super().check()
-        for other in ('regression', 'teacher'):
-            if self.multi_label and getattr(self, other):
-                raise InputError(f'`multi_label` and `{other}` exclude each other')
 
 
 class ClassificationTask(Task):
@@ -612,33 +581,29 @@ class ClassificationTask(Task):
         """Make files of sets in memory, and find the columns."""
         settings = self.settings
         for segment, source in sources.items():
-            if not is_path(source):
+            if not tables.is_path(source):
                 source = self._write_rows(source, segment)
             setattr(settings, f'{segment}_file', os.fspath(source))
-        return
 
     def _write_rows(self, rows, segment):
-        os.makedirs(self.rows_folder, exist_ok=True)
-        path = os.path.join(self.rows_folder, f'{segment}.jsonl')
         is_pair = segment == 'test' and self._has_pairs
         names = {
             1: ('text',), 2: ('text', 'text_pair') if is_pair else ('text', 'label'),
             3: ('text', 'text_pair', 'label'),
         }  # fmt: skip
-        with atomic_write(path) as file:
-            for _, row in given_rows(rows, names, segment):
-                if segment == 'train':
-                    self._has_pairs = 'text_pair' in row
-                row = {name: _plain(value) for name, value in row.items()}
-                file.write(json.dumps(row, ensure_ascii=False) + '\n')
-        return path
+        rows = [row for _, row in tables.given_rows(rows, names, segment)]
+        if segment == 'train':
+            self._has_pairs = 'text_pair' in rows[-1]
+        rows = ({name: _plain(value) for name, value in row.items()} for row in rows)
+        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+        return tables.write_rows(self.rows_folder, f'{segment}.jsonl', lines)
 
     _has_pairs = False
 
     def loss(self, model, batch):
         if not self.record.multi_label:
             return super().loss(model, batch)
-        return binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
+        return losses.binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
     def teacher(self, contexts):
         if self.settings.teacher is None:
@@ -715,7 +680,6 @@ class ClassificationTask(Task):
         return {**scores, 'loss': loss}
 
     def write(self, folder, segment, data, outputs):
-        check_finite(outputs, segment)
         write = write_class_probabilities if self.settings.do_predict else write_predictions
         return write(folder, self.record, segment, data.rows, outputs)
 
@@ -738,10 +702,10 @@ class ClassificationTask(Task):
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
             answers = outputs.astype(np.float64).reshape(-1)
-            right, predicted = ([f'{number:.4g}' for number in each] for each in (labels, answers))
-            losses = (answers - labels) ** 2
+            right, predicted = ([f'{x:.4g}' for x in numbers] for numbers in (labels, answers))
+            errors = (answers - labels) ** 2
             return Examination(
-                segment, texts, right, predicted, losses, baseline, f'{guess:.4g}'
+                segment, texts, right, predicted, errors, baseline, f'{guess:.4g}'
             )
         examination = super().examine(segment, data, outputs)
         examination.baseline = baseline
@@ -780,10 +744,10 @@ def _find_columns(settings, files):
     path = getattr(settings, given[0]) if given else None
     texts = settings.text_columns or settings.text_column or settings.text_pair_column
     needs_label = settings.label_column is None and given != ['test_file']
-    if path is None or not is_table(path) or not (needs_label or not texts):
+    if path is None or not tables.is_table(path) or not (needs_label or not texts):
         return
-    names = [str(name).strip() for name in next(read_rows(path), (None, []))[1]]
-    pair, text = usual_columns(names)
+    names = [str(name).strip() for name in next(tables.read_rows(path), (None, []))[1]]
+    pair, text = tables.usual_columns(names)
     if not texts and (pair or text):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:
@@ -810,9 +774,8 @@ def check_task_choice(settings, trains):
         settings.task_name = 'custom'
     if settings.task_name == 'custom':
         _take_splits(settings, files)
-        check_files(
-            settings, *(name for name in files if not is_table(getattr(settings, name) or ''))
-        )
+        missing = (name for name in files if not tables.is_table(getattr(settings, name) or ''))
+        tables.check_files(settings, *missing)
         _find_columns(settings, files)
     _join_columns(settings)
     if settings.task_name != 'custom':
@@ -824,8 +787,6 @@ def check_task_choice(settings, trains):
         raise InputError('`task_name` custom needs `text_columns`')
     if trains and not settings.train_file:
         raise InputError('`task_name` custom needs `train_file` for training')
-    if (getattr(settings, 'train_file', None) or settings.dev_file) and not settings.label_column:
-        raise InputError('`train_file` and `dev_file` need `label_column`, its name or number')
 
 
 def _join_columns(settings):
@@ -844,13 +805,13 @@ def _join_columns(settings):
 def _take_splits(settings, files):
     """Replace a folder that has splits by theirs; that of `train_file` gives all sets."""
     if 'train_file' in files:
-        splits = find_splits(settings.train_file or '')
+        splits = tables.find_splits(settings.train_file or '')
         if settings.dev_split is None:
             settings.dev_file = settings.dev_file or splits.get('dev')
         settings.test_file = settings.test_file or splits.get('test')
     for name in files:
         path, segment = getattr(settings, name), name[: -len('_file')]
-        splits = find_splits(path or '')
+        splits = tables.find_splits(path or '')
         if splits and segment not in splits:
             raise InputError(f'`{name}` {path!r} has no such split; it has {", ".join(splits)}')
         setattr(settings, name, splits.get(segment, path))

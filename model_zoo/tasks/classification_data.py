@@ -642,34 +642,31 @@ def recognize(task, path, is_test):
     for layout in task.layouts:
         if layout.label is None and not is_test:
             continue
-        wanted = [*layout.text]
-        if layout.where:
-            wanted.append(layout.where[0])
-        label = None if is_test else layout.label  # test sets may have placeholders there
-        if label is not None:
-            wanted.append(label)
-        if not layout.header:
+        # test sets may have placeholders where the label is
+        label = [] if is_test or layout.label is None else [layout.label]
+        wanted = [*layout.text, *label, *(layout.where or ())[:1]]
+        if layout.header:
+            places, width, first = [_position(names, column) for column in wanted], len(names), []
+            if None in places:
+                continue
+        else:
             if has_named_fields(path):
                 raise InputError(f'{path}: columns are given by their names: {", ".join(cells)}')
             if layout.width not in (None, len(cells)):
                 continue
-            columns = {'text': list(layout.text), 'label': label, 'guid': None}
             # the user's own file without a header: as wide as its first row, or as is needed
             width = max(len(cells), *(column + 1 for column in wanted))
-            return layout, columns, width, itertools.chain([(location, cells)], rows)
-        if not all(_position(names, column) is not None for column in wanted):
-            continue
+            places, first = wanted, [(location, cells)]
+        count = len(layout.text)
         columns = {
-            'text': [_position(names, column) for column in layout.text],
-            'label': None if label is None else _position(names, label),
-            'names': names,
-            'guid': next((names.index(key) for key in ('index', 'id') if key in names), None)
-            if is_test
-            else None,
-        }
-        if layout.where:
-            columns['where'] = _position(names, layout.where[0])
-        return layout, columns, len(names), rows
+            'text': places[:count], 'label': places[count] if label else None, 'guid': None,
+            'where': places[-1],  # if the layout has one
+        }  # fmt: skip
+        if layout.header:
+            columns['names'] = names
+            known = (name for name in ('index', 'id') if is_test and name in names)
+            columns['guid'] = next(map(names.index, known), None)
+        return layout, columns, width, itertools.chain(first, rows)
     shown = ', '.join(map(repr, cells))
     shown = shown if len(shown) <= 120 else shown[:117] + '...'
     absent = [name for name in wanted if name not in names]

@@ -263,8 +263,8 @@ def _place(task, stated, names):
 
 def _refuse(task, stated, names):
     here, there = (
-        f'tells {", ".join(each)} apart' if each else 'has no classes'
-        for each in (() if task.regression else task.require_labels(), names)
+        f'tells {", ".join(classes)} apart' if classes else 'has no classes'
+        for classes in (() if task.regression else task.require_labels(), names)
     )
     if stated.task is not None:
         raise InputError(

@@ -135,6 +135,8 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     """Settings for training a language model on a text."""
 
     title = 'text'
+    exclusive = (('learn_vocab', 'vocab_file'),)
+    needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
 
     train_file: Optional[str] = setting(None, 'text in UTF-8')
     eval_file: Optional[str] = setting(
@@ -165,12 +167,6 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     def check(self):
         super().check()
         check_files(self, 'train_file', 'eval_file')
-        if self.learn_vocab and not self.from_scratch:
-            raise InputError('`learn_vocab` needs `from_scratch`')
-        if self.learn_vocab and self.vocab_file:
-            raise InputError('`learn_vocab` makes a vocabulary: leave out `vocab_file`')
-        if self.cutoffs is not None and not self.from_scratch:
-            raise InputError('`cutoffs` needs `from_scratch`: a trained model has its own')
         if self.vocab_file and os.path.isdir(self.vocab_file):
             self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
 
@@ -280,7 +276,7 @@ class LanguageModelTask(TextTask):
         try:
             block_class = choice.block_class(self.head)
         except UnknownNameError:
-            families = [each.name for each in list_families() if self.head in each.tasks]
+            families = [known.name for known in list_families() if self.head in known.tasks]
             raise InputError(
                 f'{choice.model!r} cannot generate text, as models of {", ".join(families)} can, '
                 "for instance gpt2; the task 'fill-mask' (zoo finetune-lm) trains BERT on text"

@@ -93,6 +93,7 @@ class MaskedLMSettings(
     """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
     title = 'data'
+    exclusive = (('dev_corpus', 'dev_data'),)
 
     train_corpus: Optional[str] = setting(
         None, 'text in UTF-8; wildcards and commas for several files'
@@ -163,10 +164,6 @@ class MaskedLMTask(TextTask):
         settings = self.settings
         if bool(settings.train_corpus) == bool(settings.pregenerated_data):
             raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
-        if settings.dev_corpus and settings.dev_data:
-            raise InputError(
-                '`dev_corpus` and `dev_data` both name what to evaluate on: give one'
-            )
         if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
             raise InputError('`early_stop` needs `dev_corpus` or `dev_data`')
         for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
@@ -342,6 +339,13 @@ class PretrainingSettings(
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
+    exclusive = (
+        ('resume', 'overwrite_output_dir'), ('pretrained', 'from_scratch'),
+        ('sentencepiece', 'vocab_file'), ('batch_tokens', 'total_batch_size'),
+        ('batch_tokens', 'use_avg_len'),
+        ('batch_tokens', 'synthetic_data'),  # whose samples have one length
+    )  # fmt: skip
+    needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
 
     data: Optional[str] = setting(
         None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
@@ -404,39 +408,14 @@ class PretrainingSettings(
 
     def check(self):
         super().check()
-        self._check_phases()
-        self._check_batches()
+        if self.batch_tokens is not None:
+            self.batch_size, self.use_avg_len = self.batch_tokens, True
+            if self.num_buckets == 1:
+                self.num_buckets = NUM_BUCKETS
         if self.dummy_data_len is not None:
             self.synthetic_data, self.max_seq_length = True, self.dummy_data_len
         if not (self.data or self.data_eval or self.synthetic_data):
             raise InputError('give `data` to train, `data_eval` to evaluate, or both')
-        for one, other in (('resume', 'overwrite_output_dir'), ('pretrained', 'from_scratch')):
-            if getattr(self, one) and getattr(self, other):
-                raise InputError(f'`{one}` and `{other}` contradict one another: give one')
-        if self.sentencepiece and self.vocab_file:
-            raise InputError('`sentencepiece` and `vocab_file` both name the vocabulary: give one')
-
-    def _check_batches(self):
-        if self.batch_tokens is None:
-            return
-        if self.total_batch_size is not None or self.use_avg_len:
-            other = 'use_avg_len' if self.use_avg_len else 'total_batch_size'
-            raise InputError(
-                f'`batch_tokens` and `{other}` both say how large a batch is: give one'
-            )
-        if self.synthetic_data:
-            raise InputError(
-                '`batch_tokens` needs samples of different lengths, not `synthetic_data`'
-            )
-        self.batch_size, self.use_avg_len = self.batch_tokens, True
-        if self.num_buckets == 1:
-            self.num_buckets = NUM_BUCKETS
-
-    def _check_phases(self):
-        if self.phase2 and self.phase1_num_steps is None:
-            raise InputError('`phase2` needs `phase1_num_steps`')
-        if self.phase1_num_steps is not None and not self.phase2:
-            raise InputError('`phase1_num_steps` goes with `phase2`')
         if self.phase2 and self.start_step is None:
             self.start_step = self.phase1_num_steps
         if self.phase2 and self.start_step < self.phase1_num_steps:

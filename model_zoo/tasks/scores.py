@@ -23,10 +23,13 @@ def mean_cross_entropy(labels, outputs):
     return float(np.mean(cross_entropies(labels, outputs)))
 
 
-def check_finite(outputs, segment):
+def check_finite(outputs, segment='the set'):
     """Raise InputError if a model's outputs on a data set aren't finite."""
     if not np.isfinite(outputs).all():
-        raise InputError(f"the model's outputs on {segment} are not finite")
+        raise InputError(
+            f"the model's outputs on {segment} are not finite: its training has diverged; try a "
+            'lower learning rate'
+        )
 
 
 MOST_CHARACTERS = 300  # of a text

@@ -1,6 +1,5 @@
 """Sentence vectors: similar if the texts belong together, or according to their score."""
 
-import logging
 import math
 import os
 from typing import List, NamedTuple, Optional, Tuple
@@ -15,10 +14,9 @@ from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setti
 from ..util.arrays import POOLINGS
 from ..util.files import atomic_write
 from .classification import pearson, spearman
-from .scores import check_finite
 from .sentence_modules import own_pooling, write_sentence_modules
 from .tables import SPLITS, given_rows, is_path, is_table, read_records
-from .task import Task, encode_several
+from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
     'LOSSES',
@@ -30,8 +28,6 @@ __all__ = [
     'make_loss',
     'read_sentences',
 ]
-
-logger = logging.getLogger(__name__)
 
 #: columns that are taken if none are named: the first of these that a file has
 TEXT_COLUMNS = (('sentence1', 'sentence2'), ('anchor', 'positive', 'negative'),
@@ -200,7 +196,7 @@ class SentenceTask(Task):
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
     head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
-    files = {name: (*(f'{name}.{each}' for each in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
+    files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
     is_source = staticmethod(is_table)
 
     def read(self, source, segment):
@@ -247,13 +243,11 @@ class SentenceTask(Task):
 
     def encode(self, rows, tokenizer):
         length = self.settings.max_len
-        if length < 3:
-            raise InputError(f'`max_len` {length}: two special tokens and one of the text make 3')
+        check_room(length, 2)
         texts = [[(text, None) for text in row.texts] for row in rows]
         labels = [None if row.score is None else row.score / self._highest for row in rows]
         samples, cut = encode_several(tokenizer, texts, labels, length)
-        if any(cut):
-            logger.warning('%d texts are longer than %d tokens: cut', sum(cut), length)
+        tell_cut(sum(cut), sum(map(len, texts)), 'texts', length)
         return samples
 
     def loader_options(self, segment):
@@ -272,7 +266,6 @@ class SentenceTask(Task):
 
     def predict(self, forward, data, guard=None):
         vectors = super().predict(forward, data, guard).astype(np.float32)
-        check_finite(vectors, 'the texts')
         return vectors / np.maximum(np.linalg.norm(vectors, axis=2, keepdims=True), 1e-12)
 
     def decode(self, data, outputs):

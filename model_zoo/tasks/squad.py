@@ -45,7 +45,7 @@ from ..training.settings import (
 from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
 from .pretraining.processes import LostProcessError, Processes
-from .scores import Examination
+from .scores import Examination, check_finite
 from .tables import check_files, downloading, given_rows, is_path
 from .task import Task
 
@@ -528,13 +528,13 @@ class SquadFeatures(collections.abc.Sequence):
         query = self.query(question)
         ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
         part = ids[start : start + length]
-        input_ids, token_types, place = self.tokenizer.with_special_tokens(query, part)
+        input_ids, token_types, head = self.tokenizer.with_special_tokens(query, part)
         label = None
         if self.squad.is_training:
             first, last = self.encoding.spans[question]
             label = np.zeros(2, np.float32)
             if first >= start and last < start + length:  # without an answer first is -1
-                label[:] = np.array([first, last]) - start + place
+                label[:] = np.array([first, last]) - start + head
         return Sample(input_ids, token_types, label)
 
     def query(self, question):
@@ -640,11 +640,8 @@ class _Finder:
         """The best (text, start score, end score), at least one, and the score of no answer."""
         windows = self._features.windows_of(question)
         rows = [[np.asarray(row, np.float64) for row in scores[number]] for number in windows]
-        if not all(np.isfinite(row).all() for pair in rows for row in pair):
-            raise InputError(
-                "the model's scores are not finite: training has diverged; try a lower learning "
-                'rate'
-            )
+        for starts, ends in rows:
+            check_finite(starts + ends)
         spans = self._spans(question, windows, rows)
         null = NO_WINDOW, 0.0, 0.0
         for start, end in rows:
@@ -668,7 +665,7 @@ class _Finder:
                 np.argsort(-row, kind='stable')[: self._size] - head
                 for row in (start_scores, end_scores)
             )
-            starts, ends = (each[(each >= 0) & (each < length)] for each in (starts, ends))
+            starts, ends = (pieces[(pieces >= 0) & (pieces < length)] for pieces in (starts, ends))
             starts = starts[best[first + starts] == number]
             lengths = ends - starts[:, None] + 1
             for i, j in zip(*np.nonzero((lengths >= 1) & (lengths <= self._longest))):
@@ -718,11 +715,11 @@ def map_to_text(part, text, normalized):
     the number of characters other than spaces as it was, they are taken to correspond one to one.
     """
     start = normalized.find(part)
-    places = [place for place, char in enumerate(text) if char != ' ']
-    if not part or start < 0 or len(places) != len(normalized) - normalized.count(' '):
+    letters = [number for number, char in enumerate(text) if char != ' ']
+    if not part or start < 0 or len(letters) != len(normalized) - normalized.count(' '):
         return text
     first, last = (
-        places[place - normalized.count(' ', 0, place)] for place in (start, start + len(part) - 1)
+        letters[end - normalized.count(' ', 0, end)] for end in (start, start + len(part) - 1)
     )
     return text[first : last + 1]
 
@@ -857,6 +854,8 @@ EPSILONS = {'adam': 1e-8}
 class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
+    exclusive = (('sentencepiece', 'vocab_file'),)
+
     train_file: Optional[str] = setting(None, "file in SQuAD's JSON format; default: GluonNLP "
         'downloads it')
     predict_file: Optional[str] = setting(
@@ -887,8 +886,6 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
             self._check_sentencepiece()
 
     def _check_sentencepiece(self):
-        if self.vocab_file:
-            raise InputError('`sentencepiece` and `vocab_file` both name the vocabulary: give one')
         if not self.sentencepiece.endswith(('.model', '.spiece')):
             raise InputError(
                 f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "

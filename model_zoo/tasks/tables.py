@@ -34,6 +34,7 @@ __all__ = [
     'split_text',
     'text_file',
     'usual_columns',
+    'write_rows',
 ]
 
 logger = logging.getLogger(__name__)
@@ -105,7 +106,12 @@ def text_file(source, segment, folder, between='\n', column=None):
         texts.append(row[name].strip('\n'))
     if not any(map(str.strip, texts)):
         raise InputError(f'the {segment} set has no text that is not blank')
-    path = os.path.join(folder, f'{segment}.txt')
+    return write_rows(folder, f'{segment}.txt', texts, between)
+
+
+def write_rows(folder, name, texts, between='\n'):
+    """Write texts of a set that is in memory, with `between` between them; returns the path."""
+    path = os.path.join(folder, name)
     os.makedirs(folder, exist_ok=True)
     with atomic_write(path) as file:
         file.write(between.join(texts) + '\n')
@@ -118,13 +124,8 @@ def split_text(path, share, folder, between='\n'):
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
         raise InputError(f'`dev` {share} of {len(parts)} texts leaves nothing on one side')
-    paths = []
-    os.makedirs(folder, exist_ok=True)
-    for name, chosen in (('train', parts[:-count]), ('dev', parts[-count:])):
-        paths.append(os.path.join(folder, f'part_{name}.txt'))
-        with atomic_write(paths[-1]) as file:
-            file.write(between.join(chosen) + '\n')
-    return paths
+    sets = {'train': parts[:-count], 'dev': parts[-count:]}
+    return [write_rows(folder, f'part_{name}.txt', sets[name], between) for name in sets]
 
 
 @contextlib.contextmanager
@@ -162,10 +163,7 @@ def find_splits(folder):
     index = os.path.join(folder, 'dataset_dict.json')
     if not os.path.isfile(index):
         return {}
-    content = read_json(index)
-    names = content.get('splits') if isinstance(content, dict) else None
-    if not isinstance(names, list):
-        raise InputError(f'{index!r} does not list splits')
+    names = read_json(index, 'the list of splits', {'splits': list})['splits']
     paths = {
         segment: next((os.path.join(folder, name) for name in known if name in names), None)
         for segment, known in SPLITS.items()
@@ -208,13 +206,9 @@ def read_records(path, format=None, exact=False):
         if names is None:
             names = cells
             continue
-        if exact and len(cells) != len(names):
+        if len(cells) < len(names) or exact and len(cells) > len(names):
             raise InputError(
                 f'{path}, {location}: {len(cells)} fields, where the header has {len(names)}'
-            )
-        if len(cells) < len(names):
-            raise InputError(
-                f'{path}, {location}: {len(cells)} columns, where the first line has {len(names)}'
             )
         yield location, dict(zip(names, cells))
 

@@ -22,9 +22,9 @@ from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setti
 from ..util.files import atomic_write
 from ..util.lines import read_lines
 from .labels import labels_of_folder
-from .scores import Examination, check_finite, cross_entropies, mean_cross_entropy
+from .scores import Examination, cross_entropies, mean_cross_entropy
 from .tables import given_rows, is_path
-from .task import Task
+from .task import Task, check_room
 
 __all__ = [
     'Sentence',
@@ -64,20 +64,15 @@ class Sentence(NamedTuple):
 
 def read_conll(path, word_column=0, label_column=-1):
     """Read a file of tagged words."""
-    sentences, words, labels, width = [], [], [], None
-
-    def end(line):
-        if words:
-            tags = None if label_column is None else tuple(labels)
-            sentences.append(Sentence(tuple(words), tags, line - len(words)))
-            words.clear()
-            labels.clear()
-
-    line = 0
-    for line, text in read_lines(path):
+    sentences, rows, width = [], [], None
+    for line, text in itertools.chain(read_lines(path), [(None, '')]):
         fields = _fields(text)
         if not fields or fields[0] == DOCUMENT:
-            end(line)
+            if rows:
+                words, labels, lines = zip(*rows)
+                labels = None if label_column is None else labels
+                sentences.append(Sentence(words, labels, lines[0]))
+                rows = []
             continue
         is_first, width = width is None, width or len(fields)
         if len(fields) != width:
@@ -85,15 +80,15 @@ def read_conll(path, word_column=0, label_column=-1):
                 f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
                 f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?'
             )
-        words.append(_field(fields, word_column, 'word', path, line))
+        word, label = _field(fields, word_column, 'word', path, line), None
         if label_column is not None:
-            labels.append(_field(fields, label_column, 'label', path, line))
+            label = _field(fields, label_column, 'label', path, line)
             if is_first and range(width)[word_column] == range(width)[label_column]:
                 raise InputError(
                     f'{path}, line {line}: column {range(width)[word_column]} would be both the '
                     'word and the label; for a test file without labels there is `no_test_labels`'
                 )
-    end(line + 1)
+        rows.append((word, label, line))
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
     all_labels = [label for sentence in sentences for label in sentence.labels or ()]
@@ -183,10 +178,7 @@ class TaggingFeatures:
     """
 
     def __init__(self, tokenizer, labels, max_len=128):
-        if max_len < 3:
-            raise InputError(
-                f'a length of {max_len} is too small: two special tokens and one of a word make 3'
-            )
+        check_room(max_len, 2)
         self._tokenizer, self._room = tokenizer, max_len - 2
         self._encoder = SentenceEncoder(tokenizer)  # knows the words of earlier files
         self._numbers = {label: number for number, label in enumerate(labels)}
@@ -348,6 +340,8 @@ def _marked(words, number, around=12):
 class TaggingSettings(FileSettings, FinetuneSettings):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
+    exclusive = (('cased', 'bert_dataset'),)
+
     word_column: int = setting(0, 'column of the words, from 0; negative '
         'numbers count from the end')
     label_column: int = setting(-1, 'column of the labels, counted in the same way')
@@ -367,8 +361,6 @@ class TaggingSettings(FileSettings, FinetuneSettings):
     def check(self):
         super().check()
         if self.cased is not None:
-            if self.bert_dataset:
-                raise InputError('`cased` and `bert_dataset` both name the weights: give one')
             self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
 
 
@@ -464,7 +456,7 @@ class TaggingTask(Task):
         guesses = [[guess] * len(row.words) for row in data.rows]
         return Examination(
             segment,
-            [_marked(row.words, place) for row in data.rows for place in range(len(row.words))],
+            [_marked(row.words, n) for row in data.rows for n in range(len(row.words))],
             right,
             [self.labels[number] for number in outputs.argmax(axis=-1)],
             cross_entropies(self.numbers(data.rows), outputs),
@@ -474,7 +466,6 @@ class TaggingTask(Task):
         )
 
     def write(self, folder, segment, data, outputs):
-        check_finite(outputs, segment)
         name, source = f'{segment}_predictions.txt', self._paths.get(id(data.rows))
         path, predicted = os.path.join(folder, name), self.decode(data, outputs)
         if source is None:

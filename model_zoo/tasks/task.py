@@ -19,7 +19,7 @@ from ..util.remote import is_file
 from .scores import Examination, cross_entropies, mean_cross_entropy
 from .tables import segment_files
 
-__all__ = ['Data', 'Task', 'TextTask', 'encode_several']
+__all__ = ['Data', 'Task', 'TextTask', 'check_room', 'encode_several', 'hold_out', 'tell_cut']
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,30 @@ class Data(NamedTuple):
     rows: Sequence
     samples: Sequence
     loader: SampleLoader
+
+
+def hold_out(rows, count, seed=0):
+    """Split rows at random, but always in the same way: those that are left, and those held out."""
+    chosen = set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist())
+    parts = [], []
+    for number, row in enumerate(rows):
+        parts[number in chosen].append(row)
+    return parts
+
+
+def check_room(max_length, special, texts=1):
+    """Raise InputError if samples have no room for the special tokens and one of each text."""
+    if max_length < special + texts:
+        raise InputError(
+            f'a length of {max_length} is too small: {special} special tokens and one of each text '
+            f'make {special + texts}'
+        )
+
+
+def tell_cut(cut, count, unit, max_length):
+    """Log how many of the texts were cut, if any."""
+    if cut:
+        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
 
 
 def encode_several(tokenizer, examples, labels, max_length):
@@ -179,12 +203,7 @@ class Task:
 
     def split(self, rows, share):
         """Rows to train on, and held-out rows: always the same for a seed."""
-        count = max(1, round(share * len(rows)))
-        order = np.random.RandomState(self.settings.seed).permutation(len(rows))
-        chosen = set(order[:count].tolist())
-        parts = [], []
-        for number, row in enumerate(rows):
-            parts[number in chosen].append(row)
+        parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
             raise InputError(f'`dev` {share} of {len(rows)} rows leaves nothing on one side')
         return parts

@@ -1,48 +1,20 @@
 """The training loop: objectives, checkpoints, callbacks, interruption, workers."""
 
-from .callbacks import (
-    Callback,
-    MLflowLogger,
-    Profiler,
-    ProgressLogger,
-    TensorBoardWriter,
-    WandbLogger,
-)
-from .checkpoint import Checkpoint, CheckpointStore, TrainingState, check_same_config, seed_all
-from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
-from .objective import Objective, mean_over_examples, predict
-from .plan import Checkpoints, Evaluation, Plan
-from .updater import HostTrainer, LossScale, Updater
-from .workers import BACKENDS, HorovodWorkers, Workers, make_workers
+from . import callbacks, checkpoint, loop, objective, plan, updater, workers
+from .callbacks import *  # noqa: F403
+from .checkpoint import *  # noqa: F403
+from .loop import *  # noqa: F403
+from .objective import *  # noqa: F403
+from .plan import *  # noqa: F403
+from .updater import *  # noqa: F403
+from .workers import *  # noqa: F403
 
-__all__ = [
-    'BACKENDS',
-    'Callback',
-    'Checkpoint',
-    'CheckpointStore',
-    'Checkpoints',
-    'DivergedError',
-    'Evaluation',
-    'HorovodWorkers',
-    'HostTrainer',
-    'InterruptGuard',
-    'Interrupted',
-    'LossScale',
-    'Objective',
-    'Plan',
-    'Profiler',
-    'ProgressLogger',
-    'StopRequested',
-    'TensorBoardWriter',
-    'WandbLogger',
-    'MLflowLogger',
-    'TrainingLoop',
-    'TrainingState',
-    'Updater',
-    'Workers',
-    'check_same_config',
-    'make_workers',
-    'mean_over_examples',
-    'predict',
-    'seed_all',
-]
+#: the names of the modules, which each declares in its own
+__all__ = []
+__all__ += callbacks.__all__
+__all__ += checkpoint.__all__
+__all__ += loop.__all__
+__all__ += objective.__all__
+__all__ += plan.__all__
+__all__ += updater.__all__
+__all__ += workers.__all__

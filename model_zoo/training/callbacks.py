@@ -1,6 +1,7 @@
 """Callbacks of the training loop: progress, TensorBoard, Weights & Biases, MLflow, the profiler."""
 
 import contextlib
+import datetime
 import logging
 import os
 import shutil
@@ -100,7 +101,7 @@ class ProgressLogger(Callback):
             f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.plan.num_steps}] '
             f'loss={record["loss"]:.4f}{terms and f" ({terms})"}, lr={record["lr"]:.7f}, '
             f'grad_norm={record["grad_norm"]:.3f}, {record[f"{unit}_per_second"]:.1f} {unit}/s, '
-            f'ETA {_duration(loop.seconds_left)}'
+            f'ETA {datetime.timedelta(seconds=round(loop.seconds_left))}'
         )
 
     def on_end(self, loop):
@@ -109,11 +110,6 @@ class ProgressLogger(Callback):
 
 def _not_progress(record):
     return not getattr(record, 'progress', False)
-
-
-def _duration(seconds):
-    seconds = int(round(seconds))
-    return f'{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}'
 
 
 class _FigureWriter(Callback):

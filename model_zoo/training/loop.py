@@ -252,10 +252,10 @@ class TrainingLoop:
             folder = self._checkpoints.store.folder
             logger.warning('nothing to resume in %s: starting from the beginning', folder)
             return None
-        saved, own = checkpoint.config, self._config
-        self._checkpoints.check(saved, own)
+        saved, current = checkpoint.config, self._config
+        self._checkpoints.check(saved, current)
         state = TrainingState.from_json(checkpoint.state)
-        before, now = map(self._checkpoints.batches_of, (saved, own))
+        before, now = map(self._checkpoints.batches_of, (saved, current))
         state.batch = state.batch // before * now  # updates x batches, of such a loader
         most = self.plan.accumulate * state.step
         if state.step > self.plan.num_steps or state.batch > most:

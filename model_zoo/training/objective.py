@@ -52,19 +52,19 @@ class Objective(NamedTuple):
     def backward(self, batches, counts, totals, scale=1.0):
         """Compute the gradients of some batches' share of the objective."""
         sums = []
-        for batch, own in zip(batches, counts):
+        for batch, batch_counts in zip(batches, counts):
             if batch is None:
                 continue
             with mx.autograd.record():
                 arrays = [array.reshape((1,)) for array in self.terms(batch)]
                 # their share of the means over all parts: a lone part's is 1, and changes nothing
-                weights = scale * own / np.maximum(totals, 1)
+                weights = scale * batch_counts / np.maximum(totals, 1)
                 head = mx.nd.add_n(
                     *[term if w == 1 else term * w for term, w in zip(arrays, weights.tolist())]
                 )
             head.backward()
             finish_backward()
-            factors = [*own.tolist(), *[1.0] * (len(arrays) - len(own))]
+            factors = [*batch_counts.tolist(), *[1.0] * (len(arrays) - len(batch_counts))]
             arrays = [
                 array.detach().astype('float32').as_in_context(mx.cpu()) * factor
                 for array, factor in zip(arrays, factors)

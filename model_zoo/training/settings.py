@@ -112,7 +112,7 @@ def settings(**defaults):
 def value_type(field):
     """The type of a field's value, or of its items, and whether it is a list of them."""
     kind = field.type
-    arguments = [each for each in typing.get_args(kind) if each is not type(None)]
+    arguments = [one for one in typing.get_args(kind) if one is not type(None)]
     if typing.get_origin(kind) is typing.Union:
         (kind,) = arguments
         arguments = typing.get_args(kind)
@@ -138,7 +138,7 @@ def _checked(field, value):
         if isinstance(value, str) and kind is str:
             value = [part.strip() for part in value.split(',')]
         if isinstance(value, dict) and field.name == 'hparams':
-            value = [f'{name}={each}' for name, each in value.items()]
+            value = [f'{name}={number}' for name, number in value.items()]
         if not isinstance(value, (list, tuple)):
             raise InputError(f'`{field.name}` {value!r}: give a list')
         if kind is str:
@@ -184,9 +184,21 @@ class Settings:
 
     #: of the fields' group in a command's help
     title = 'training'
+    #: pairs of fields of which only one may be given, as far as there are both; a subclass adds its
+    #: own
+    exclusive = ()
+    #: pairs of a field and another one that it needs; a subclass adds its own
+    needs = ()
 
     def __post_init__(self):
         check_fields(type(self), self)
+        for cls in type(self).__mro__:
+            for name, other in vars(cls).get('needs', ()):
+                if self.is_given(name) and not self.is_given(other):
+                    raise InputError(f'`{name}` needs `{other}`')
+            for name, other in vars(cls).get('exclusive', ()):
+                if self.is_given(name) and self.is_given(other):
+                    raise InputError(f'`{name}` and `{other}` exclude each other: give one')
         self.check()
 
     def check(self):
@@ -202,8 +214,8 @@ class Settings:
         }  # fmt: skip
 
     def is_given(self, name):
-        """Whether a field differs from its default."""
-        return getattr(self, name) != self.defaults()[name]
+        """Whether a field has a value that isn't its default."""
+        return getattr(self, name, None) not in (None, self.defaults().get(name))
 
 
 @dataclasses.dataclass
@@ -254,6 +266,7 @@ class OutputSettings(Settings):
     """What a run writes, and how it resumes."""
 
     title = 'output'
+    exclusive = (('resume', 'overwrite_output_dir'),)
 
     output_dir: Optional[str] = setting('./output_dir')
     save_last: Optional[str] = setting(
@@ -280,11 +293,6 @@ class OutputSettings(Settings):
     overwrite_output_dir: bool = setting(
         False, 'replace the run in `output_dir`; otherwise a second one is refused'
     )
-
-    def check(self):
-        super().check()
-        if self.resume and self.overwrite_output_dir:
-            raise InputError('`resume` and `overwrite_output_dir` contradict each other: give one')
 
 
 @dataclasses.dataclass
@@ -338,17 +346,12 @@ class BackendSettings(Settings):
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
+    exclusive = (('batch_tokens', 'batch_size'),)
+
     batch_tokens: Optional[int] = setting(
         None, 'instead of `batch_size`: batches of up to N tokens, including padding, from '
         'examples of similar length', at_least=1, flag={'metavar': 'N'},
     )  # fmt: skip
-
-    def check(self):
-        super().check()
-        if self.batch_tokens is not None and self.is_given('batch_size'):
-            raise InputError(
-                '`batch_tokens` and `batch_size` both say how large a batch is: give one'
-            )
 
 
 @dataclasses.dataclass
@@ -390,6 +393,7 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
+    exclusive = (('resume', 'only_inference'),)
 
     round_to: Optional[int] = setting(
         None, 'pad batches to multiples of this length', at_least=1
@@ -399,13 +403,6 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     precision: Optional[str] = setting(
         None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
     )
-
-    def check(self):
-        super().check()
-        if self.resume and self.only_inference:
-            raise InputError(
-                '`resume` continues a training: give it or `only_inference`, not both'
-            )
 
 
 @dataclasses.dataclass
@@ -425,6 +422,13 @@ class CheckpointSettings(Settings):
     """A model in Google's format: a setting for each of its files."""
 
     title = "a model in Google's form"
+    exclusive = (
+        *(('init_checkpoint', name) for name in (
+            'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model', 'dataset',
+            'pretrained_parameters', 'from_scratch', 'hparams',
+        )),
+        ('bert_config_file', 'hparams'),
+    )  # fmt: skip
 
     init_checkpoint: Optional[str] = setting(
         None, "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
@@ -437,10 +441,13 @@ class CheckpointSettings(Settings):
 
 @dataclasses.dataclass
 class DeploySettings(Settings):
-    """Exported models and INT8 models, as in GluonNLP's scripts.
-    """
+    """Exported models and INT8 models, as in GluonNLP's scripts."""
 
     title = 'exported models and INT8'
+    exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
+    needs = (
+        ('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy')
+    )  # fmt: skip
 
     deploy: bool = setting(False, '`only_inference` with an exported model')
     model_prefix: Optional[str] = setting(
@@ -454,17 +461,7 @@ class DeploySettings(Settings):
     calib_mode: str = setting('customize', 'how to find the ranges of activations')
 
     def check(self):
-        for name, other, is_missing in (
-            ('deploy', 'only_inference', self.deploy and not self.only_inference),
-            ('deploy', 'model_prefix', self.deploy and not self.model_prefix),
-            ('model_prefix', 'deploy', self.model_prefix and not self.deploy),
-        ):
-            if is_missing:
-                raise InputError(f'`{name}` needs `{other}`')
         if self.only_calibration:
-            for other in ('deploy', 'resume', 'gpu'):
-                if getattr(self, other) not in (None, False):
-                    raise InputError(f'`only_calibration` and `{other}` exclude each other')
             if self.dtype != 'float32':
                 raise InputError(f'`only_calibration` needs `dtype` float32, not {self.dtype}')
             self.only_inference = True

@@ -15,6 +15,7 @@ import dataclasses
 import importlib
 import os
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -266,7 +267,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     path = SCRIPTS / f'{args.script}.py'
     text = path.read_text(encoding='utf-8') if path.is_file() else ''
-    if 'Run(' not in text and 'run_task(' not in text:
+    if not re.search(r'Run\(|run_task\(|task_command\(', text):
         raise InputError(f'{args.script!r} is not a training script such as finetune_squad')
     for library in ('torch', 'transformers', 'pytorch_pretrained_bert', 'safetensors'):
         try:

@@ -29,7 +29,6 @@ from model_zoo.tasks.classification_data import custom_task, infer_labels, read_
 from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tasks.pretraining.files import (
     read_epoch,
-    read_epoch_lengths,
     read_lengths,
     read_shard,
 )
@@ -230,7 +229,7 @@ def records(folder):
 def pregenerated(folder):
     vocab = load_vocab(str(folder / 'vocab.txt'))
     path = str(folder / 'epoch_0.json')
-    return read_epoch(path, vocab), read_epoch_lengths(path)
+    return read_epoch(path, vocab), read_lengths(path, vocab)
 
 
 def gluon_vocab(folder):

@@ -93,16 +93,16 @@ class Samples(NamedTuple):
 def _stack_rows(arrays):
     if len(arrays) == 1:
         return arrays[0]
-    if arrays[0].ndim == 1:
-        return np.concatenate(arrays)
-    result = np.zeros(
-        (sum(map(len, arrays)), max(array.shape[1] for array in arrays)), arrays[0].dtype
-    )
-    place = 0
-    for array in arrays:
-        result[place : place + len(array), : array.shape[1]] = array
-        place += len(array)
-    return result
+    if arrays[0].ndim > 1:
+        width = max(array.shape[1] for array in arrays)
+        arrays = [fit_columns(array, width) for array in arrays]
+    return np.concatenate(arrays)
+
+
+def fit_columns(array, width):
+    """A copy with as many columns as wanted, padded with zeros."""
+    array = array[:, :width]
+    return np.pad(array, ((0, 0), (0, width - array.shape[1])))
 
 
 def mask_weights(places, width):
@@ -196,33 +196,15 @@ def read_epoch(path, vocab):
     )
 
 
-def read_epoch_lengths(path):
-    """The lengths of a file's samples; quicker than reading them all.
-
-    Returns
-    -------
-    numpy.ndarray, shape (samples,), int32
-    """
-    lines = ((number, line) for number, line in read_lines(path) if line.strip())
-    lengths = [len(_fields(path, number, line)['tokens']) for number, line in lines]
-    if not lengths:
-        raise InputError(f'{path} has no samples: leave it out')
-    return np.array(lengths, np.int32)
-
-
-def _fields(path, number, line):
+def _row(path, number, line, vocab):
+    """The fields of a sample, with ids in the place of tokens."""
     try:
-        return parse_json(line, _LINE)
+        fields = parse_json(line, _LINE)
     except ValueError as error:
         raise InputError(
             f'{path!r}, line {number}: not a sample as pregenerate_training_data.py writes it '
             f'({error})'
         ) from error
-
-
-def _row(path, number, line, vocab):
-    """The fields of a sample, with ids in the place of tokens."""
-    fields = _fields(path, number, line)
     known = vocab.token_to_idx
     for token in (*fields['tokens'], *fields['masked_lm_labels']):
         if token not in known:
@@ -297,16 +279,6 @@ def read_tfrecord(path):
     lengths = arrays.pop(_MASK).sum(1, dtype=np.int32)
     arrays[_LABELS] = arrays[_LABELS].reshape(-1)
     return Samples(valid_lengths=lengths, **arrays)
-
-
-def read_tfrecord_lengths(path):
-    """The valid lengths of a file's samples; the checksums of the samples aren't compared.
-
-    Returns
-    -------
-    numpy.ndarray, shape (samples,), int32
-    """
-    return _read(path, (_MASK,), verify=False)[_MASK].sum(1, dtype=np.int32)
 
 
 def _read(path, names, verify):
@@ -424,8 +396,7 @@ def _examples(samples, length, masks):
     encoded = []
     for name in _NAMES:
         width = widths.get(name, masks if name.startswith('masked') else length)
-        rows = columns[name][:, :width]
-        rows = np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
+        rows = fit_columns(columns[name], width)
         if name == WEIGHTS:
             kind, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
         else:
@@ -506,12 +477,13 @@ def read_lengths(path, vocab=None, next_sentence=False):
     numpy.ndarray, shape (samples,), int32
     """
     if epoch_of(path) is not None:
-        return read_epoch_lengths(path)
-    if is_tfrecord(path):
-        return read_tfrecord_lengths(path)
-    with _Archive(path) as archive:
-        archive.check_facts(vocab, next_sentence)
-        lengths = archive.read('valid_lengths')
+        lengths = read_epoch(path, vocab).valid_lengths
+    elif is_tfrecord(path):  # the checksums of the samples aren't compared
+        lengths = _read(path, (_MASK,), verify=False)[_MASK].sum(1, dtype=np.int32)
+    else:
+        with _Archive(path) as archive:
+            archive.check_facts(vocab, next_sentence)
+            lengths = archive.read('valid_lengths')
     if not lengths.size:
         raise InputError(f'{path} has no samples: leave it out')
     if lengths.dtype.kind not in 'iu' or lengths.size != len(lengths):

@@ -8,15 +8,10 @@ import numpy as np
 
 from ...batches import Batch, Loader
 from ...batches.sampling import Buckets
-from .files import Samples
+from .files import Samples, fit_columns
 from .sources import ROW_BITS, Sharing
 
-__all__ = [
-    'NUM_BUCKETS',
-    'PretrainingLoader',
-    'SyntheticLoader',
-    'make_batch',
-]
+__all__ = ['NUM_BUCKETS', 'PretrainingLoader', 'SyntheticLoader', 'make_batch']
 
 #: Buckets of batches of as many tokens: they only pay if a batch's lengths are alike.
 NUM_BUCKETS = 10
@@ -233,7 +228,7 @@ def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
     if longest is not None:
         length = min(length, longest)
     masks = -(-max(1, int(counts.max())) // round_to) * round_to
-    ids = _fit(samples.input_ids, length)
+    ids = fit_columns(samples.input_ids, length)
     ids[np.arange(length) >= lengths[:, None]] = pad_val
 
     def put(array, dtype='int32'):
@@ -241,24 +236,16 @@ def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
 
     return Batch(
         put(ids),
-        put(_fit(samples.segment_ids, length)),
+        put(fit_columns(samples.segment_ids, length)),
         put(lengths, 'float32'),
         indices=indices,
-        masked_positions=put(_fit(samples.masked_lm_positions, masks)),
-        masked_ids=put(_fit(samples.masked_lm_ids, masks)),
-        masked_weights=put(_fit(weights, masks), 'float32'),
+        masked_positions=put(fit_columns(samples.masked_lm_positions, masks)),
+        masked_ids=put(fit_columns(samples.masked_lm_ids, masks)),
+        masked_weights=put(fit_columns(weights, masks), 'float32'),
         next_sentence_labels=put(samples.next_sentence_labels),
         num_masked=int(counts.sum()),
         num_tokens=int(lengths.sum()),
     )
-
-
-def _fit(array, width):
-    """A copy with as many columns as wanted, padded with zeros."""
-    result = np.zeros((len(array), width), array.dtype)
-    width = min(width, array.shape[1])
-    result[:, :width] = array[:, :width]
-    return result
 
 
 _SYNTHETIC = 1000  # batches of an epoch

@@ -5,6 +5,7 @@ The parts are shared out to the workers of a training.
 
 import concurrent.futures
 import dataclasses
+import functools
 import os
 import shutil
 
@@ -357,7 +358,8 @@ class TextFiles(Source):
         self.num_parts = plan_parts(corpus, part_bytes=part_bytes)
         self.parts_ahead = num_workers
         maker = SampleMaker(corpus, tokenizer, dataclasses.replace(options, dupe_factor=1))
-        self._processes = Processes(_TextJob(maker, self.num_parts), num_workers)
+        make = functools.partial(_make_part, maker, self.num_parts)
+        self._processes = Processes(make, num_workers)
 
     def part(self, number, epoch, seed):
         return _TextPart(number, lambda: self._processes.submit(seed, epoch, number))
@@ -389,12 +391,6 @@ class _TextPart(Part):
             self._result.cancel()
 
 
-class _TextJob:
-    """Makes the samples of a part of the text in an epoch; for a worker process."""
-
-    def __init__(self, maker, num_parts):
-        self._maker, self._num_parts = maker, num_parts
-
-    def __call__(self, seed, epoch, number):
-        span = self._maker.corpus.span(number, self._num_parts)
-        return self._maker.make(*span, seed, epoch, number)
+def _make_part(maker, num_parts, seed, epoch, number):
+    """The samples of a part of the text in an epoch; for a worker process."""
+    return maker.make(*maker.corpus.span(number, num_parts), seed, epoch, number)

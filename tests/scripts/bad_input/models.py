@@ -172,7 +172,7 @@ def evaluate(data, folder, edit):
 
 EVALUATE = [
     (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
-    (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset: choose one'),
+    (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset exclude'),
     (['--dataset', 'none'], "--dataset 'none' is not a folder with a text: give --text_file"),
     (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
     ([], 'no texts .* and no corpus in'),
@@ -180,7 +180,7 @@ EVALUATE = [
     (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size 0: give 1 or more'),
     (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
     (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
-    (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu: choose one'),
+    (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu exclude'),
     (['--text_file', 'TEXT', '--model_name', 'OTHER'], 'has no weights'),
 ]
 
@@ -249,7 +249,7 @@ EXTRACT = [
     (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
     (
         ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
-        '--init_checkpoint and --hparams both name a model',
+        '--init_checkpoint and --hparams exclude each other',
     ),
     (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
 ]

@@ -74,8 +74,8 @@ PRETRAIN = [
     (['--optimizer', 'adamn'], "unknown optimizer 'adamn'"),
     (['--warmup_ratio', '1'], '--warmup_ratio 1.0: give a number from 0 to below 1'),
     (['--num_steps', '0'], '--num_steps 0: give 1 or more'),
-    (['--pretrained', '--from_scratch'], 'contradict one another'),
-    (['--phase1_num_steps', '3'], 'goes with --phase2'),
+    (['--pretrained', '--from_scratch'], '--pretrained and --from_scratch exclude'),
+    (['--phase1_num_steps', '3'], 'needs --phase2'),
     (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
     (['--vocab_file', 'missing.txt'], "--vocab_file 'missing.txt': no such file"),
 ]
@@ -100,7 +100,7 @@ def finetune(data, folder, edit):
 FINETUNE = [
     ([], 'give --train_corpus, a text, or --pregenerated_data'),
     (['--train_corpus', 'x', '--pregenerated_data', 'x'], 'give --train_corpus, a text, or'),
-    (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'give one'),
+    (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
     (['--train_corpus', 'x', '--early_stop', '1'], '--early_stop needs --dev_corpus'),
     (['--train_corpus', 'x', '--epochs', '0'], '--epochs 0'),
     (['--train_corpus', 'nothing'], '--train_corpus: no file matches'),

@@ -99,9 +99,9 @@ CLASSIFIER = [
     (lambda a, t: [*a, '--teacher', str(t), '--teacher_weight', '2'], '--teacher_weight 2.0: give'),
     (lambda a, t: [*a, '--teacher', str(t), '--states_weight', '-1'], '--states_weight -1.0: give'),
     (lambda a, t: [*a, '--teacher', str(t), '--student_layers', '0'], '--student_layers 0: give 1'),
-    (lambda a, t: [*a, '--teacher', str(t), '--student_layers', '1'], 'leave --vocab_file out|'
-        'leave --from_scratch out'),
-    (lambda a, t: [*a, '--teacher', str(t), '--only_inference'], '--teacher is for a training'),
+    (lambda a, t: [*a, '--teacher', str(t), '--student_layers', '1'], '--student_layers and '
+        '(--vocab_file|--from_scratch) exclude'),
+    (lambda a, t: [*a, '--teacher', str(t), '--only_inference'], '--teacher and --only_inf'),
 ]
 
 
@@ -174,7 +174,7 @@ SWAG = [
         '--early_stop: there is no dev',
     ),
     (['--do_eval', '--dev_file', 'VOCAB'], 'there is no sent1, sent2'),
-    (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume continues a training'),
+    (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume needs --do_train'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '4'], 'a length of 4 is too small'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '41'], 'takes 40 tokens at most'),
     (
@@ -204,8 +204,8 @@ TAGGING = [
     (['--data_dir', 'DATA', '--seq-len', '65'], '--max_seq_length 65: the model takes 64'),
     (['--data_dir', 'DATA', '--dropout_prob', '1'], '--dropout_prob 1.0: give a number'),
     (['--data_dir', 'DATA', '--only_inference'], 'does not say its labels: give --labels'),
-    (['--data_dir', 'DATA', '--only_inference', '--resume'], '--resume continues a training'),
-    (['--cased', '--bert_dataset', 'x'], '--cased and --bert_dataset both name the weights'),
+    (['--data_dir', 'DATA', '--only_inference', '--resume'], '--resume and --only_inference'),
+    (['--cased', '--bert_dataset', 'x'], '--cased and --bert_dataset exclude each other'),
 ]
 
 
@@ -230,7 +230,7 @@ GPT = [
         '--do_eval: there is no dev set',
     ),
     (['--do_train', '--train_dataset', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
-    (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume continues a training'),
+    (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume needs --do_train'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef -1.0: give'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--max_grad_norm', '0'], '--max_grad_norm 0.0'),
     (['--do_eval', '--eval_dataset', 'VOCAB'], 'no stories below the columns InputStoryid'),
@@ -298,7 +298,7 @@ SENTENCES = [
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
     (['--text_columns', 'sentence1'], "--text_columns 'sentence1': give two or three"),
     (['--score_column', 'grade'], "train.tsv, line 2: there is no column 'grade'"),
-    (['--max_len', '2'], '--max_len 2'),
+    (['--max_len', '2'], 'a length of 2 is too small'),
     (['--max_len', '17'], '--max_len 17: the model takes 16'),
     (['--resume', '--only_inference'], '--resume'),
     (['--engine', 'onnxruntime'], '--engine onnxruntime'),

@@ -80,7 +80,7 @@ def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
 def test_resuming_and_overwriting_contradict_one_another():
     parser = cli.parser('A training.')
     add_settings(parser, TrainingSettings)
-    with pytest.raises(InputError, match='`resume` and `overwrite_output_dir` contradict'):
+    with pytest.raises(InputError, match='`resume` and `overwrite_output_dir` exclude'):
         check_training_arguments(parser.parse_args(['--resume', '--overwrite_output_dir']))
 
 

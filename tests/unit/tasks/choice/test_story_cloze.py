@@ -6,11 +6,12 @@ import pytest
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
 from model_zoo.tasks.choice import (
-    Story,
+    StoryTask,
+    SwagExample,
     encode_stories,
     hold_out,
     read_story_cloze,
-    write_story_cloze_predictions,
+    write_choices,
 )
 
 HEADER = (
@@ -29,8 +30,8 @@ def write(folder, *lines):
 def test_a_file_is_read(tmp_path):
     path = write(tmp_path, HEADER, ROW, '', ROW.replace('a-1', 'b').replace(',1', ',2'))
     first, second = read_story_cloze(path)
-    assert first == Story(
-        'a-1', 'Tom ran. He fell, hard. It hurt. He said "ow".', ('He wept.', 'He flew.'), 0
+    assert first == SwagExample(
+        'a-1', 'Tom ran. He fell, hard. It hurt. He said "ow".', '', ('He wept.', 'He flew.'), 0
     )
     assert (second.guid, second.label) == ('b', 1)
     (unlabelled,) = read_story_cloze(write(tmp_path, HEADER.rpartition(',')[0], ROW[:-2]))
@@ -69,7 +70,7 @@ def test_the_same_examples_are_held_out():
 
 
 def features(max_len, context, *endings):
-    story = Story('', ' '.join(context), tuple(' '.join(ending) for ending in endings), 1)
+    story = SwagExample('', ' '.join(context), '', tuple(' '.join(ending) for ending in endings), 1)
     (feature,) = encode_stories(
         [story], lambda text: list(map(int, text.split())), (90, 91, 92), max_len
     )
@@ -125,9 +126,10 @@ def test_batches():
 
 
 def test_predictions(tmp_path):
-    stories = [Story('a', '', ('', ''), 0), Story('b', '', ('', ''), None)]
+    stories = [SwagExample('a', '', '', ('', ''), 0), SwagExample('b', '', '', ('', ''), None)]
     path = tmp_path / 'predictions.tsv'
-    write_story_cloze_predictions(str(path), stories, np.array([[0.25, 0.75], [0.5, 0.5]]))
+    scores = np.array([[0.25, 0.75], [0.5, 0.5]])
+    write_choices(str(path), stories, scores, StoryTask.columns, StoryTask.first)
     assert path.read_text().splitlines() == [
         'InputStoryid\tprediction\tprobability_1\tprobability_2\tAnswerRightEnding',
         'a\t2\t0.250000\t0.750000\t1',

@@ -12,7 +12,7 @@ from model_zoo.tasks.choice import (
     SwagExample,
     encode_swag,
     read_swag,
-    write_swag_predictions,
+    write_choices,
 )
 
 HEADER = (
@@ -143,7 +143,7 @@ def test_predictions(tmp_path):
     first = SwagExample('a', '', '', ('', '', ''), 0)
     examples = [first, first._replace(guid='b', label=None)]
     path = tmp_path / 'predictions.tsv'
-    write_swag_predictions(str(path), examples, np.array([[0.25, 0.5, 0.25], [0.6, 0.3, 0.1]]))
+    write_choices(str(path), examples, np.array([[0.25, 0.5, 0.25], [0.6, 0.3, 0.1]]))
     assert path.read_text().splitlines() == [
         'fold-ind\tprediction\tprobability_0\tprobability_1\tprobability_2\tlabel',
         'a\t1\t0.250000\t0.500000\t0.250000\t0',

@@ -62,7 +62,7 @@ def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, c
         result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
     assert [record.getMessage() for record in caplog.records] == [
-        '2 of 3 examples of SST have more than 5 tokens and were cut'
+        '2 of 3 examples of SST are longer than 5 tokens: cut'
     ]
 
 
@@ -88,5 +88,5 @@ def test_parts_keep_the_order(tokenizer, monkeypatch):
 @pytest.mark.parametrize(('task', 'least'), [('SST', 3), ('MRPC', 5)])
 def test_max_len_too_small(tokenizer, task, least):
     ClassifierFeatures(tokenizer, get_task(task), least)
-    with pytest.raises(InputError, match=f'a length of {least - 1} .* at least {least}'):
+    with pytest.raises(InputError, match=f'a length of {least - 1} .* make {least}'):
         ClassifierFeatures(tokenizer, get_task(task), least - 1)

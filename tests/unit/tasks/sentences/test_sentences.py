@@ -60,7 +60,7 @@ def test_kinds(tmp_path):
     ('', {}, 'no examples'),
     ('sentence1\tsentence2\n', {}, 'no examples'),
     ('one\ttwo\na\tb\n', {}, 'has the columns one, two.*text_columns'),
-    ('sentence1\tsentence2\na\n', {}, 'line 2: 1 columns'),
+    ('sentence1\tsentence2\na\n', {}, 'line 2: 1 fields'),
     ('sentence1\tsentence2\na\t \n', {}, "line 2: sentence2 is ' '"),
     ('sentence1\tsentence2\tscore\na\tb\tx\n', {}, "line 2: score is 'x'"),
     ('sentence1\tsentence2\tscore\na\tb\tnan\n', {}, "line 2: score is 'nan'"),
