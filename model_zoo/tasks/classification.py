@@ -787,6 +787,8 @@ def check_task_choice(settings, trains):
         raise InputError('`task_name` custom needs `text_columns`')
     if trains and not settings.train_file:
         raise InputError('`task_name` custom needs `train_file` for training')
+    if (getattr(settings, 'train_file', None) or settings.dev_file) and not settings.label_column:
+        raise InputError('`train_file` and `dev_file` need `label_column`, its name or number')
 
 
 def _join_columns(settings):
