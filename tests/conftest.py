@@ -18,8 +18,8 @@ import model_zoo  # noqa: F401  sets MXNet's threads before it loads
 os.environ['HF_HUB_OFFLINE'] = '1'
 
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
-#: a server on Ray under load, and trainings by all contenders
-LONGEST = re.compile(r'/test_(server_ray|training_benchmarks)\.py')
+#: a server on Ray under load, trainings by all contenders, and the original's own tokenizer
+LONGEST = re.compile(r'/test_(server_ray|training_benchmarks|tokenizer_peers)\.py')
 #: libraries that no file of requirements/ brings
 OPTIONAL = ('ftfy', 'spacy', 'transformers.models.deprecated')
 

@@ -145,7 +145,7 @@ def test_every_line_of_the_real_data(data_dir, name, lower):
     for file in sorted(data_dir.rglob('*.*')):  # an original's cache has no suffix
         if not file.is_file() or file.suffix == '.model':
             continue
-        lines = sorted(set(file.read_text(encoding='utf-8').split('\n')))
+        lines = sorted(set(file.read_text(encoding='utf-8')[:150000].split('\n')))
         for start in range(0, len(lines), 5000):
             part = lines[start : start + 5000]
             batch = ours.encode_batch(part, pad=False, add_special_tokens=False)
