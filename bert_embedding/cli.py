@@ -7,7 +7,6 @@
 that of the originals.
 """
 
-import collections
 import itertools
 import logging
 import os
@@ -127,13 +126,6 @@ def _count(args):
     return len(args.sentences) + sum(1 for _ in _sentences(args.file, args.text_column))
 
 
-def _remembered(sentences, memory):
-    """Yield the sentences, and put each into `memory`."""
-    for sentence in sentences:
-        memory.append(sentence)
-        yield sentence
-
-
 class _Wanted(NamedTuple):
     """What is wanted of sentences: the vectors of their words, or with `pooling` their own."""
 
@@ -174,10 +166,9 @@ class _Wanted(NamedTuple):
 
 def _print(embedding, sentences, args):
     """Print each sentence as it was given, and its vectors."""
-    texts = collections.deque()
-    sentences = _remembered(sentences, texts)
-    for result in _Wanted.of(args).results(embedding, sentences):
-        text = texts.popleft().encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
+    texts, sentences = itertools.tee(sentences)
+    for text, result in zip(texts, _Wanted.of(args).results(embedding, sentences)):
+        text = text.encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
         if args.pooling:
             print(f'Sentence embedding: {result!r}')

@@ -113,13 +113,11 @@ class BlockGraphs(HybridBlock):
                 'block without them before, or use export.export_block'
             )
         with mx.autograd.pause():
-            self._use_inference_graph(_placeholders(self._in_format))
+            inputs = _placeholders(self._in_format)
+            self._use_graph(inputs)
+            if not self._cached_graph:
+                self._build_cache(*inputs)
         super().export(path, epoch, remove_amp_cast)
-
-    def _use_inference_graph(self, inputs):
-        self._use_graph(inputs)
-        if not self._cached_graph:
-            self._build_cache(*inputs)
 
 
 _pending = []  # passes whose outputs have no gradients yet

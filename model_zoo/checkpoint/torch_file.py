@@ -420,17 +420,12 @@ class _Weights(TorchFile):
         return make(*arguments)
 
 
-def _import_torch():
+def write_torch_object(path, value):
+    """Write what ``torch.load`` returns: plain data, whose NumPy arrays become tensors."""
     try:
         import torch
     except ImportError as error:
         raise MissingExtraError.of('torch', 'torch') from error
-    return torch
-
-
-def write_torch_object(path, value):
-    """Write what ``torch.load`` returns: plain data, whose NumPy arrays become tensors."""
-    torch = _import_torch()
 
     def with_tensors(each):
         if isinstance(each, np.ndarray):

@@ -133,7 +133,10 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     if engine not in ENGINES:
         raise UnknownNameError.of('engine', engine, ENGINES)
     if engine == 'auto':
-        return _choose(block, precision, ctx)
+        if precision != 'int8':
+            return AutoEngine(block, precision, ctx)
+        # OpenVINO is faster for batches of one shape, and slower for texts of any lengths
+        engine = 'onnxruntime' if has_engine('onnxruntime') else 'mxnet'
     if precision == 'int8' and engine == 'mxnet':
         raise InputError(
             "MXNet's INT8 needs calibration: quantize the model first (only_calibration), or take "
@@ -172,13 +175,6 @@ def _tell_of_faster(precision, work):
                 f"engine={each.engine!r} is {each.speed:.1f} times as fast as 'mxnet' in "
                 f"{precision} here{'' if each.is_installed else f': {each.cure}'}"
             )
-
-
-def _choose(block, precision, ctx):
-    if precision != 'int8':
-        return AutoEngine(block, precision, ctx)
-    # OpenVINO is faster for batches of one shape, and slower for texts of any lengths
-    return make_engine(block, 'onnxruntime' if has_engine('onnxruntime') else 'mxnet', precision)
 
 
 class AutoEngine(Engine):

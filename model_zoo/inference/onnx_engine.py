@@ -241,11 +241,6 @@ class OpenVINOInt8Engine(Engine):
             )
         self._block, self._engine = block, None
 
-    @classmethod
-    def is_calibrated(cls, block):
-        """Whether the cache has the calibrated file of a block."""
-        return os.path.exists(OpenVINOEngine.file_of(block, 'int8', True))
-
     def run(self, words, token_types, valid_length):
         with self.lock:
             if self._engine is None:
@@ -255,7 +250,8 @@ class OpenVINOInt8Engine(Engine):
 
     def _open(self, *arrays):
         tokens = int(arrays[-1].sum())
-        if tokens < LEAST_TOKENS and not self.is_calibrated(self._block):
+        is_calibrated = os.path.exists(OpenVINOEngine.file_of(self._block, 'int8', True))
+        if tokens < LEAST_TOKENS and not is_calibrated:
             raise InputError(
                 f"OpenVINO's INT8 is calibrated with the first texts, of {LEAST_TOKENS} tokens or "
                 f'more, and these have {tokens}: give more texts at once, or take '

@@ -83,7 +83,9 @@ class _GluonFile(NamedTuple):
 
     def fetch(self, root):
         """Path of the file in the cache `root`; a missing or damaged one is downloaded."""
-        url = f'{_repo_url()}gluon/{self.kind}/{self.stem}.zip'
+        if os.environ.get('MXNET_GLUON_REPO') == '':  # MXNet indexes its last character
+            raise SourceError('MXNET_GLUON_REPO is empty')
+        url = f'{_get_repo_url()}gluon/{self.kind}/{self.stem}.zip'
         return download(url, os.path.join(root, self.name), self.checksum, self.name)
 
 
@@ -108,12 +110,6 @@ def special_tokens_of(entry):
 def in_repository(entry):
     """Whether GluonNLP's repository lists weights and vocabulary of `entry`."""
     return bool(_gluon_weights(entry) and _gluon_vocab(entry))
-
-
-def _repo_url():
-    if os.environ.get('MXNET_GLUON_REPO') == '':  # MXNet indexes its last character
-        raise SourceError('MXNET_GLUON_REPO is empty')
-    return _get_repo_url()
 
 
 class CacheSource(Source):
@@ -302,7 +298,9 @@ def find_files(
             f'the directory {os.fspath(path)!r} has no {_wanted(format)}; {_where_else(path)}'
         )
     if files.do_lower_case is None and model is not None and dataset is not None:
-        files = dataclasses.replace(files, do_lower_case=_lowers(model, dataset))
+        with contextlib.suppress(UnknownNameError):  # a data set of the user's own
+            lower = get_entry(model, dataset).do_lower_case
+            files = dataclasses.replace(files, do_lower_case=lower)
     if vocab and files.vocab is None:
         return _with_vocab_of(model, dataset, root, path, files)
     return files
@@ -372,14 +370,6 @@ def _ask(entry, root, sources, vocab_only=False):
         *(f'or {way}' for way in ways[1:]),
         f'Tried: {"; ".join(tried)}',
     ])  # fmt: skip
-
-
-def _lowers(model, dataset):
-    """Whether the catalogue's data set is lowered; None for a data set of the user's own."""
-    try:
-        return get_entry(model, dataset).do_lower_case
-    except UnknownNameError:
-        return None
 
 
 def _with_vocab_of(model, dataset, root, path, files):

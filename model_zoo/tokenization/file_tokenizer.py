@@ -89,7 +89,8 @@ class FileTokenizer(Tokenizer):
         self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
         self._special = {token['id']: token['content'] for token in added if token['special']}
-        roles = {role: self._usual(role) for role in ROLES}
+        known = self._special.values()
+        roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
                 raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')
@@ -98,10 +99,6 @@ class FileTokenizer(Tokenizer):
             roles[role] = token
         self._roles = roles
         self.vocab = make_vocab(ids_of(self._rust), roles)
-
-    def _usual(self, role):
-        known = self._special.values()
-        return next((token for token in _USUAL[role] if token in known), None)
 
     @functools.cached_property
     def _frames(self):

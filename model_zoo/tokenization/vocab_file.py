@@ -108,7 +108,10 @@ class VocabFile:
             _check_places(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
             _check_places(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
-            _check_roles(vocab)
+            for role in ROLES.values():
+                token = getattr(vocab, role, None)
+                if token is not None and not isinstance(token, str):
+                    raise ValueError(f'its {role} is {token!r:.80}')
             return vocab
         except Exception as error:  # these libraries check little of what they read
             name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
@@ -130,14 +133,6 @@ def _check_places(tokens, ids=None):
         dict(ids) != wanted or any(type(each) is not int for each in ids.values())
     ):
         raise ValueError('its token_to_idx has other ids than idx_to_token')
-
-
-def _check_roles(vocab):
-    """Raise ValueError unless the special tokens are texts."""
-    for name in ROLES.values():
-        token = getattr(vocab, name, None)
-        if token is not None and not isinstance(token, str):
-            raise ValueError(f'its {name} is {token!r:.80}')
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None, do_lower_case=None):
