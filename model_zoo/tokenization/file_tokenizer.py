@@ -89,7 +89,7 @@ class FileTokenizer(Tokenizer):
         self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
         self._special = {token['id']: token['content'] for token in added if token['special']}
-        known = self._special.values()
+        known = set(self._special.values())
         roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
