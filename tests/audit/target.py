@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import random
+import re
 import resource
 import shutil
 import traceback
@@ -17,6 +18,7 @@ __all__ = ['CHANGED', 'FAILED', 'OUTCOMES', 'REFUSED', 'RIGHT', 'Target', 'Unequ
 #: tell from its own; anything else
 RIGHT, REFUSED, CHANGED, FAILED = OUTCOMES = 'right', 'refused', 'changed', 'failed'
 LONGEST_MESSAGE = 6000
+MUCH = 1 << 18  # kilobytes
 
 
 class Unequal(AssertionError):
@@ -86,6 +88,8 @@ def _set_soft(kind, value):
 
 def judge(call):
     """The outcome of a call, and what there is to say of it."""
+    pathlib.Path('/proc/self/clear_refs').write_text('5')  # the peak begins anew
+    before = _peak()
     try:
         return call(), ''
     except ZooError as error:
@@ -94,8 +98,22 @@ def judge(call):
         lines = 8 if isinstance(error, PretrainedNotFoundError) else 1
         if message.count('\n') >= lines or len(message) > LONGEST_MESSAGE or not message:
             return FAILED, f'a message of {len(message)} characters: {message[:500]!r}'
+        if _lacked_memory(error) and _peak() > before + MUCH:
+            return FAILED, f'the memory was full: {message[:500]}'
         return REFUSED, message
     except BaseException as error:  # a panic of Rust is no Exception
         unlimited()
         text = ''.join(traceback.format_exception(type(error), error, error.__traceback__))
         return FAILED, text[-6000:]
+
+
+def _peak():
+    """The most kilobytes that this process has had."""
+    return int(re.search(r'VmHWM:\s+(\d+)', pathlib.Path('/proc/self/status').read_text())[1])
+
+
+def _lacked_memory(error):
+    """Whether a refusal was made of a MemoryError, which others of the machine may get first."""
+    while error is not None and not isinstance(error, MemoryError):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -30,6 +30,18 @@ def fail(shared, random, folder):
 def use_memory(*_):
     bytearray(4 << 30)
 
+def fill_memory(*_):
+    try:
+        return [b'x' * (1 << 24) for _ in range(1 << 20)]
+    except MemoryError as error:
+        raise InputError('no') from error
+
+def want_memory(*_):
+    try:
+        bytearray(4 << 30)
+    except MemoryError as error:
+        raise InputError('no') from error
+
 def use_time(*_):
     while True:
         pass
@@ -37,7 +49,8 @@ def use_time(*_):
 pool.PATIENCE = 1
 kinds = {'right': lambda *_: 'right', 'refused': refuse, 'failed': fail,
          'ended': lambda *_: os.kill(os.getpid(), signal.SIGSEGV), 'memory': use_memory,
-         'time': use_time, 'idle': lambda *_: time.sleep(1000)}
+         'filled': fill_memory, 'wanted': want_memory, 'time': use_time,
+         'idle': lambda *_: time.sleep(1000)}
 targets = {name: Target(name, lambda folder: 'shared', attempt,
                         seconds=1 if name in ('time', 'idle') else 60)
            for name, attempt in kinds.items()}
@@ -60,9 +73,12 @@ def test_outcomes(tmp_path):
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / 'found.json').read_text())
     assert found['right'] == [[5, 'right', ''], [6, 'right', '']]
-    assert found['refused'] == [[5, 'refused', 'no'], [6, 'refused', 'no']]
+    for name in ('refused', 'wanted'):
+        assert found[name] == [[5, 'refused', 'no'], [6, 'refused', 'no']]
     for name, why in [('failed', "KeyError: 'shared'"), ('ended', 'its process ended: '),
-                      ('memory', 'MemoryError'), ('time', ''), ('idle', 'it hangs')]:  # fmt: skip
+                      ('memory', 'MemoryError'),
+                      ('filled', 'the memory was full: no'), ('time', ''),
+                      ('idle', 'it hangs')]:  # fmt: skip
         assert [each[:2] for each in found[name]] == [[5, 'failed'], [6, 'failed']]
         assert why in found[name][0][2]
     # on a busy machine time passes without being used
