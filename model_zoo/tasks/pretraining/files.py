@@ -25,6 +25,11 @@ from ...util.files import atomic_write, parse_json, read_json, write_json
 from ...util.lines import read_lines
 from ...util.remote import open_binary
 
+__all__ = [
+    'Samples', 'epoch_of', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_epoch',
+    'write_shard', 'write_tfrecords',
+]  # fmt: skip
+
 #: name of the array of floats
 WEIGHTS = 'masked_lm_weights'
 #: names of the arrays with a row for each sample
