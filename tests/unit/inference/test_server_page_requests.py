@@ -44,7 +44,7 @@ def test_files_are_open_and_strict(client):
 @pytest.mark.parametrize(
     'path, body, message',
     [
-        ('/page/attentions', {'model': 'writer', 'text': 'a'}, 'no encoder'),
+        ('/page/attentions', {'model': 'writer', 'text': 'a'}, 'not an encoder'),
         ('/page/attentions', {'model': 'nli'}, 'text is missing'),
         ('/page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'at least 2 items'),
         ('/page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'texts.1 1: Input should be'),
