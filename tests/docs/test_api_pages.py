@@ -16,15 +16,15 @@ PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretraine
 
 
 def modules():
-    """Names of all modules with an ``__all__``."""
+    """Names of all modules."""
     for package in PACKAGES:
         path = importlib.import_module(package).__path__
-        for name in (package, *(info.name for info in pkgutil.walk_packages(path, f'{package}.'))):
-            if hasattr(importlib.import_module(name), '__all__'):
-                yield name
+        yield from (package, *(info.name for info in pkgutil.walk_packages(path, f'{package}.')))
 
 
-MODULES = sorted(modules())
+ALL = sorted(modules())
+#: those with an ``__all__``
+MODULES = [name for name in ALL if hasattr(importlib.import_module(name), '__all__')]
 
 
 def pages():
@@ -56,7 +56,7 @@ def source_of(module):
 def has_comment(module, name):
     """Whether a constant has a comment ``#:`` in `module`, or in one within that package."""
     pattern = re.compile(rf'^#: .*\n(?:#: .*\n)*{name}\b.* = ', re.MULTILINE)
-    within = [other for other in MODULES if other == module or other.startswith(f'{module}.')]
+    within = [other for other in ALL if other == module or other.startswith(f'{module}.')]
     return any(pattern.search(source_of(other)) for other in within)
 
 
