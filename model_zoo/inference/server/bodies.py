@@ -74,7 +74,9 @@ class Body(pydantic.BaseModel):
         alike = [error for error in errors if error['loc'][:1] == (name,)]
         if len(alike) == 1:
             name = '.'.join(map(str, first['loc']))
-        wanted = [str(error.get('ctx', {}).get('error') or error['msg']) for error in alike[:4]]
+        wanted = dict.fromkeys(
+            str(error.get('ctx', {}).get('error') or error['msg']) for error in alike[:4]
+        )
         return InputError(f'{name} {_shown(first["input"])}: {", or ".join(wanted)}')
 
 

@@ -346,6 +346,7 @@ TENSOR = {'name': 'x', 'datatype': 'INT32', 'shape': [2], 'data': [1, 2]}
         (b'[]', None, 'JSON object'),
         ({**TENSOR, 'shape': [3]}, None, '2 values'),
         ({**TENSOR, 'shape': [-1]}, None, 'shape'),
+        ({**TENSOR, 'shape': [2**40] * 2}, None, 'less than 2147483648$'),
         ({**TENSOR, 'datatype': 'INT3'}, None, 'datatype'),
         ({**TENSOR, 'data': ['a', 'b']}, None, 'numbers'),
         ({**TENSOR, 'datatype': 'BYTES'}, None, 'str'),
