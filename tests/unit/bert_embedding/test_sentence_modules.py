@@ -174,9 +174,9 @@ def test_command_without_modules(fixtures, tmp_path):
         ('1_Pooling/config.json', {'pooling_mode': 5}, 'unknown pooling'),
         ('1_Pooling/config.json', {'pooling_mode': [['mean']]}, 'unknown pooling'),
         ('2_Dense/config.json', {'activation_function': None}, 'has the activation'),
-        ('config_sentence_transformers.json', {'prompts': [1]}, 'no texts with names'),
-        ('config_sentence_transformers.json', {'prompts': {'a': 1}}, 'no texts with names'),
-        ('config_sentence_transformers.json', {'default_prompt_name': []}, 'no texts with names'),
+        ('config_sentence_transformers.json', {'prompts': [1]}, 'texts with names'),
+        ('config_sentence_transformers.json', {'prompts': {'a': 1}}, 'texts with names'),
+        ('config_sentence_transformers.json', {'default_prompt_name': []}, 'texts with names'),
         ('1_Pooling/config.json', {'pooling_mode': ['mean', 'cls']}, 'do not fit together'),
     ],
 )
