@@ -148,12 +148,12 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise InputError(
             f"{engine} computes in {' or '.join(PRECISIONS[engine])}, not {precision}{hint}"
         )
+    is_writer = isinstance(block, GenerationMixin)
     if engine == 'mxnet':
-        _tell_of_faster(precision, _work_of(block))
+        _tell_of_faster(precision, 'generation' if is_writer else 'forward')
         return MXNetEngine(block, ctx, precision)
     if not has_engine(engine):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
-    is_writer = isinstance(block, GenerationMixin)
     if engine == 'openvino' and precision == 'int8':
         return OpenVINOInt8Engine(block)
     kinds = {
@@ -161,10 +161,6 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
     }
     return kinds[engine][is_writer].of(block, precision)
-
-
-def _work_of(block):
-    return 'generation' if isinstance(block, GenerationMixin) else 'forward'
 
 
 @functools.lru_cache(maxsize=None)  # once in a process
@@ -192,8 +188,9 @@ class AutoEngine(Engine):
         self._block, self._precision = block, precision
         self._tokens, self._changing = 0, threading.Lock()
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
+        work = 'generation' if isinstance(block, GenerationMixin) else 'forward'
         self._better = next((
-            each for each in choices(precision, _work_of(block))
+            each for each in choices(precision, work)
             if each.is_installed and each.speed >= _LEAST_GAIN and is_on_cpu
         ), None)  # fmt: skip
         self._has_file = None  # not looked yet
