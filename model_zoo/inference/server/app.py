@@ -99,7 +99,10 @@ def _add_errors(app):
         return error_response(request.url.path, error)
 
     async def http(request, error):
-        return error_response(request.url.path, error.detail, error.status_code, error.headers)
+        path, message = request.url.path, error.detail
+        if error.status_code in (404, 405):
+            message = f'no route {request.method} {path:.80}; GET /openapi.json lists the routes'
+        return error_response(path, message, error.status_code, error.headers)
 
     async def invalid(request, error):
         first = error.errors()[0]
