@@ -1,6 +1,7 @@
 """What a text's tokens tell: labels and entities, answers to questions, words for masks."""
 
 import itertools
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -162,11 +163,10 @@ class TokenClassification(Pipeline):
         if len(parts) == 1 and not joined:
             ((place, text),) = parts
             return text if place == unknown else self.tokenizer.convert_ids_to_tokens(place)
-        runs = []
-        for is_unknown, run in itertools.groupby(parts, key=lambda part: part[0] == unknown):
-            ids, texts = zip(*run)
-            runs += texts if is_unknown else [self.tokenizer.decode(ids)]
-        return ' '.join(runs)
+        ids, texts = zip(*parts)
+        replaced = iter([text for place, text in parts if place == unknown])
+        mark = re.escape(str(self.tokenizer.unk_token))
+        return re.sub(mark, lambda found: next(replaced, found.group()), self.tokenizer.decode(ids))
 
 
 def _tag(label):

@@ -146,6 +146,13 @@ def test_tokens(saved):
     assert (token['word'], token['start'], token['end'], token['index']) == ('cat', 4, 7, 2)
 
 
+def test_an_unknown_word_stands_in_an_entity_as_transformers_has_it(saved):
+    """Its text, and no space before the full stop behind it."""
+    tagger = model_zoo.pipeline(saved(BertForTokenClassification, ['X']))
+    (found,) = tagger('the Zebra. cats', aggregation_strategy='simple')
+    assert found['word'] == 'the Zebra. cats'
+
+
 @pytest.mark.parametrize('block_class', [BertForQuestionAnswering, BertForTokenClassification])
 def test_places_of_a_long_text_are_found_once(saved, monkeypatch, block_class):
     """Not for each of its windows or answers: the time would grow with the square of its length."""
