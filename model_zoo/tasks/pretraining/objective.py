@@ -142,9 +142,7 @@ def _formatted(record, losses, accuracies):
 class PretrainingLogger(ProgressLogger):
     """`ProgressLogger` with the lines of GluonNLP's pre-training scripts."""
 
-    def __init__(self, terminal=None):
-        super().__init__(terminal)
-        self._last = (0, 0.0)
+    _last = (0, 0.0)
 
     def on_start(self, loop):
         super().on_start(loop)
