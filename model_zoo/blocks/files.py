@@ -197,7 +197,7 @@ class BlockFiles:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
             _log.warning(
-                '%s has no %s: initialized at random, as is expected before fine-tuning',
+                '%s has no %s: initialized at random, so train the model before you use it',
                 weights.path,
                 self._list_names(missing),
             )
