@@ -40,16 +40,16 @@ def test_each_contender_trains(minilm_dir, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('family', 'contenders'),
+    ('family', 'more', 'contenders'),
     [
-        ('gpt2', {'ours', 'transformers', 'pytorch-pretrained-bert'}),
-        ('transfo_xl', {'ours', 'pytorch-pretrained-bert'}),
+        ('gpt2', ['--vocab_size', '1000'], {'ours', 'transformers', 'pytorch-pretrained-bert'}),
+        ('transfo_xl', ['--mem_len', '8'], {'ours', 'pytorch-pretrained-bert'}),
     ],
 )
-def test_a_step_of_a_language_model(tmp_path, family, contenders):
+def test_a_step_of_a_language_model(tmp_path, family, more, contenders):
     pytest.importorskip('pytorch_pretrained_bert')
     path = tmp_path / 'figures.json'
-    flags = ['--work', family, '--layers', '1', '--shapes', '1x8', '--mem_len', '8']
+    flags = ['--work', family, '--layers', '1', '--shapes', '1x8', *more]
     done = subprocess.run(
         [sys.executable, ROOT / 'scripts' / 'benchmark' / 'training.py', *flags, '--rounds', '1',
          '--json', path],
@@ -68,7 +68,7 @@ def test_inference(tmp_path):
     table.write_text('{"processors": {}}', encoding='utf-8')
     command = [
         sys.executable, ROOT / 'scripts' / 'benchmark' / 'inference.py', '--precision', 'int8',
-        '--layers', '1', '--shapes', '1x8', '--rounds', '1', '--table', table,
+        '--layers', '1', '--units', '192', '--shapes', '1x8', '--rounds', '1', '--table', table,
     ]  # fmt: skip
     subprocess.run(command, check=True, env={**os.environ, 'PYTHONPATH': str(ROOT)})
     (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
