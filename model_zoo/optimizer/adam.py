@@ -260,7 +260,7 @@ class BERTAdam(DecoupledAdam):
             Weight decay (0.01 in the original). :func:`model_zoo.optimizer.disable_weight_decay`
             exempts biases and layer normalization.
         lr_scheduler : mxnet.lr_scheduler.LRScheduler
-            See :mod:`model_zoo.optimizer.schedules`.
+            A :class:`~model_zoo.optimizer.Schedule`.
         clip_gradient : float
             Bound of each gradient element, applied after the clipping of the norm.
         multi_precision : bool

@@ -98,7 +98,7 @@ class Updater:
         With ``update_on_kvstore=False``, and without an lr_scheduler of its own if `schedule` is
         given.
     schedule : callable, optional
-        Number of the update, from 1 -> learning rate (:mod:`model_zoo.optimizer.schedules`);
+        Number of the update, from 1 -> learning rate (:class:`~model_zoo.optimizer.Schedule`);
         default: the rate of `trainer`.
 
     Attributes

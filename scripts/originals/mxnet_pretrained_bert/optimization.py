@@ -214,8 +214,8 @@ class BertAdam(TorchLikeOptimizer):
     t_total : int
         Number of updates; -1 means a constant rate.
     schedule : str, Schedule or None
-        ``'warmup_linear'``, ``'warmup_constant'``, ``'warmup_cosine'``, ``'none'``, or a schedule
-        of :mod:`model_zoo.optimizer.schedules`, whose own `warmup` and `t_total` count.
+        ``'warmup_linear'``, ``'warmup_constant'``, ``'warmup_cosine'``, ``'none'``, or a
+        :class:`~model_zoo.optimizer.Schedule`, whose own `warmup` and `t_total` count.
     b1, b2 : float
         Decay rates of the moments.
     e : float
