@@ -153,6 +153,19 @@ def test_a_column_is_named(classifier, tmp_path, capsys):
     assert 'line 2: there is no text' in capsys.readouterr().err
 
 
+def test_what_is_forgotten_is_told(classifier, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run(load_script('predict'))
+    assert 'required: model (' in capsys.readouterr().err
+    path = tmp_path / 'table.csv'
+    path.write_text('text\nthe cat\n')
+    assert run(load_script('predict'), classifier, str(path)) == 0
+    assert f'is read as a text; --file {path} reads the file' in capsys.readouterr().err
+    argv = ['none', 'a', '--corpus', str(path), '--text_column', 'text']
+    assert run(load_script('search'), *argv) == 1
+    assert 'the column of --corpus is --text_field' in capsys.readouterr().err
+
+
 def test_ask_of_a_table(model, tmp_path, capsys):
     folder, path = model(BertForQuestionAnswering), tmp_path / 'questions.csv'
     path.write_text('context,question\nThe cat sleeps in Paris.,where ?\na dog .,a ?\n')
