@@ -18,15 +18,14 @@ _ending = None  # what the running command is to do when it has ended
 MANY = 42
 #: fields whose flags such a command shows
 USUAL = frozenset((
-    'task_name', 'data_dir', 'train_file', 'dev_file', 'test_file', 'predict_file', 'eval_file',
-    'train_dataset', 'eval_dataset', 'train_corpus', 'dev_corpus', 'pregenerated_data', 'data',
-    'data_eval', 'text_column', 'text_pair_column', 'label_column', 'word_column', 'score_column',
-    'labels', 'regression', 'multi_label', 'dev_split', 'loss', 'version_2', 'max_len',
-    'max_seq_length', 'doc_stride',
-    'block_size', 'learn_vocab', 'config', 'model', 'family', 'bert_model', 'gpt_model',
-    'from_scratch', 'epochs', 'num_steps', 'batch_size', 'total_batch_size', 'lr', 'optimizer',
-    'seed', 'early_stop', 'gpu', 'gpus', 'dtype', 'only_inference', 'output_dir', 'ckpt_dir',
-    'resume', 'overwrite_output_dir',
+    'task_name', 'data_dir', 'train_file', 'dev_file', 'test_file', 'predict_file',
+    'eval_file', 'train_dataset', 'eval_dataset', 'train_corpus', 'dev_corpus',
+    'pregenerated_data', 'data', 'data_eval', 'text_column', 'text_pair_column',
+    'label_column', 'word_column', 'score_column', 'regression', 'multi_label', 'dev_split',
+    'loss', 'version_2', 'max_len', 'max_seq_length', 'doc_stride', 'block_size',
+    'learn_vocab', 'config', 'model', 'family', 'bert_model', 'gpt_model', 'epochs',
+    'num_steps', 'batch_size', 'total_batch_size', 'lr', 'seed', 'dtype', 'only_inference',
+    'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir',
 ))  # fmt: skip
 #: settings that a file of them leaves to the command line
 _OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
