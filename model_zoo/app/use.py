@@ -50,7 +50,7 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
     add = parser.add_argument
     add('model', help='folder or name of the model')
     one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
-    add(dest, nargs='*', default=[], metavar=one, help=help)
+    add(dest, nargs='*', default=None, metavar=one, help=help)
     add('--file', help='file with one text per line (empty lines are skipped), or .csv, .tsv or '
         '.jsonl with a column of texts; -: standard input')  # fmt: skip
     add('--text_column', metavar='COLUMN', help="with --file: the texts' column, by name or by "
