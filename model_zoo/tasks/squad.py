@@ -43,7 +43,7 @@ from ..training.settings import (
     settings,
 )
 from ..util.arrays import softmax
-from ..util.files import atomic_write, make_writable_dir, read_json, sha256_of, write_json
+from ..util.files import atomic_write, make_writable_dir, read_json, write_json
 from .pretraining.processes import LostProcessError, Processes
 from .scores import Examination, check_finite
 from .tables import check_files, downloading, given_rows, is_path
@@ -143,8 +143,9 @@ def read_squad(source, version_2=False, training=False):
     """
     if is_path(source):
         path = os.fspath(source)
-        articles = read_json(path, most_bytes=_MOST_BYTES)
-        checksum = sha256_of(path)
+        digest = hashlib.sha256()
+        articles = read_json(path, most_bytes=_MOST_BYTES, digest=digest)
+        checksum = digest.hexdigest()
     else:
         path, articles = 'the questions', _articles(source)
         checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()

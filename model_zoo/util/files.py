@@ -281,7 +281,7 @@ def _write_over(source, target):
 def sha256_of(path, algorithm='sha256'):
     """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
     digest = hashlib.new(algorithm)
-    with remote.open_binary(path) as file:
+    with open(path, 'rb') as file:
         while piece := file.read(2**20):
             digest.update(piece)
     return digest.hexdigest()
@@ -452,8 +452,11 @@ def state_of(path):
     return frozenset(states)
 
 
-def read_whole(path, most_bytes):
-    """The content of a file or URL, as a bytearray; ValueError if it is larger."""
+def read_whole(path, most_bytes, digest=None):
+    """The content of a file or URL, as a bytearray; ValueError if it is larger.
+
+    `digest`, an object of hashlib, is updated with it.
+    """
     content = bytearray()
     with remote.open_binary(path) as file:
         while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
@@ -461,14 +464,16 @@ def read_whole(path, most_bytes):
             if len(content) > most_bytes:
                 problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
                 raise ValueError(problem)
+    if digest is not None:
+        digest.update(content)
     return content
 
 
-def read_json(path, what='', shape=object, most_bytes=2**26):
-    """What a JSON file holds, of the shape that the caller declares."""
+def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
+    """What a JSON file holds, of the shape that the caller declares; see `read_whole`."""
     name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
     try:
-        content = read_whole(path, most_bytes)
+        content = read_whole(path, most_bytes, digest)
         value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error

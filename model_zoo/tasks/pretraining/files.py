@@ -19,7 +19,7 @@ import numpy as np
 
 from ...checkpoint.numpy_files import ArrayArchive
 from ...checkpoint.tensorflow_file import crc32c, read_message
-from ...errors import CheckpointError, InputError
+from ...errors import CheckpointError, InputError, reporting
 from ...util.arrays import pad_rows
 from ...util.files import atomic_write, parse_json, read_json, write_json
 from ...util.lines import read_lines
@@ -288,11 +288,8 @@ def read_tfrecord(path):
 
 def _read(path, names, verify):
     """Name -> the rows of a file's records."""
-    try:
-        with open_binary(path) as file:
-            content = file.read()
-    except OSError as error:
-        raise InputError(f'cannot read {path!r}: {error.strerror}') from error
+    with reporting(f'cannot read {path!r}'), open_binary(path) as file:
+        content = file.read()
     columns = {name: [] for name in names}
     try:
         for record in _records(content, verify):
