@@ -1,11 +1,14 @@
 """Set small faults into the library, one at a time, and count how many of them the tests catch.
 
-``python tests/audit/faults.py --seed 1 --count 100 --jobs 1``: a seed draws the same faults from
-the same sources. Each is set into a copy of the tree, and the tests run that import its room.
+``python tests/audit/faults.py --seed 1 --count 100 --jobs 2``: a seed draws the same faults from
+the same sources. All tests run once, to see which of them run which line (``--coverage FILE``: the
+file that an earlier run has left). Each fault is set into a copy of the tree, and the tests run
+that run its statement, those that run the fewest lines first. ``pip install pytest-cov`` is needed.
 """
 
 import argparse
 import ast
+import collections
 import concurrent.futures
 import json
 import os
@@ -18,6 +21,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOST = 200  # tests that run for a fault
 LIBRARY = ('model_zoo', 'bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'transfo_xl')
 TURNED = {ast.Lt: ('<', '<='), ast.LtE: ('<=', '<'), ast.Gt: ('>', '>='), ast.GtE: ('>=', '>'),
           ast.Eq: ('==', '!='), ast.NotEq: ('!=', '=='), ast.In: ('in', 'not in'),
@@ -75,46 +79,68 @@ def draw(seed, count):
     for number in range(count):
         kind = sorted(faults)[number % len(faults)]
         file, source, edits = generator.choice(faults[kind])
-        line = source[: edits[-1][0]].count(b'\n') + 1
+        line, last = (source[:offset].count(b'\n') + 1 for offset in (edits[-1][0], edits[0][1]))
+        statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt))
+        first = max(node.lineno for node in statements if node.lineno <= line <= node.end_lineno)
         for start, end, new in edits:
             source = source[:start] + new + source[end:]
-        yield {'file': file, 'line': line, 'kind': kind}, source
+        yield {'file': file, 'line': line, 'kind': kind, 'statement': [first, last]}, source
 
 
-def imports_of(path, seen):
-    """The names that a test imports, itself or through the tests' helpers and the scripts."""
-    names, text = set(), path.read_text('utf-8') if path.is_file() and path not in seen else ''
-    seen.add(path)
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            module = getattr(node, 'module', None)
-            names.update(f'{module}.{each.name}' if module else each.name for each in node.names)
-    scripts = {ROOT / 'scripts' / f'{name}.py' for name in re.findall(r"'(\w+)(?:\.py)?'", text)}
-    for other in scripts | {ROOT / 'tests' / f'{name.split(".")[0]}.py' for name in names}:
-        names |= imports_of(other, seen)
-    return names
+def trace_tests(tree, jobs, output):
+    """Run all tests, and write which of them run which line."""
+    settings = tree / 'coverage.ini'
+    settings.write_text('[run]\nrelative_files = true\n')
+    measured = [f'--cov={room}' for room in LIBRARY]
+    run_pytest(tree, '-n', str(jobs), '--dist', 'worksteal', '--cov-context=test', '--cov-report=',
+               f'--cov-config={settings}', *measured)  # fmt: skip
+    output.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(tree / '.coverage', output)
 
 
-def pick_tests(file):
-    """The tests that import a file's room, those of the file itself first."""
-    module = re.sub(r'(/__init__)?\.py$', '', file).replace('/', '.')
-    room = '.'.join(module.split('.')[: 2 if module.startswith('model_zoo') else 1])
-    for path in sorted(ROOT.glob('tests/*/**/test_*.py')):
-        names = [f'{name}.' for name in imports_of(path, set())]
-        if 'peers' not in path.parts and any(name.startswith(f'{room}.') for name in names):
-            near = any(name.startswith(f'{module}.') for name in names)
-            rank = not near, 'unit' not in path.parts, room.split('.')[-1] not in path.parts
-            yield rank, str(path.relative_to(ROOT))
+def read_traces(path):
+    """Return ({(file, line): tests}, {test: its number of lines}).
+
+    Lines that a fixture runs are those of the tests of its file.
+    """
+    import coverage
+
+    data, tests_of, lengths = coverage.CoverageData(str(path)), {}, collections.Counter()
+    data.read()
+    for file in data.measured_files():
+        for line, contexts in data.contexts_by_lineno(file).items():
+            nodes = [context.rpartition('|') for context in contexts if context]
+            tests = {node if when == 'run' else node.split('::')[0] for node, _, when in nodes}
+            tests_of[file, line] = tests
+            lengths.update(tests)
+    return tests_of, lengths
+
+
+def pick_tests(fault, tests_of, lengths):
+    """The tests that run a fault's lines, those that run the fewest lines first."""
+    first, last = fault['statement']
+    lines = ((fault['file'], line) for line in range(first, last + 1))
+    tests = set().union(*(tests_of.get(line, ()) for line in lines))
+    if not tests:  # it runs as its module is imported: the tests of what imports it
+        module = re.sub(r'(/__init__)?\.py$', '', fault['file']).replace('/', '.')
+        tests = {str(path.relative_to(ROOT)) for path in ROOT.glob('tests/*/**/test_*.py')
+                 if module in path.read_text('utf-8')}  # fmt: skip
+    return sorted(tests, key=lambda test: (lengths[test], test))[:MOST]
+
+
+def run_pytest(tree, *argv):
+    """Run tests, and return how pytest has ended."""
+    own = {'PYTHONPATH': str(tree), 'PYTHONDONTWRITEBYTECODE': '1', 'OMP_NUM_THREADS': '1'}
+    argv = ['-m', 'pytest', '-q', '-rfE', '--tb=no', '-p', 'no:cacheprovider', *argv,
+            '-m', 'not slow and not peers', f'--basetemp={tree}.pytest']  # fmt: skip
+    options = {'cwd': tree, 'env': {**os.environ, **own}, 'timeout': 3600, 'text': True}
+    return subprocess.run([sys.executable, *argv], stdout=subprocess.PIPE, **options)
 
 
 def run_tests(tree, tests):
     """What the tests' first failure is, or None."""
-    own = {'PYTHONPATH': str(tree), 'PYTHONDONTWRITEBYTECODE': '1', 'OMP_NUM_THREADS': '1'}
-    argv = ['-m', 'pytest', '-qx', '-rfE', '--tb=no', '-p', 'no:cacheprovider', *tests,
-            '-m', 'not slow and not peers', f'--basetemp={tree}.pytest']  # fmt: skip
-    options = {'cwd': tree, 'env': {**os.environ, **own}, 'timeout': 3600, 'text': True}
     try:
-        done = subprocess.run([sys.executable, *argv], stdout=subprocess.PIPE, **options)
+        done = run_pytest(tree, '-x', *tests)
     except subprocess.TimeoutExpired:
         return 'it hangs'
     failed = re.search(r'^(?:FAILED|ERROR) (.+?)(?: - |$)', done.stdout, re.MULTILINE)
@@ -123,18 +149,19 @@ def run_tests(tree, tests):
     return None if done.returncode in (0, 5) else 'no test begins'
 
 
-def try_fault(trees, fault, source):
+def try_fault(trees, traces, fault, source):
     """Tell which test catches a fault: one that passes without it."""
-    tests, tree = [path for _, path in sorted(pick_tests(fault['file']))], trees.pop()
+    tests, tree = pick_tests(fault, *traces), trees.pop()
     path = tree / fault['file']
     right = path.read_bytes()
     path.write_bytes(source)
-    fault['caught'] = run_tests(tree, tests) if tests else None
+    fault['tests'], fault['caught'] = len(tests), run_tests(tree, tests) if tests else None
     path.write_bytes(right)
-    if '::' in (fault['caught'] or '') and run_tests(tree, [fault['caught']]):
-        fault['caught'], fault['broken'] = None, fault['caught']
+    caught = fault['caught']
+    if caught and run_tests(tree, [caught] if '::' in caught else tests):
+        fault['caught'], fault['broken'] = None, caught
     trees.append(tree)
-    print('{file}:{line}, {kind}: {caught}'.format(**fault), flush=True)
+    print('{file}:{line}, {kind}: {caught}, {tests} tests'.format(**fault), flush=True)
     return fault
 
 
@@ -144,6 +171,7 @@ def main():
     parser.add_argument('--count', type=int, default=100)
     parser.add_argument('--jobs', type=int, default=1)
     parser.add_argument('--output', type=pathlib.Path, default='output_dir/audit/faults.json')
+    parser.add_argument('--coverage', type=pathlib.Path)
     args = parser.parse_args()
     listed = ['git', 'ls-files', '--cached', '--others', '--exclude-standard']
     files = subprocess.check_output(listed, cwd=ROOT, text=True).splitlines()
@@ -153,8 +181,12 @@ def main():
             for file in files:
                 (tree / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / file, tree / file)
+        if args.coverage is None:
+            args.coverage = args.output.with_suffix('.coverage')
+            trace_tests(trees[0], args.jobs, args.coverage)
+        traces, drawn = read_traces(args.coverage), draw(args.seed, args.count)
         with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            faults = [*pool.map(lambda each: try_fault(trees, *each), draw(args.seed, args.count))]
+            faults = [*pool.map(lambda fault: try_fault(trees, traces, *fault), drawn)]
     caught = sum(fault['caught'] is not None for fault in faults)
     args.output.parent.mkdir(parents=True, exist_ok=True)
     result = {'seed': args.seed, 'tried': len(faults), 'caught': caught, 'faults': faults}
