@@ -80,7 +80,7 @@ def test_the_figures_are_those_of_the_files():
     texts = [path.read_text('utf-8') for path in PAGES]
     assert [figures['updated'](text) for text in texts] == texts, 'run: python docs/figures.py'
     shown = [name for text in texts for name in re.findall(r'^\.\. figures: (.*)', text, re.M)]
-    assert {'recipes', 'times forward', 'times steps', 'times training'} <= {*shown}
+    assert {'recipes', 'times steps', 'times training'} <= {*shown}
 
 
 def test_the_first_screen_has_the_figures_of_the_table():
