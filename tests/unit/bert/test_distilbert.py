@@ -4,6 +4,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+from gluonnlp_models import assert_both_ways, encoder, make_inputs
 
 import bert
 import model_zoo
@@ -15,35 +16,14 @@ CONFIG = {
 }  # fmt: skip
 
 
-def their_model():
-    encoder = nlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
-        layer_norm_eps=1e-5,
-    )  # fmt: skip
-    return nlp.model.DistilBERTModel(encoder, vocab_size=40, units=16, embed_size=16)
-
-
 def test_gluonnlp_model_both_ways(tmp_path):
-    random = np.random.RandomState(0)
-    inputs = mx.nd.array(random.randint(0, 40, (3, 9))), mx.nd.array([9, 4, 1])
-    theirs = their_model()
-    theirs.initialize()
-    theirs(*inputs)  # for the shapes that are found by the first call
-    for parameter in theirs.collect_params().values():
-        center = 1 if parameter.name.endswith('gamma') else 0
-        parameter.set_data(mx.nd.random.normal(center, 0.3, shape=parameter.shape))
-    path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
+    def theirs():
+        network = encoder(layer_norm_eps=1e-5)
+        return nlp.model.DistilBERTModel(network, vocab_size=40, units=16, embed_size=16)
+
     ours = bert.DistilBertModel(bert.DistilBertConfig(**CONFIG, layer_norm_eps=1e-5))
-    ours.load_parameters(path)
-    expected = theirs(*inputs).asnumpy()
-    for hybridized in (False, True):
-        ours.hybridize(hybridized, static_alloc=True, static_shape=True)
-        np.testing.assert_allclose(ours(*inputs).asnumpy(), expected, atol=1e-5)
-    ours.save_parameters(path, format='gluonnlp')
-    back = their_model()
-    back.load_parameters(path)
-    np.testing.assert_allclose(back(*inputs).asnumpy(), expected, atol=1e-5)
+    words, _, valid, _ = make_inputs()
+    assert_both_ways(tmp_path, theirs, lambda: ours, [words, valid])
     with pytest.raises(InputError, match='layer_norm_eps is 1e-05'):  # theirs is always 1e-12
         ours.save_pretrained(str(tmp_path / 'folder'), format='huggingface')
 

@@ -6,115 +6,70 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same, flatten
+from gluonnlp_models import SIZES, assert_both_ways, encoder, make_inputs, randomize
 
 import bert
 import model_zoo
 from model_zoo.errors import CheckpointError
 from model_zoo.tokenization.vocab import load_vocab
 
-SIZES = {'vocab_size': 40, 'units': 16, 'hidden_size': 512, 'num_layers': 2, 'num_heads': 4}
-CONFIG = {
-    'vocab_size': 40,
-    'hidden_size': 16,
-    'num_hidden_layers': 2,
-    'num_attention_heads': 4,
-    'intermediate_size': 512,
-    'max_position_embeddings': 20,
-}
+CONFIG = bert.BertConfig(40, **SIZES)
 PARTS = [  # pooler, decoder, classifier
     flags
     for flags in itertools.product([False, True], repeat=3)
     if flags[0] or not flags[2]
 ]
 WORDS = ['the', 'cat', 'sat', 'on', 'mat', '.', 'hello', 'world', '!', '##s', 'play', '##ing']
-VOCAB = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
+VOCAB = [*tiny.SPECIAL, *WORDS]
 
 
-def their_model(pooler=True, decoder=False, classifier=False):
-    encoder = nlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1
-    )
-    return nlp.model.BERTModel(
-        encoder,
-        vocab_size=40,
-        token_type_vocab_size=2,
-        units=16,
-        embed_size=16,
-        use_pooler=pooler,
-        use_decoder=decoder,
-        use_classifier=classifier,
-    )
+def their_model(pooler=True, decoder=False, classifier=False, **options):
+    parts = {'use_pooler': pooler, 'use_decoder': decoder, 'use_classifier': classifier}
+    sizes = {'vocab_size': 40, 'token_type_vocab_size': 2, 'units': 16, 'embed_size': 16}
+    return nlp.model.BERTModel(encoder(**options), **sizes, **parts)
 
 
-def our_model(pooler=True, decoder=False, classifier=False):
+def our_model(pooler=True, decoder=False, classifier=False, **options):
     return bert.BertModel(
-        bert.BertConfig(**CONFIG),
-        use_pooler=pooler,
-        use_decoder=decoder,
-        use_classifier=classifier,
+        CONFIG, use_pooler=pooler, use_decoder=decoder, use_classifier=classifier, **options
     )
+
+
+def their_classifier(dropout=0.1):
+    return nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=dropout)
+
+
+def our_classifier(**options):
+    return bert.BertForSequenceClassification(CONFIG, num_labels=3, **options)
 
 
 class TheirQA(mx.gluon.HybridBlock):
     """With the attributes of BertForQA in GluonNLP's scripts/bert/model/qa.py."""
 
-    def __init__(self, model):
+    def __init__(self):
         super().__init__()
-        self.bert = model
+        self.bert = their_model(False)
         with self.name_scope():
             self.span_classifier = mx.gluon.nn.Dense(2, flatten=False)
 
     def hybrid_forward(self, F, words, types, valid=None):
-        return self.span_classifier(self.bert(words, types, valid))
-
-
-def randomize(block, *inputs):
-    """Large random values for all parameters, biases and norms among them."""
-    block.initialize()
-    block(*inputs)  # for the shapes that are found by the first call
-    for parameter in block.collect_params().values():
-        center = 1 if parameter.name.endswith('gamma') else 0
-        value = mx.nd.random.normal(center, 0.3, shape=parameter.shape)
-        parameter.set_data(value)
-    return block
-
-
-def make_inputs(batch=3, length=9):
-    random = np.random.RandomState(0)
-    words = random.randint(0, 40, (batch, length))
-    types = random.randint(0, 2, (batch, length))
-    valid = random.randint(1, length + 1, batch)
-    positions = random.randint(0, length, (batch, 4))
-    return [mx.nd.array(each, dtype='float32') for each in (words, types, valid, positions)]
+        scores = self.span_classifier(self.bert(words, types, valid))
+        return F.split(scores, num_outputs=2, axis=2, squeeze_axis=True)
 
 
 @pytest.mark.parametrize('parts', PARTS)
 def test_model_both_ways(tmp_path, parts):
     inputs = make_inputs()[: 4 if parts[1] else 3]
-    theirs = randomize(their_model(*parts), *inputs)
-    path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
-    ours = our_model(*parts)
-    ours.load_parameters(path)
-    expected = theirs(*inputs)
-    assert_same(ours(*inputs), expected)
-
-    ours.save_parameters(path, format='gluonnlp')
-    back = their_model(*parts)
-    back.load_parameters(path)
-    assert_same(back(*inputs), expected)
-    again = our_model(*parts)
-    again.load_parameters(path)
-    assert_same(again(*inputs), expected)
+    assert_both_ways(tmp_path, lambda: their_model(*parts), lambda: our_model(*parts), inputs)
 
 
-@pytest.mark.parametrize('deduplicate', [False, True])
-def test_both_ways_of_saving_the_tied_decoder(tmp_path, deduplicate):
+def test_the_tied_decoder_saved_once(tmp_path):
     inputs = make_inputs()
     theirs = randomize(their_model(True, True, True), *inputs)
     path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path, deduplicate=deduplicate)
+    theirs.save_parameters(path, deduplicate=True)
     ours = our_model(True, True, True)
     ours.load_parameters(path)
     assert_same(ours(*inputs), theirs(*inputs))
@@ -124,26 +79,13 @@ def test_both_ways_of_saving_the_tied_decoder(tmp_path, deduplicate):
 @pytest.mark.parametrize('our_dropout', [0.0, 0.1])
 def test_classifier_both_ways(tmp_path, dropout, our_dropout):
     """The classifier has another number in their file with and without dropout."""
-    inputs = make_inputs()[:3]
-    theirs = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=dropout)
-    randomize(theirs, *inputs)
-    path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
-
-    def our_head():
-        return bert.BertForSequenceClassification(
-            bert.BertConfig(**CONFIG), num_labels=3, dropout=our_dropout
-        )
-
-    ours = our_head()
-    ours.load_parameters(path)
-    expected = theirs(*inputs)
-    assert_same(ours(*inputs), expected)
-
-    ours.save_parameters(path, format='gluonnlp')
-    back = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=our_dropout)
-    back.load_parameters(path)
-    assert_same(back(*inputs), expected)
+    assert_both_ways(
+        tmp_path,
+        lambda: their_classifier(dropout),
+        lambda: our_classifier(dropout=our_dropout),
+        make_inputs()[:3],
+        back=lambda: their_classifier(our_dropout),
+    )
 
 
 @pytest.mark.parametrize('parts', PARTS)
@@ -151,18 +93,15 @@ def test_task_files_with_further_parts(tmp_path, parts):
     """A file of a task whose BERTModel has more or fewer parts than ours."""
     inputs = make_inputs()[:3]
     model = randomize(their_model(*parts), *make_inputs()[: 4 if parts[1] else 3])
-    task = mx.gluon.nn.HybridSequential()
-    task.bert = model
-    task.classifier = mx.gluon.nn.HybridSequential(prefix='')
-    task.classifier.add(mx.gluon.nn.Dropout(0.1), mx.gluon.nn.Dense(3, in_units=16))
-    task.classifier.initialize()
+    dense = mx.gluon.nn.Dense(3, in_units=16)
+    dense.initialize()
     path = str(tmp_path / 'task.params')
     # the attributes' names, as a block with `bert` and `classifier` saves them
     arrays = {f'bert.{k}': v.data() for k, v in model._collect_params_with_prefix().items()}
-    arrays['classifier.1.weight'] = task.classifier[1].weight.data()
-    arrays['classifier.1.bias'] = task.classifier[1].bias.data()
+    arrays['classifier.1.weight'] = dense.weight.data()
+    arrays['classifier.1.bias'] = dense.bias.data()
     mx.nd.save(path, arrays)
-    ours = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=3)
+    ours = our_classifier()
     if not parts[0]:
         with pytest.raises(CheckpointError, match='missing: pooler.weight, pooler.bias'):
             ours.load_parameters(path, ignore_extra=True)
@@ -172,30 +111,19 @@ def test_task_files_with_further_parts(tmp_path, parts):
             ours.load_parameters(path)
     ours.load_parameters(path, ignore_extra=True)
     pooled = flatten(model(*make_inputs()[: 4 if parts[1] else 3]))[1]
-    assert_same(ours(*inputs), task.classifier(pooled))
+    assert_same(ours(*inputs), dense(pooled))
 
 
 def test_question_answering_both_ways(tmp_path):
-    inputs = make_inputs()[:3]
-    theirs = randomize(TheirQA(their_model(False)), *inputs)
-    path = str(tmp_path / 'qa.params')
-    theirs.save_parameters(path)
-    ours = bert.BertForQuestionAnswering(bert.BertConfig(**CONFIG))
-    ours.load_parameters(path)
-    expected = theirs(*inputs)  # (batch, length, 2)
-    assert_same(mx.nd.stack(*ours(*inputs), axis=2), expected)
-
-    ours.save_parameters(path, format='gluonnlp')
-    back = TheirQA(their_model(False))
-    back.load_parameters(path)
-    assert_same(back(*inputs), expected)
+    ours = bert.BertForQuestionAnswering
+    assert_both_ways(tmp_path, TheirQA, lambda: ours(CONFIG), make_inputs()[:3])
 
 
 def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
     inputs = make_inputs()[:3]
     path = str(tmp_path / 'model.params')
-    theirs = nlp.model.BERTClassifier(their_model(), num_classes=3, dropout=0.1)
-    randomize(theirs, *inputs).save_parameters(path)
+    theirs = randomize(their_classifier(), *inputs)
+    theirs.save_parameters(path)
     ours = our_model()
     with pytest.raises(CheckpointError, match=r'not in the model: .*classifier'):
         ours.load_parameters(path)
@@ -203,7 +131,7 @@ def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
     assert_same(ours(*inputs), theirs.bert(*inputs))
 
     theirs.bert.save_parameters(path)
-    head = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=3)
+    head = our_classifier()
     with pytest.raises(CheckpointError, match='missing: classifier.weight, classifier.bias'):
         head.load_parameters(path)
     head.initialize()
@@ -215,11 +143,9 @@ def test_backbone_of_a_task_and_a_task_on_a_backbone(tmp_path):
 
 def test_next_sentence_classifier_is_not_taken_for_the_task_one(tmp_path):
     """Both are called `classifier`, and both have two rows."""
-    inputs = make_inputs()[:3]
-    theirs = randomize(their_model(True, False, True), *inputs)
     path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
-    head = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG), num_labels=2)
+    randomize(their_model(True, False, True), *make_inputs()[:3]).save_parameters(path)
+    head = bert.BertForSequenceClassification(CONFIG, num_labels=2)
     with pytest.raises(CheckpointError, match='missing: classifier.weight'):
         head.load_parameters(path, ignore_extra=True)
 
@@ -246,19 +172,10 @@ def test_their_classifier_on_our_model(hybridized):
 
 
 def test_attentions_and_all_layers_are_theirs(tmp_path):
-    encoder = nlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
-        output_attention=True, output_all_encodings=True,
-    )  # fmt: skip
-    theirs = nlp.model.BERTModel(
-        encoder, vocab_size=40, token_type_vocab_size=2, units=16, embed_size=16,
-        use_decoder=False, use_classifier=False,
-    )  # fmt: skip
+    theirs = their_model(output_attention=True, output_all_encodings=True)
     inputs = make_inputs()[:3]
     randomize(theirs, *inputs).save_parameters(str(tmp_path / 'model.params'))
-    ours = bert.BertModel(
-        bert.BertConfig(**CONFIG), output_attentions=True, output_all_encodings=True
-    )
+    ours = our_model(output_attentions=True, output_all_encodings=True)
     ours.load_parameters(str(tmp_path / 'model.params'))
     assert_same(ours(*inputs), theirs(*inputs))
 
@@ -266,13 +183,8 @@ def test_attentions_and_all_layers_are_theirs(tmp_path):
 def test_snippet_of_their_documentation(tmp_path, monkeypatch):
     """The lines of GluonNLP's scripts/bert/index.rst, on weights in the cache."""
     monkeypatch.setenv('MXNET_HOME', str(tmp_path))
-    folder = tmp_path / 'models' / 'bert_12_768_12_book_corpus_wiki_en_uncased'
-    folder.mkdir(parents=True)
-    (folder / 'vocab.txt').write_text('\n'.join(VOCAB))
-    small = bert.BertConfig(**{**CONFIG, 'vocab_size': len(VOCAB)})
-    saved = bert.BertModel(small)
-    saved.initialize()
-    saved.save_pretrained(str(folder))
+    name = 'bert_12_768_12_book_corpus_wiki_en_uncased'
+    saved = tiny.save_bert(tmp_path / 'models' / name, WORDS)
 
     model, vocab = nlp.model.get_model(
         'bert_12_768_12',

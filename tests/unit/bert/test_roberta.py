@@ -1,32 +1,28 @@
 """RoBERTa beside GluonNLP's, its tokenizer, and where its names lead."""
 
-import json
+import functools
 
 import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same
+from gluonnlp_models import SIZES, assert_both_ways, encoder
 
 import bert
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import open_model
 
-CONFIG = {
-    'vocab_size': 40, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
-    'intermediate_size': 512, 'max_position_embeddings': 22,
-}  # fmt: skip
+CONFIG = {**SIZES, 'vocab_size': 40, 'max_position_embeddings': 22}
 TOKENS = ['<s>', '<pad>', '</s>', '<unk>', *'abc<>!', '\u0120', '\u0120a', 'ab', '<mask>']
-MERGES = ['\u0120 a', 'a b']
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A folder of a small RoBERTa with all its files."""
-    vocab = {token: place for place, token in enumerate(TOKENS)}
-    (tmp_path / 'vocab.json').write_text(json.dumps(vocab), 'utf-8')
-    (tmp_path / 'merges.txt').write_text('#version: 0.2\n' + '\n'.join(MERGES), 'utf-8')
+    tiny.write_pairs(tmp_path, TOKENS, ['\u0120 a', 'a b'])
     block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_decoder=True)
     block.initialize(mx.init.Normal(0.3))
     block.save_pretrained(str(tmp_path), bert.RobertaTokenizer.from_pretrained(str(tmp_path)))
@@ -34,22 +30,13 @@ def folder(tmp_path):
 
 
 def their_model(decoder=True):
-    encoder = nlp.model.BERTEncoder(
-        num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4, dropout=0.1,
-        layer_norm_eps=1e-5,
-    )  # fmt: skip
     return nlp.model.RoBERTaModel(
-        encoder, vocab_size=40, units=16, embed_size=16, use_decoder=decoder
+        encoder(layer_norm_eps=1e-5), vocab_size=40, units=16, embed_size=16, use_decoder=decoder
     )
 
 
-def randomize(block, *inputs):
-    block.initialize()
-    block(*inputs)  # for the shapes that are found by the first call
-    for parameter in block.collect_params().values():
-        center = 1 if parameter.name.endswith('gamma') else 0
-        parameter.set_data(mx.nd.random.normal(center, 0.3, shape=parameter.shape))
-    return block
+def their_classifier(dropout):
+    return nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
 
 
 def make_inputs():
@@ -60,40 +47,23 @@ def make_inputs():
 
 @pytest.mark.parametrize('decoder', [False, True])
 def test_gluonnlp_model_both_ways(tmp_path, decoder):
+    def ours():
+        config = bert.RobertaConfig(**CONFIG)
+        return bert.RobertaModel(config, use_pooler=False, use_decoder=decoder)
+
     inputs = make_inputs()[: 3 if decoder else 2]
-    theirs = randomize(their_model(decoder), *inputs)
-    path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
-    ours = bert.RobertaModel(
-        bert.RobertaConfig(**CONFIG), use_pooler=False, use_decoder=decoder
-    )
-    ours.load_parameters(path)
-    expected = theirs(*inputs)
-    assert_same(ours(*inputs), expected)
-    ours.hybridize(static_alloc=True, static_shape=True)
-    assert_same(ours(*inputs), expected)
-    ours.save_parameters(path, format='gluonnlp')
-    back = their_model(decoder)
-    back.load_parameters(path)
-    assert_same(back(*inputs), expected)
+    assert_both_ways(tmp_path, lambda: their_model(decoder), ours, inputs)
 
 
 @pytest.mark.parametrize('dropout', [0.0, 0.1])
 def test_gluonnlp_classifier_both_ways(tmp_path, dropout):
+    def ours():
+        config = bert.RobertaConfig(**CONFIG, num_labels=3)
+        return bert.RobertaForSequenceClassification(config, dropout=dropout)
+
     words, valid, _ = make_inputs()
-    theirs = nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
-    randomize(theirs, words, valid)
-    path = str(tmp_path / 'model.params')
-    theirs.save_parameters(path)
-    config = bert.RobertaConfig(**CONFIG, num_labels=3)
-    ours = bert.RobertaForSequenceClassification(config, dropout=dropout)
-    ours.load_parameters(path)
-    expected = theirs(words, valid)
-    assert_same(ours(words, None, valid), expected)
-    ours.save_parameters(path, format='gluonnlp')
-    back = nlp.model.RoBERTaClassifier(their_model(False), num_classes=3, dropout=dropout)
-    back.load_parameters(path)
-    assert_same(back(words, valid), expected)
+    theirs = functools.partial(their_classifier, dropout)
+    assert_both_ways(tmp_path, theirs, ours, [words, valid], [words, None, valid])
 
 
 def test_get_model():
@@ -110,8 +80,7 @@ def test_get_model():
     assert sequence.shape == (1, 3, 16) and scores.shape == (1, 1, len(vocab))
     large, _ = model_zoo.get_model('roberta_24_1024_16', vocab=vocab, pretrained=False)
     assert large.config.num_layers == 24 and large.context_length == 512
-    with pytest.raises(InputError, match='no option'):
-        model_zoo.get_model('roberta_12_768_12', vocab=vocab, pretrained=False, nonsense=1)
+
     with pytest.raises(InputError, match='has no classifier'):
         bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_classifier=True)
 
@@ -162,8 +131,7 @@ def test_tokenizer(folder):
 
 
 def test_a_vocabulary_without_special_tokens(folder, tmp_path):
-    (tmp_path / 'vocab.json').write_text(json.dumps({'a': 0, 'b': 1, 'ab': 2}), 'utf-8')
-    (tmp_path / 'merges.txt').write_text('a b\n', 'utf-8')
+    tiny.write_pairs(tmp_path, ['a', 'b', 'ab'], ['a b'])
     with pytest.raises(InputError, match='names no cls token'):
         bert.RobertaTokenizer.from_pretrained(str(tmp_path))
 

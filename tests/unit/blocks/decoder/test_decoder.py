@@ -5,7 +5,7 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import array, assert_equal, assert_same, flatten
+from arrays import array, assert_equal, assert_same, flatten, part
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
@@ -54,11 +54,6 @@ def first(outputs):
 def original(fixtures):
     with np.load(fixtures / 'gpt_heads.npz') as file:
         return dict(file)
-
-
-def part(original, name, kind):
-    prefix = f'{name}/{kind}/'
-    return {key[len(prefix) :]: value for key, value in original.items() if key.startswith(prefix)}
 
 
 def numbered(original, name, kind):
