@@ -4,6 +4,7 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from gluonnlp_models import assert_both_ways, encoder, make_inputs
 
 import bert
@@ -71,8 +72,8 @@ def test_bad_configurations(fields, message):
 
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_scores_and_loss_of_an_answer(hybridized):
-    block = bert.DistilBertForQuestionAnswering(bert.DistilBertConfig(**CONFIG))
-    block.initialize(mx.init.Normal(0.3))
+    head = bert.DistilBertForQuestionAnswering
+    block = tiny.initialized(head(bert.DistilBertConfig(**CONFIG)), 0.3)
     block.hybridize(hybridized, static_alloc=True, static_shape=True)
     words, valid = mx.nd.array([[3, 4, 5, 6], [7, 8, 0, 0]]), mx.nd.array([4, 2])
     places = mx.nd.array([1, 0])

@@ -4,6 +4,8 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from arrays import assert_same
 
 import bert
 import model_zoo
@@ -42,8 +44,7 @@ def test_sizes_of_embeddings():
 
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_discriminator(tmp_path, hybridized):
-    block = bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG))
-    block.initialize(mx.init.Normal(0.3))
+    block = tiny.initialized(bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG)), 0.3)
     block.hybridize(hybridized)
     random = np.random.RandomState(0)
     words, types = mx.nd.array(random.randint(0, 40, (3, 9))), mx.nd.zeros((3, 9))
@@ -65,19 +66,27 @@ def test_discriminator(tmp_path, hybridized):
         block(words, types, None, mx.nd.array(labels + 1))
     block.save_pretrained(str(tmp_path))
     again = bert.ElectraForPreTraining.from_pretrained(str(tmp_path))
-    result = again(words, types, mx.nd.array(lengths))
-    np.testing.assert_allclose(result.asnumpy(), scores.asnumpy(), atol=1e-6)
+    assert_same(again(words, types, mx.nd.array(lengths)), scores, 1e-6)
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('head', [bert.ElectraForMaskedLM, bert.ElectraForSequenceClassification])
+def test_pruned_heads(tmp_path, head, hybridized):
+    block = tiny.initialized(head(bert.ElectraConfig(**CONFIG)), 0.3)
+    block.hybridize(hybridized)
+    words, valid = mx.nd.array([[3, 4, 5], [6, 7, 8]]), mx.nd.array([3, 2])
+    masked = block(words, None, valid, head_mask=mx.nd.array([0, 1, 1, 1]))
+    block.prune_heads({0: [0], 1: [0]})
+    assert_same(block(words, None, valid), masked)
+    block.save_pretrained(str(tmp_path))
+    assert_same(head.from_pretrained(str(tmp_path))(words, None, valid), masked)
 
 
 @pytest.mark.parametrize('task', ['replaced_words', 'classification', 'multiple_choice', 'tagging'])
 def test_heads_are_known_by_their_files(tmp_path, task):
-    vocab = tmp_path / 'vocab.txt'
-    special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-    vocab.write_text('\n'.join([*special, *map(str, range(35))]))
-    tokenizer = bert.BertTokenizer(str(vocab))
+    tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, map(str, range(35))))
     block_class = model_zoo.registry.get_family('electra').tasks[task]
-    block = block_class(bert.ElectraConfig(**CONFIG))
-    block.initialize(mx.init.Normal(0.3))
+    block = tiny.initialized(block_class(bert.ElectraConfig(**CONFIG)))
     block.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
     assert type(open_model(str(tmp_path)).block) is block_class
 
@@ -85,15 +94,12 @@ def test_heads_are_known_by_their_files(tmp_path, task):
 @pytest.mark.parametrize('task', ['classification', 'multiple_choice', 'tagging'])
 def test_a_task_begins_with_the_discriminator(tmp_path, task):
     """Whose own head is no part of it."""
-    block = bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG))
-    block.initialize(mx.init.Normal(0.3))
+    block = tiny.initialized(bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG)), 0.3)
     block.save_pretrained(str(tmp_path), format='huggingface')
     head = model_zoo.registry.get_family('electra').tasks[task]
     begun = head.from_pretrained(str(tmp_path), num_labels=3)
     words = mx.nd.array([[3, 4, 5]])
-    np.testing.assert_allclose(
-        begun.electra(words).asnumpy(), block.electra(words).asnumpy(), atol=1e-6
-    )
+    assert_same(begun.electra(words), block.electra(words), 1e-6)
 
 
 def test_names():

@@ -24,7 +24,7 @@ def folder(tmp_path):
     """A folder of a small RoBERTa with all its files."""
     tiny.write_pairs(tmp_path, TOKENS, ['\u0120 a', 'a b'])
     block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_decoder=True)
-    block.initialize(mx.init.Normal(0.3))
+    tiny.initialized(block, 0.3)
     block.save_pretrained(str(tmp_path), bert.RobertaTokenizer.from_pretrained(str(tmp_path)))
     return str(tmp_path)
 
@@ -139,7 +139,7 @@ def test_a_vocabulary_without_special_tokens(folder, tmp_path):
 def test_masks_count_positions_over_words():
     """Left padding gives what right padding gives."""
     block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_pooler=False)
-    block.initialize(mx.init.Normal(0.3))
+    tiny.initialized(block, 0.3)
     words = mx.nd.array([[5, 6, 7, 1, 1]])
     left = mx.nd.array([[1, 1, 5, 6, 7]])
     expected = block(words, mx.nd.array([3]))[:, :3].asnumpy()

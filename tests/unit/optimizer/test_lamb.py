@@ -7,7 +7,6 @@ from mxnet import gluon
 from mxnet.optimizer import LAMB as Theirs
 
 from model_zoo.errors import InputError
-from model_zoo.layers.cells import FeedForward
 from model_zoo.optimizer import LAMB, disable_weight_decay
 
 SHAPES = {'dense_weight': (7, 5), 'norm_gamma': (5,), 'cube_weight': (3, 4, 2), 'dense_bias': (7,)}
@@ -158,24 +157,6 @@ def test_a_scale_on_the_device_and_clipping_by_the_norm():
     for optimizer in (number, array):
         (after,) = run(optimizer, [weight], [[grad]])
         np.testing.assert_allclose(after, expected['w'], rtol=1e-5, atol=1e-6)
-
-
-def test_padding_of_the_feed_forward_layer_stays_zero():
-    layer = FeedForward(8, 512, 'gelu', mx.init.Normal(0.02))
-    layer.initialize()
-    trainer = gluon.Trainer(
-        layer.collect_params(), 'lamb', {'learning_rate': 0.1, 'wd': 0.01}, update_on_kvstore=False
-    )
-    before = layer.ffn_1.weight.data().asnumpy()
-    for _ in range(3):
-        with mx.autograd.record():
-            loss = layer(mx.nd.random.normal(shape=(4, 2, 8))).square().sum()
-        loss.backward()
-        trainer.step(1)
-    after = layer.ffn_1.weight.data().asnumpy()
-    assert np.abs(after - before)[:512].min() > 0
-    assert not after[512:].any()
-    assert not layer.ffn_2.weight.data().asnumpy()[:, 512:].any()
 
 
 @pytest.mark.parametrize('options', [{'beta1': 1.0}, {'epsilon': -1}, {'learning_rate': -1}])

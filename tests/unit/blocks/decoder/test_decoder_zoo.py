@@ -1,16 +1,14 @@
 """GPT and GPT-2 in the zoo: names, overrides, weights by path and cache, vocabularies."""
 
-import json
-
 import gluonnlp
 import mxnet as mx
-import numpy as np
 import pytest
+import tiny
 from arrays import assert_same
 from gpt_compare import HEADS, PACKAGES
 
 import model_zoo
-from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError
 from model_zoo.pretrained import list_pretrained, resolve_alias
 
 pytestmark = pytest.mark.usefixtures('no_network')
@@ -60,9 +58,7 @@ def make(family, name=None, **changes):
 def save(block, family, folder):
     """The block's files, and those of a tokenizer as the Hugging Face hub has them."""
     block.save_pretrained(str(folder))
-    ids = {token: place for place, token in enumerate(TOKENS[family])}
-    (folder / 'vocab.json').write_text(json.dumps(ids))
-    (folder / 'merges.txt').write_text('\n'.join(['#version: 0.2', *MERGES[family], '']))
+    tiny.write_pairs(folder, TOKENS[family], MERGES[family])
     return str(folder)
 
 
@@ -105,11 +101,9 @@ def test_names():
         ('gpt2_48_1600_25', 48, 1600, 25, 1024),
     ],
 )
-@pytest.mark.parametrize('get_model', ['ours', 'gluonnlp'])
-def test_architectures(name, layers, units, heads, positions, get_model):
+def test_architectures(name, layers, units, heads, positions):
     vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(list('abcdefgh')))
-    get = {'ours': model_zoo.get_model, 'gluonnlp': gluonnlp.model.get_model}[get_model]
-    block, same = get(name, vocab=vocab, pretrained=False)
+    block, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
     assert same is vocab
     assert type(block).__name__ == ('GPT2LMHeadModel' if 'gpt2' in name else 'OpenAIGPTLMHeadModel')
     config = block.config
@@ -134,18 +128,13 @@ def test_overrides(family, vocab):
     assert run(block).shape == (2, 3, len(vocab))
 
 
-def test_overrides_that_are_refused(family, vocab):
+def test_overrides_that_differ_by_family(family, vocab):
     def get(**kwargs):
         return model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **kwargs)
 
-    with pytest.raises(InputError, match='num_layers=2 would change the arch.*hparam_allow_overr'):
-        get(num_layers=2)
-    with pytest.raises(InputError, match=f"{NAMES[family]} has no option 'num_layer'; known: num_"):
-        get(num_layer=2, hparam_allow_override=True)
     with pytest.raises(InputError, match='embed_size must equal units'):
         get(**{**SMALL, 'embed_size': 8})
-    with pytest.raises(InputError, match='not a multiple of'):
-        get(**{**SMALL, 'num_heads': 5})
+
     assert get(dropout=0)[0].config.attn_pdrop == 0
     if family == 'gpt':
         with pytest.raises(InputError, match="has no option 'hidden_size'"):
@@ -167,18 +156,12 @@ def test_flags_and_outputs(family, vocab):
     assert len(block.transformer(mx.nd.array([[1, 2]]))[0]) == 3
 
 
-def test_unknown_names_and_nothing_found(family):
-    name = NAMES[family]
-    with pytest.raises(UnknownNameError, match=rf"unknown model '{family}_13'; known: .*{name}"):
-        model_zoo.get_model(f'{family}_13')
-    with pytest.raises(UnknownNameError, match=f"data set of {name} 'books'"):
-        model_zoo.get_model(name, dataset_name='books')
-    with pytest.raises(
-        PretrainedNotFoundError, match=f'no pretrained weights found for {name}'
-    ) as caught:
-        model_zoo.get_model(name)
-    vocabulary = 'vocab.bin' if family == 'transfo_xl' else 'vocab.json and merges.txt'
-    assert vocabulary in str(caught.value) and 'vocab.txt' not in str(caught.value)
+def test_nothing_found(family):
+    message = f'no pretrained weights found for {NAMES[family]}'
+    with pytest.raises(PretrainedNotFoundError, match=message) as caught:
+        model_zoo.get_model(NAMES[family])
+    assert 'vocab.json and merges.txt' in str(caught.value)
+    assert 'vocab.txt' not in str(caught.value)
 
 
 # -- weights ------------------------------------------------------------------------------------
@@ -201,9 +184,6 @@ def test_cache(tmp_path, family):
         assert block.own_tokenizer().convert_tokens_to_ids(TOKENS[family]) == list(
             range(len(TOKENS[family]))
         )
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    block, _ = model_zoo.get_model(NAMES[family], ctx=contexts)
-    assert all(p.list_ctx() == contexts for p in block.collect_params().values())
 
 
 def test_path(tmp_path, family, vocab):
@@ -234,10 +214,6 @@ def test_lone_file(tmp_path, family, vocab):
         saved.save_parameters(path, format=form)
         block, _ = model_zoo.get_model(NAMES[family], pretrained=path, vocab=vocab, **SMALL)
         assert_same(run(block), run(saved), 1e-6)
-    with pytest.raises(CheckpointError, match='lacks parameters: layers.2'):
-        model_zoo.get_model(
-            NAMES[family], pretrained=path, vocab=vocab, **{**SMALL, 'num_layers': 3}
-        )
 
 
 def test_weights_of_another_family(tmp_path, family):
@@ -269,22 +245,3 @@ def test_weights_with_special_tokens(tmp_path, family):
     again, _ = model_zoo.get_model(NAMES[family], pretrained=str(target))
     assert_same(run(again), run(saved), 1e-6)
     assert again.own_tokenizer().special_tokens == tokenizer.special_tokens
-
-
-def test_vocabulary_that_does_not_fit(tmp_path, family):
-    folder = save(make(family), family, tmp_path)
-    longer = gluonnlp.Vocab(gluonnlp.data.count_tokens([str(i) for i in range(40)]))
-    with pytest.raises(InputError, match='the vocabulary does not fit: it has 4[0-9] tokens'):
-        model_zoo.get_model(NAMES[family], pretrained=folder, vocab=longer)
-
-
-def test_heads_begin_at_random_on_the_weights_of_a_model(tmp_path, family, caplog):
-    saved = make(family)
-    folder = save(saved, family, tmp_path)
-    head = getattr(PACKAGES[family], HEADS[family][1]).from_pretrained(folder, resid_pdrop=0)
-    assert 'mc_head.weight, mc_head.bias: initialized at random' in caplog.text
-    assert head.config.resid_pdrop == 0
-    words = mx.nd.array([[[1, 2, 3], [4, 0, 5]]], dtype='int32')
-    scores = head(words, mx.nd.array([[2, 2]]))[0]
-    assert_same(scores[0], run(saved), 1e-6)
-    assert np.isfinite(scores.asnumpy()).all()
