@@ -2,13 +2,13 @@
 
 import json
 import logging
-import pickle
 import re
 import types
 
 import gluonnlp
 import numpy as np
 import pytest
+import tiny
 
 from gpt.tokenizer import OpenAIGPTTokenizer, text_standardize
 from model_zoo.errors import InputError
@@ -23,10 +23,9 @@ def expected(fixtures):
 def folder(expected, tmp_path_factory):
     """The release's own names of files."""
     folder = tmp_path_factory.mktemp('gpt')
-    ids = {token: place for place, token in enumerate(expected['vocab'])}
-    (folder / 'encoder_bpe_40000.json').write_text(json.dumps(ids))
-    lines = ['#version: 0.2', *expected['merges'], '']
-    (folder / 'vocab_40000.bpe').write_text('\n'.join(lines), encoding='utf-8')
+    vocab, merges = tiny.write_pairs(folder, expected['vocab'], expected['merges'])
+    vocab.rename(folder / 'encoder_bpe_40000.json')
+    merges.rename(folder / 'vocab_40000.bpe')
     return folder
 
 
@@ -55,9 +54,10 @@ def with_spacy(monkeypatch, folder, words):
 
 
 def test_tokens_and_ids_are_the_originals(expected, tokenizer):
-    for case in expected['cases']:
+    batch = tokenizer.encode_batch([case['text'] for case in expected['cases']], pad=False)
+    for case, row in zip(expected['cases'], batch.input_ids):
         assert tokenizer.tokenize(case['text']) == case['tokens']
-        assert tokenizer.encode(case['text']) == case['ids']
+        assert tokenizer.encode(case['text']) == case['ids'] == row.tolist()
         assert tokenizer.convert_tokens_to_ids(case['tokens']) == case['ids']
         text = tokenizer.decode(case['ids'])
         plain = tokenizer.decode(case['ids'], clean_up_tokenization_spaces=False)
@@ -82,19 +82,6 @@ def test_special_tokens_are_the_originals(expected, tokenizer):
     assert [tokenizer.encode(case['text']) for case in expected['cases']] == [
         case['ids'] for case in expected['cases']
     ]
-
-
-def test_a_batch_is_padded_on_the_right(expected, tokenizer):
-    texts = [case['text'] for case in expected['cases']]
-    batch = tokenizer.encode_batch(texts)
-    ids, lengths = batch['input_ids'], batch['valid_length']
-    assert ids.dtype == lengths.dtype == np.int32
-    assert ids.shape == (len(texts), lengths.max())
-    for row, length, case in zip(ids, lengths, expected['cases']):
-        assert row[:length].tolist() == case['ids'] and not row[length:].any()
-    rows = tokenizer.encode_batch(texts, pad=False)['input_ids']
-    assert [row.tolist() for row in rows] == [case['ids'] for case in expected['cases']]
-    assert tokenizer.encode_batch([])['input_ids'].shape == (0, 0)
 
 
 def test_offsets_cover_what_the_pieces_were_made_of(expected, tokenizer):
@@ -164,32 +151,14 @@ def test_vocab_has_the_same_ids(expected, tokenizer):
     assert vocab.unknown_token == '<unk>' and vocab['no such'] == tokenizer.encoder['<unk>']
 
 
-def test_pickled_tokenizer(expected, tokenizer):
-    again = pickle.loads(pickle.dumps(tokenizer))
-    assert again.encode(expected['cases'][3]['text']) == expected['cases'][3]['ids']
-
-
 # bad input
 
 
-def test_long_text_is_warned_of(folder, caplog):
-    tokenizer = OpenAIGPTTokenizer.from_pretrained(folder, max_len=3)
-    for encode in (tokenizer.encode, lambda text: tokenizer.encode_batch([text])):
-        caplog.clear()
-        encode('a b c')
-        assert not caplog.records
-        encode('a b c d')
-        assert '4 ids is longer than the 3' in caplog.text
-
-
-def test_unknown_tokens_have_the_originals_id_and_unknown_ids_are_named(expected, tokenizer):
+def test_unknown_tokens_have_the_originals_id(expected, tokenizer):
     unknown = expected['vocab'].index('<unk>')
     assert tokenizer.convert_tokens_to_ids(['\u4e2d</w>', 'no such']) == [unknown] * 2
     assert tokenizer.convert_ids_to_tokens(3) == expected['vocab'][3]
     assert tokenizer.convert_ids_to_tokens(np.array([3, 4])) == expected['vocab'][3:5]
-    for ids in ([0, len(tokenizer)], [-1]):
-        with pytest.raises(InputError, match=f'id {ids[-1]} is not in the vocabulary; its ids'):
-            tokenizer.decode(ids)
 
 
 @pytest.mark.parametrize(
@@ -206,14 +175,6 @@ def test_unknown_tokens_have_the_originals_id_and_unknown_ids_are_named(expected
 def test_bad_special_tokens(tokenizer, special, message):
     with pytest.raises(InputError, match=message):
         tokenizer.set_special_tokens(special)
-
-
-def test_bad_texts(tokenizer):
-    for call in (tokenizer.tokenize, tokenizer.encode, lambda text: tokenizer.encode_batch([text])):
-        with pytest.raises(InputError, match='must be a str, not bytes'):
-            call(b'a')
-    with pytest.raises(InputError, match='list of str'):
-        tokenizer.encode_batch('abc')
 
 
 @pytest.mark.data
