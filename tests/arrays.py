@@ -5,7 +5,7 @@ import numpy as np
 
 from model_zoo.util.arrays import flatten  # noqa: F401  of the tests
 
-__all__ = ['array', 'assert_equal', 'assert_same', 'flatten', 'masked_inputs', 'part']
+__all__ = ['array', 'assert_equal', 'assert_same', 'flatten', 'imported', 'masked_inputs', 'part']
 
 
 def array(values, dtype='int32'):
@@ -16,6 +16,12 @@ def masked_inputs():
     """Two rows of words below 41, token types, and a mask with holes in one of them."""
     words, types = np.random.randint(0, 41, (2, 7)), np.random.randint(0, 2, (2, 7))
     return array(words), array(types), mx.nd.array([[0, 1, 1, 1, 1, 0, 1], [1] * 7])
+
+
+def imported(path, count=3):
+    """An exported graph of so many inputs as plain MXNet reads it; its files begin with `path`."""
+    names = [f'data{number}' for number in range(count)]
+    return mx.gluon.SymbolBlock.imports(f'{path}-symbol.json', names, f'{path}-0000.params')
 
 
 def part(arrays, *names):

@@ -4,17 +4,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from arrays import assert_same, flatten
 from eight_threads import together
 
 from bert import BertModel
 from gpt2 import GPT2LMHeadModel
 from transfo_xl import TransfoXLLMHeadModel
-
-
-def flat(outputs):
-    if isinstance(outputs, mx.nd.NDArray):
-        return [outputs.asnumpy()]
-    return [array for each in outputs for array in flat(each)]
 
 
 @pytest.mark.parametrize(
@@ -32,13 +27,13 @@ def test_many_threads_get_what_one_gets(block_class, sizes):
             if block_class is BertModel:
                 words = mx.nd.array(random.randint(0, 40, (2, random.randint(1, 9))))
                 lengths = mx.nd.array([1, words.shape[1]])
-                found += flat(block(words, None, lengths)) + flat(block(words))
+                outputs = flatten([block(words, None, lengths), block(words)])
+                found += [output.asnumpy() for output in outputs]
             else:
                 prompts = [random.randint(1, 40, random.randint(1, 9)).tolist() for _ in range(3)]
                 texts = block.generate(prompts, max_new_tokens=4)
                 found += [np.array([*text.tokens, text.log_prob]) for (text,) in texts]
         return found
 
-    for number, arrays in enumerate(together(results)):
-        for found, wanted in zip(arrays, results(number)):
-            np.testing.assert_allclose(found, wanted, atol=1e-6)
+    for number, found in enumerate(together(results)):
+        assert_same(found, results(number), 1e-6)

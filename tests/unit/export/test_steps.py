@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny
 import warm
+from arrays import imported
 
 import gpt
 import gpt2
@@ -87,11 +88,9 @@ def test_the_same_greedy_tokens(block, tmp_path):
 def test_places_out_of_bounds(tmp_path):
     block = BLOCKS['gpt2']()
     block.initialize(mx.init.Normal(0.3))
-    paths = export_steps(block, str(tmp_path), 'step', 4)
-    shapes = shapes_of(block, 2, 4)
-    names = [f'data{number}' for number in range(3 + len(shapes))]
-    net = mx.gluon.SymbolBlock.imports(paths[0], names, paths[1])
-    caches = [mx.nd.zeros(shape) for shape in shapes]
+    export_steps(block, str(tmp_path), 'step', 4)
+    caches = [mx.nd.zeros(shape) for shape in shapes_of(block, 2, 4)]
+    net = imported(tmp_path / 'step', 3 + len(caches))
     for place, begins in ((-1, [0, 0]), (99, [0, 77]), (float('nan'), [-5, float('nan')])):
         made = net(mx.nd.array([3, 50]), mx.nd.array([place]), mx.nd.array(begins), *caches)
         assert all(np.isfinite(each.asnumpy()).all() for each in made)

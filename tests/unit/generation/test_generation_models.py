@@ -114,11 +114,6 @@ def test_a_draw_is_the_same_alone_in_a_batch_and_streamed(block):
         assert alone[-1].finish == continuation.finish
 
 
-def test_it_is_a_method(block):
-    assert block.generate(PROMPTS, 3) == generate(block, PROMPTS, 3)
-    assert list(block.stream(PROMPTS, 3)) == list(stream(block, PROMPTS, 3))
-
-
 def test_the_last_scores_of_a_stream_stay_right_in_a_second_one(block):
     """Two streams of one block in turn: neither writes into the other's memory."""
     expected = [[new.token for new in stream(block, [prompt], 10)] for prompt in PROMPTS[:2]]

@@ -9,7 +9,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import array, flatten
+from arrays import array, flatten, imported
 from halves import HALVES, needs_bfloat16
 from mxnet.gluon import nn
 
@@ -464,11 +464,7 @@ def test_export(tmp_path, dtype, way):
         block.export(str(tmp_path / 'model'))
     else:
         export_block(block, str(tmp_path), 'model')
-    names = ['data0', 'data1', 'data2']
-    loaded = mx.gluon.SymbolBlock.imports(
-        str(tmp_path / 'model-symbol.json'), names, str(tmp_path / 'model-0000.params')
-    )
-    for one, two in zip(loaded(*inputs), expected):
+    for one, two in zip(imported(tmp_path / 'model')(*inputs), expected):
         assert one.dtype == two.dtype
         np.testing.assert_allclose(one.asnumpy(), two, atol=1e-6)
 

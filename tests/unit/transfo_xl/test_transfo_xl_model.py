@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import imported
 from transfo_xl_compare import (
     LENGTHS,
     VARIANTS,
@@ -246,10 +247,8 @@ def test_dropout():
 def test_export(tmp_path, variant):
     """The exported graph carries its memory from segment to segment, in any size."""
     block = make(variant)
-    files = export_block(block, str(tmp_path), 'xl')
-    mems = block.init_mems(1)
-    names = [f'data{i}' for i in range(len(mems) + 2)]
-    graph = mx.gluon.SymbolBlock.imports(files[0], names, files[1])
+    export_block(block, str(tmp_path), 'xl')
+    graph = imported(tmp_path / 'xl', len(block.init_mems(1)) + 2)
     for batch, length in ((3, 5), (1, 9)):
         mems = ours = block.init_mems(batch)
         for seed in range(2):

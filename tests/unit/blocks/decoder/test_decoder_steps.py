@@ -48,6 +48,16 @@ def random_rows(*lengths):
     return [list(np.random.randint(0, 33, length)) for length in lengths]
 
 
+def assert_start_and_step(block, between=lambda: None):
+    """That a start and a step have the scores of plain calls, whatever is done between them."""
+    rows = random_rows(3, 2)
+    scores, state = block.start(*padded(rows), 5)
+    assert_scores(block, scores, rows)
+    between()
+    scores, _ = block.step(array([1, 2]), state)
+    assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+
+
 @pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('pruned', [False, True])
 @pytest.mark.parametrize('name', LMS)
@@ -86,11 +96,7 @@ def test_options_of_the_model_do_not_matter():
         block = make(
             name, output_attentions=True, output_all_encodings=True, keep_multihead_output=True
         )
-        rows = random_rows(3, 2)
-        scores, state = block.start(*padded(rows), 5)
-        assert_scores(block, scores, rows)
-        scores, _ = block.step(array([1, 2]), state)
-        assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+        assert_start_and_step(block)
 
 
 @pytest.mark.parametrize('name', LMS)
@@ -107,7 +113,6 @@ def test_special_tokens_that_are_not_predicted(name):
 def test_changes_of_the_model_between_generations(name):
     """Weights, heads and special tokens: the next start sees them, whoever made the change."""
     block = make(name)
-    rows = random_rows(3, 2)
     for change in (
         lambda: None,
         lambda: block.transformer.prune_heads({0: [1]}),
@@ -116,35 +121,13 @@ def test_changes_of_the_model_between_generations(name):
         lambda: block.prune_heads({1: [2]}),
     ):
         change()
-        scores, state = block.start(*padded(rows), 5)
-        assert_scores(block, scores, rows)
-        scores, _ = block.step(array([1, 2]), state)
-        assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
+        assert_start_and_step(block)
 
 
 @pytest.mark.parametrize('name', LMS)
 def test_hybridize_in_the_middle(name):
     block = make(name)
-    rows = random_rows(3, 2)
-    _, state = block.start(*padded(rows), 5)
-    block.hybridize(static_alloc=True)
-    scores, _ = block.step(array([1, 2]), state)
-    assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
-
-
-@pytest.mark.parametrize('name', LMS)
-def test_two_generations_at_once(name):
-    block = make(name)
-    first, second = random_rows(3, 2), random_rows(4, 4)
-    _, one = block.start(*padded(first), 8)
-    _, two = block.start(*padded(second), 8)
-    for token in range(3):
-        scores, one = block.step(array([token, token]), one)
-        first = [[*row, token] for row in first]
-        assert_scores(block, scores, first)
-        scores, two = block.step(array([5, token]), two)
-        second = [[*second[0], 5], [*second[1], token]]
-        assert_scores(block, scores, second)
+    assert_start_and_step(block, lambda: block.hybridize(static_alloc=True))
 
 
 @pytest.mark.parametrize('name', LMS)
@@ -180,19 +163,3 @@ def test_tokens_that_do_not_fit():
         ]:
             with pytest.raises(InputError, match=message):
                 block.step(array(tokens), state)
-
-
-@pytest.mark.parametrize('pruned', [False, True])
-@pytest.mark.parametrize('name', LMS)
-def test_generated_text_is_that_of_plain_calls(name, pruned):
-    block = make(name, pruned)
-    rows = random_rows(4, 1, 3)
-    result = block.generate(rows, 9)
-    for _ in range(9):
-        rows = [[*row, int(scores_alone(block, row).argmax())] for row in rows]
-    assert [row[-9:] for row in rows] == [continuation.tokens for [continuation] in result]
-
-
-def test_context_length():
-    for name in LMS:
-        assert make(name).context_length == 20
