@@ -83,8 +83,7 @@ def measure(block, mask=None, data=None):
 @pytest.mark.parametrize('hybrid', [False, True])
 def test_importance_is_that_of_autograd(block, hybrid):
     """Turning a head down a little changes the loss by the sum whose terms importance adds up."""
-    if hybrid:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybrid, static_alloc=True, static_shape=True)
     one = [Batch(*(array[:1] for array in batches()[0]))]
     found = measure(block, data=one)
     assert found.importance.shape == found.entropy.shape == (LAYERS, HEADS)

@@ -43,8 +43,7 @@ def test_outputs_loss_and_gradients_of_the_original(
     original, tmp_path, number, name, hybridized
 ):
     block = make_block(name, part(original, name, 'state'), tmp_path)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     inputs = make_inputs(name, padded=name != 'BertForQuestionAnswering', seed=number)
     outputs = part(original, name, 'outputs')
     outputs = [outputs[str(i)] for i in range(len(outputs))]
@@ -177,8 +176,7 @@ def test_attentions_come_second(name, tmp_path):
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_multihead_outputs_of_heads(name, hybridized):
     block = make(name, keep_multihead_output=True)
-    if hybridized:
-        block.hybridize()
+    block.hybridize(hybridized)
     inputs = make_inputs(name, padded=True)
     with mx.autograd.record():
         loss = run(block, inputs, labels=True)

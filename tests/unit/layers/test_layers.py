@@ -244,12 +244,12 @@ def test_mean_squared_error():
 
 @pytest.mark.parametrize('padded', [False, True])
 def test_span_cross_entropy(padded):
-    scores = random(4, 6) * 3
-    positions = np.array([0, 5, 6, 2])  # 6 is outside
-    lengths = np.array([3, 6, 4, 3]) if padded else np.full(4, 6)
+    scores = random(5, 6) * 3
+    positions = np.array([0, 5, 6, -1, 2])  # 6 is outside
+    lengths = np.array([3, 6, 4, 5, 3]) if padded else np.full(5, 6)
     kept = np.where(np.arange(6) < lengths[:, None], scores, -np.inf)
     logs = log_softmax(kept, axis=-1)
-    expected = -np.mean([logs[i, p] for i, p in enumerate(positions) if p < 6])
+    expected = -np.mean([logs[i, p] for i, p in enumerate(positions) if 0 <= p < 6])
     valid = mx.nd.array(lengths, dtype='int32') if padded else None
     loss = span_cross_entropy(mx.nd, mx.nd.array(scores), mx.nd.array(positions), valid)
     np.testing.assert_allclose(loss.asscalar(), expected, rtol=1e-5)

@@ -14,16 +14,8 @@ from model_zoo.errors import InputError
 from model_zoo.optimizer import host
 
 RUNS = [
-    'bertadam_plain',
-    'bertadam_decay',
-    'bertadam_clip',
-    'bertadam_linear',
-    'bertadam_cosine',
-    'openaiadam_plain',
-    'openaiadam_decay',
-    'openaiadam_vector',
-    'openaiadam_linear',
-    'openaiadam_restarts',
+    *(f'bertadam_{kind}' for kind in ('plain', 'decay', 'clip', 'linear', 'cosine')),
+    *(f'openaiadam_{kind}' for kind in ('plain', 'decay', 'vector', 'linear', 'restarts')),
 ]
 # the originals' names of the arguments, and ours
 NAMES = {'lr': 'learning_rate', 'b1': 'beta1', 'b2': 'beta2', 'e': 'epsilon', 'weight_decay': 'wd'}
@@ -286,7 +278,7 @@ def test_array_rescale_grad_that_is_not_finite_skips_the_update(scale, norm):
     assert (one_update(optimizer, [1.0, 2.0], [1.0, 1.0]) < [1, 2]).all()
 
 
-@pytest.mark.parametrize('make', [zoo.BERTAdam, zoo.OpenAIAdam])
+@pytest.mark.parametrize('make', [zoo.BERTAdam, zoo.OpenAIAdam, zoo.LAMB])
 @pytest.mark.parametrize(
     'name,value',
     [('learning_rate', -1.0), ('beta1', 1.0), ('beta2', -0.1), ('epsilon', -1e-6)],
@@ -329,9 +321,9 @@ def test_clip_grad_global_norm():
     frozen = gluon.Parameter('frozen', shape=(1,), grad_req='null')
     frozen.initialize()
     parameters = [*gradients(np.array([3.0]), np.array([[0.0, 4.0]])), frozen]
-    norm = zoo.clip_grad_global_norm(parameters, 10.0)
-    assert norm.asscalar() == 5
-    assert [p.grad().asnumpy().tolist() for p in parameters[:2]] == [[3], [[0, 4]]]
+    for most in (10.0, 5.0):
+        assert zoo.clip_grad_global_norm(parameters, most).asscalar() == 5
+        assert [p.grad().asnumpy().tolist() for p in parameters[:2]] == [[3], [[0, 4]]]
     norm = zoo.clip_grad_global_norm(parameters, 1.0)
     assert norm.asscalar() == 5
     np.testing.assert_allclose(parameters[1].grad().asnumpy(), [[0, 0.8]], rtol=1e-6)
@@ -339,11 +331,6 @@ def test_clip_grad_global_norm():
         zoo.clip_grad_global_norm(parameters, 0)
     with pytest.raises(InputError, match='no parameter'):
         zoo.grad_global_norm([frozen])
-
-
-def test_clipping_shows_that_the_norm_is_not_finite():
-    parameters = gradients(np.array([np.inf, 1.0]))
-    assert not np.isfinite(zoo.clip_grad_global_norm(parameters, 1.0).asscalar())
 
 
 def test_global_norm_of_a_large_gradient_is_exact():

@@ -85,6 +85,20 @@ def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='be
     )
 
 
+def trained(*args, **kwargs):
+    """As `make_loop`, after its run."""
+    loop = make_loop(*args, **kwargs)
+    loop.run()
+    return loop
+
+
+def resumed(folder, **kwargs):
+    """As `make_loop`, at the newest checkpoint of the folder."""
+    loop = make_loop(folder, **kwargs)
+    loop.resume()
+    return loop
+
+
 def values(loop):
     parameters = loop.block._collect_params_with_prefix()
     return {name: parameter.data().asnumpy() for name, parameter in parameters.items()}
@@ -106,44 +120,35 @@ class StopAt(Callback):
 
 
 def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
-    first, second = make_loop(dropout=0.2, num_steps=60), make_loop(dropout=0.2, num_steps=60)
-    first.run()
+    first = trained(dropout=0.2, num_steps=60)
     mx.random.uniform(shape=(5,)).wait_to_read()  # must not matter
     np.random.rand(5)
-    second.run()
-    assert_equal(first, second)
+    assert_equal(first, trained(dropout=0.2, num_steps=60))
     log = first.state.log
     assert log[-1]['loss'] < 0.5 * log[0]['loss']
     assert log[-1]['step'] == first.state.step == 60
-    other = make_loop(dropout=0.2, num_steps=60, seed=1)
-    other.run()
+    other = trained(dropout=0.2, num_steps=60, seed=1)
     assert any((values(other)[name] != values(first)[name]).any() for name in values(first))
 
 
 @pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam', 'adam', 'sgd'])
 def test_resume_after_an_epoch_is_bit_equal(tmp_path, optimizer):
     make = {'dropout': 0.3, 'optimizer': optimizer}
-    whole = make_loop(**make)
-    whole.run()
-    stopped = make_loop(tmp_path, callbacks=[StopAt(6)], **make)  # the epoch's last step
+    whole = trained(**make)
     with pytest.raises(Interrupted):
-        stopped.run()
-    resumed = make_loop(tmp_path, **make)
-    resumed.resume()
-    assert (resumed.state.step, resumed.state.epoch, resumed.state.batch) == (6, 0, 6)
-    resumed.run()
-    assert_equal(whole, resumed)
-    assert resumed.state.step == whole.state.step == 18
-    assert [record['epoch'] for record in resumed.state.epochs] == [1, 2, 3]
+        trained(tmp_path, callbacks=[StopAt(6)], **make)  # the epoch's last step
+    loop = resumed(tmp_path, **make)
+    assert (loop.state.step, loop.state.epoch, loop.state.batch) == (6, 0, 6)
+    loop.run()
+    assert_equal(whole, loop)
+    assert loop.state.step == whole.state.step == 18
+    assert [record['epoch'] for record in loop.state.epochs] == [1, 2, 3]
 
 
 def test_records_count_from_one_and_each_epoch_has_its_own_time(tmp_path):
-    stopped = make_loop(tmp_path, callbacks=[StopAt(9)], log_interval=2)  # within an epoch
     with pytest.raises(Interrupted):
-        stopped.run()
-    resumed = make_loop(tmp_path, log_interval=2)
-    resumed.resume()
-    state = resumed.run()
+        trained(tmp_path, callbacks=[StopAt(9)], log_interval=2)  # within an epoch
+    state = resumed(tmp_path, log_interval=2).run()
     assert [record['epoch'] for record in state.epochs] == [1, 2, 3]
     assert {record['epoch'] for record in state.log} == {1, 2, 3}
     seconds = [record['train_seconds'] for record in state.epochs]
@@ -158,24 +163,21 @@ def test_signal_writes_a_checkpoint_in_the_epoch_and_resume_is_bit_equal(
     tmp_path, number, accumulate, capsys
 ):
     make = {'dropout': 0.3, 'accumulate': accumulate, 'num_steps': 9}
-    whole = make_loop(**make)
-    whole.run()
+    whole = trained(**make)
     stopped = make_loop(tmp_path, callbacks=[StopAt(5, number)], **make)
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     assert cli.run(lambda argv: stopped.run() and None) == 130
     assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
     message = capsys.readouterr().err
     assert 'step 5 of 9' in message and '`resume`' in message and message.count('\n') == 1
-    resumed = make_loop(tmp_path, **make)
-    resumed.resume()
-    assert (resumed.state.step, resumed.state.batch) == (5, {1: 5, 2: 4}[accumulate])
-    resumed.run()
-    assert_equal(whole, resumed)
+    loop = resumed(tmp_path, **make)
+    assert (loop.state.step, loop.state.batch) == (5, {1: 5, 2: 4}[accumulate])
+    loop.run()
+    assert_equal(whole, loop)
     # the history is the unbroken one's, but for the log record that the signal cut in two
-    assert resumed.state.epochs[0]['train_loss'] == pytest.approx(
-        whole.state.epochs[0]['train_loss'], rel=1e-6
-    )
-    assert resumed.state.examples == whole.state.examples
+    losses = [each.state.epochs[0]['train_loss'] for each in (loop, whole)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    assert loop.state.examples == whole.state.examples
 
 
 def test_second_signal_stops_at_once_and_keeps_the_old_checkpoint(tmp_path):
@@ -200,34 +202,16 @@ def test_signal_during_evaluation_repeats_only_the_evaluation(tmp_path):
         raise AssertionError('not reached')
 
     with pytest.raises(Interrupted):
-        make_loop(tmp_path, evaluate=interrupted).run()
+        trained(tmp_path, evaluate=interrupted)
     calls = []
-    resumed = make_loop(tmp_path, evaluate=lambda guard: (calls.append(1) or 0.5, {}))
-    resumed.resume()
-    resumed.run()
-    assert len(calls) == 3 and resumed.state.step == 18
-
-
-def test_accumulated_gradient_is_that_of_the_whole_batch():
-    micro = make_loop(accumulate=3, num_steps=4, optimizer='sgd', max_grad_norm=0.5)
-    whole = make_loop(
-        loader=ToyLoader(sizes=(11, 11)), num_steps=4, optimizer='sgd', max_grad_norm=0.5
-    )
-    micro.run()
-    whole.run()
-    for name, value in values(whole).items():
-        np.testing.assert_allclose(values(micro)[name], value, rtol=1e-5, atol=1e-7)
-    for left, right in zip(micro.state.log, whole.state.log):
-        assert left['loss'] == pytest.approx(right['loss'], rel=1e-5)
-        assert left['grad_norm'] == pytest.approx(right['grad_norm'], rel=1e-5)
-    assert all(parameter.grad_req == 'write' for parameter in micro.updater.parameters)
+    state = resumed(tmp_path, evaluate=lambda guard: (calls.append(1) or 0.5, {})).run()
+    assert len(calls) == 3 and state.step == 18
 
 
 def test_last_update_of_an_epoch_takes_what_is_left():
-    loop = make_loop(accumulate=4, num_steps=4)
-    loop.run()
-    assert [record['step'] for record in loop.state.epochs] == [2, 4]
-    assert loop.state.examples == 2 * EXAMPLES
+    state = make_loop(accumulate=4, num_steps=4).run()
+    assert [record['step'] for record in state.epochs] == [2, 4]
+    assert state.examples == 2 * EXAMPLES
 
 
 def test_gradient_is_clipped_by_its_global_norm():
@@ -246,14 +230,10 @@ def test_gradient_is_clipped_by_its_global_norm():
 
 @pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam', 'lamb'])
 def test_optimizers_that_clip_themselves_equal_clipping_before(optimizer, monkeypatch):
-    whole = make_loop(num_steps=5, optimizer=optimizer, max_grad_norm=0.01)
-    whole.run()
+    whole = trained(num_steps=5, optimizer=optimizer, max_grad_norm=0.01)
     assert whole.state.log[0]['grad_norm'] > 0.01
     monkeypatch.setattr(updater_module, 'DecoupledAdam', ())
-    parts = make_loop(num_steps=5, optimizer=optimizer, max_grad_norm=0.01)
-    parts.run()
-    for name, value in values(whole).items():
-        np.testing.assert_array_equal(value, values(parts)[name], err_msg=name)
+    assert_equal(whole, trained(num_steps=5, optimizer=optimizer, max_grad_norm=0.01))
 
 
 def test_schedule_is_that_of_the_numbered_steps():
@@ -282,26 +262,24 @@ def test_diverged_training_names_the_step_and_keeps_its_last_good_checkpoint(tmp
 def test_best_epoch_and_early_stop():
     scores = iter([0.5, 0.7, 0.7, 0.6, 0.9])
     loop = make_loop(num_steps=60, evaluate=lambda guard: (next(scores), {}), early_stop=2)
-    loop.run()
-    assert loop.state.step == 24
-    assert loop.state.best['epoch'] == 2
+    state = loop.run()
+    assert state.step == 24
+    assert state.best['epoch'] == 2
     with pytest.raises(DivergedError, match='nan'):
-        make_loop(evaluate=lambda guard: (float('nan'), {})).run()
+        trained(evaluate=lambda guard: (float('nan'), {}))
 
 
 def test_of_equal_scores_the_lower_loss_is_better():
     losses = iter([0.6, 0.2, 0.4])
-    loop = make_loop(
+    state = make_loop(
         num_steps=18, evaluate=lambda guard: (0.9, {'dev': {'accuracy': 0.9, 'loss': next(losses)}})
-    )
-    loop.run()
-    assert [record['score'] for record in loop.state.epochs] == [0.9] * 3
-    assert loop.state.best['epoch'] == 2
+    ).run()
+    assert [record['score'] for record in state.epochs] == [0.9] * 3
+    assert state.best['epoch'] == 2
 
 
 def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
-    loop = make_loop(tmp_path)
-    loop.run()
+    loop = trained(tmp_path)
     newest, older = loop._checkpoints.store.paths()
     for name in os.listdir(newest):
         path = os.path.join(newest, name)
@@ -384,8 +362,7 @@ def test_a_checkpoint_links_to_the_weights_of_its_epoch(tmp_path, monkeypatch, h
     if not has_links:
         monkeypatch.setattr(os, 'link', fails)
     store = tmp_path / 'store'
-    loop = make_loop(store, num_steps=6, callbacks=[WritesWeights(tmp_path)])
-    loop.run()
+    loop = trained(store, num_steps=6, callbacks=[WritesWeights(tmp_path)])
     newest = pathlib.Path(loop._checkpoints.store.newest().path)
     weights = tmp_path / f'{len(loop.state.epochs)}.params'
     assert os.path.samefile(newest / 'model.params', weights) == has_links
@@ -407,14 +384,11 @@ def test_weights_of_an_earlier_update_are_not_linked(tmp_path):
     newest = pathlib.Path(loop._checkpoints.store.newest().path)
     assert newest.name.startswith('step-00000008')
     assert not os.path.samefile(newest / 'model.params', tmp_path / '1.params')
-    again = make_loop(store, num_steps=9)
-    again.resume()
-    assert_equal(loop, again)
+    assert_equal(loop, resumed(store, num_steps=9))
 
 
 def test_failed_write_leaves_the_old_checkpoints(tmp_path, monkeypatch):
-    loop = make_loop(tmp_path, num_steps=6)
-    loop.run()
+    loop = trained(tmp_path, num_steps=6)
     before = sorted(os.listdir(tmp_path))
 
     def full(*args, **kwargs):
@@ -462,8 +436,7 @@ def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypa
 
 
 def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
-    loop = make_loop(tmp_path, num_steps=6)
-    loop.run()
+    loop = trained(tmp_path, num_steps=6)
     before = sorted(os.listdir(tmp_path))
     replace = os.replace
 
@@ -480,20 +453,19 @@ def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
 
 
 def test_resume_with_another_value_names_the_flag(tmp_path):
-    make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).run()
-    make_loop(tmp_path, config={'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}).resume()
+    config = {'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}
+    trained(tmp_path, config=config)
+    resumed(tmp_path, config=config)
     with pytest.raises(InputError, match='`lr` is 2e-05 and was 1e-05') as caught:
-        make_loop(tmp_path, config={'lr': 2e-5, 'seed': 2, 'columns': (0, 1)}).resume()
+        resumed(tmp_path, config={**config, 'lr': 2e-5})
     assert '`seed`' not in str(caught.value)
     with pytest.raises(InputError, match='`wd` is 0.1 and was None'):
         check_same_config({}, {'wd': 0.1})
 
 
 def test_resume_of_a_finished_training_does_nothing(tmp_path):
-    first = make_loop(tmp_path)
-    first.run()
-    again = make_loop(tmp_path)
-    again.resume()
+    first = trained(tmp_path)
+    again = resumed(tmp_path)
     again.run()
     assert_equal(first, again)
     assert again.state == first.state
@@ -530,9 +502,8 @@ def test_resume_of_a_place_that_cannot_be(tmp_path, field):
 def test_resume_before_the_first_checkpoint_starts_anew(tmp_path, caplog):
     loop = make_loop(tmp_path / 'new', num_steps=3)
     assert loop.resume() is None and 'nothing to resume' in caplog.text
-    whole = make_loop(num_steps=3)
-    loop.run(), whole.run()
-    assert_equal(whole, loop)
+    loop.run()
+    assert_equal(trained(num_steps=3), loop)
 
 
 @pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
@@ -580,17 +551,21 @@ def test_a_notebook_has_a_bar(monkeypatch, capsys):
     assert '4/4' in capsys.readouterr().err
 
 
+def run_evaluated(*callbacks):
+    """The state of a training with a dev set."""
+    return make_loop(
+        num_steps=12,
+        log_interval=4,
+        callbacks=callbacks,
+        evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
+    ).run()
+
+
 def test_tensorboard_events(tmp_path):
     pytest.importorskip('tensorboard')
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    loop = make_loop(
-        num_steps=12,
-        log_interval=4,
-        callbacks=[TensorBoardWriter(str(tmp_path))],
-        evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
-    )
-    loop.run()
+    state = run_evaluated(TensorBoardWriter(str(tmp_path)))
     events = EventAccumulator(str(tmp_path)).Reload()
     assert set(events.Tags()['scalars']) == {
         'train/loss',
@@ -601,9 +576,9 @@ def test_tensorboard_events(tmp_path):
         'dev/accuracy',
     }
     written = [(event.step, event.value) for event in events.Scalars('train/loss')]
-    assert [step for step, _ in written] == [record['step'] for record in loop.state.log]
+    assert [step for step, _ in written] == [record['step'] for record in state.log]
     np.testing.assert_allclose(
-        [value for _, value in written], [record['loss'] for record in loop.state.log], rtol=1e-6
+        [value for _, value in written], [record['loss'] for record in state.log], rtol=1e-6
     )
     assert [event.step for event in events.Scalars('dev/accuracy')] == [6, 12]
 
@@ -631,19 +606,13 @@ class StandIn(types.SimpleNamespace):
 def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
     module = StandIn()
     monkeypatch.setitem(sys.modules, library, module)
-    loop = make_loop(
-        num_steps=12,
-        log_interval=4,
-        callbacks=[logger(name='x')],
-        evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}),
-    )
-    loop.run()
+    state = run_evaluated(logger(name='x'))
     calls = [call for call in module.calls if call[0] not in ('MlflowClient', 'active_run')]
     assert calls[0] == begin and calls[-1] == end
     logged = [(options['step'], values) for name, (values,), options in calls[1:-1] if name == log]
     assert len(logged) == len(calls) - 2
     losses = [(step, values['train/loss']) for step, values in logged if 'train/loss' in values]
-    assert losses == [(record['step'], record['loss']) for record in loop.state.log]
+    assert losses == [(record['step'], record['loss']) for record in state.log]
     scores = [(step, values) for step, values in logged if 'dev/score' in values]
     assert scores == [(step, {'dev/score': 0.25, 'dev/accuracy': 0.25}) for step in (6, 12)]
 
@@ -669,8 +638,7 @@ def test_mlflow_without_a_place_is_refused(monkeypatch):
 
 
 def test_results_and_curves(tmp_path):
-    loop = make_loop(num_steps=12, evaluate=lambda guard: (0.25, {'dev': {'accuracy': 0.25}}))
-    state = loop.run()
+    state = run_evaluated()
     write_results(tmp_path / 'results.json', {'lr': 1.0}, state, extra=[1])
     results = json.loads((tmp_path / 'results.json').read_text())
     assert results['training']['epochs'] == state.epochs

@@ -11,7 +11,7 @@ from training_loops import training_loop
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.checkpoint import CheckpointStore, seed_all
-from model_zoo.training.loop import DivergedError
+from model_zoo.training.loop import DivergedError, Interrupted
 from model_zoo.training.objective import Objective, mean_over_examples
 from model_zoo.training.updater import LossScale
 from model_zoo.training.workers import Workers, make_workers
@@ -46,9 +46,7 @@ def make_loop(loader, num_steps=10, optimizer='bertadam', ctx=None, dtype='float
     block.initialize(mx.init.Normal(0.3), ctx=ctx)
     block.hybridize(static_alloc=True)
     options = {'learning_rate': 0.05}
-    trainer = mx.gluon.Trainer(
-        block.collect_params(), optimizer, options, update_on_kvstore=False
-    )
+    trainer = mx.gluon.Trainer(block.collect_params(), optimizer, options, update_on_kvstore=False)
 
     def terms(batch):
         x, y, weight, _ = batch
@@ -68,6 +66,13 @@ def make_loop(loader, num_steps=10, optimizer='bertadam', ctx=None, dtype='float
     return training_loop(block, trainer, objective, loader, num_steps, **kwargs)
 
 
+def trained(*args, **kwargs):
+    """As `make_loop`, after its run."""
+    loop = make_loop(*args, **kwargs)
+    loop.run()
+    return loop
+
+
 def values(loop):
     parameters = loop.block._collect_params_with_prefix()
     return {name: each.list_data()[0].asnumpy() for name, each in parameters.items()}
@@ -81,15 +86,13 @@ def assert_close(left, right, atol=1e-6):
 
 @pytest.fixture(scope='module')
 def whole():
-    loop = make_loop(Rows(12), log_interval=1)
-    loop.run()
-    return loop
+    return trained(Rows(12), log_interval=1)
 
 
 def test_accumulation_is_exact_for_each_term(whole):
-    parts = make_loop(Rows(3), accumulate=4, log_interval=1)
-    parts.run()
+    parts = trained(Rows(3), accumulate=4, log_interval=1)
     assert_close(whole, parts)
+    assert all(parameter.grad_req == 'write' for parameter in parts.updater.parameters)
     for left, right in zip(whole.state.log, parts.state.log):
         for name in ('loss', 'one_loss', 'two_loss', 'one_acc', 'two_acc', 'grad_norm'):
             assert left[name] == pytest.approx(right[name], rel=2e-5), name
@@ -103,8 +106,7 @@ def test_accumulation_is_exact_for_each_term(whole):
 
 def test_several_devices_are_one(whole):
     ctx = [mx.cpu(0), mx.cpu(1)]
-    loop = make_loop(Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
-    loop.run()
+    loop = trained(Rows(6, ctx=ctx), ctx=ctx, accumulate=2)
     assert_close(whole, loop, atol=3e-6)  # sums in another order: ten units in the last place
     for parameter in loop.block.collect_params().values():
         first, second = parameter.list_data()
@@ -152,7 +154,7 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
 
 
 def test_workers_stop_together():
-    from model_zoo.training.loop import Interrupted
+
 
     fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
     with pytest.raises(Interrupted, match='stopped at step 0'):
@@ -216,18 +218,15 @@ class Broken(Rows):
 
 
 def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
-    scaled = make_loop(Rows(12), loss_scale=LossScale(), log_interval=1)
-    scaled.run()
+    scaled = trained(Rows(12), loss_scale=LossScale(), log_interval=1)
     assert_close(whole, scaled, atol=0)  # a power of 2
     assert scaled.state.log[-1]['loss_scale'] == 2**16 and scaled.state.log[-1]['skipped'] == 0
 
-    loop = make_loop(Overflowing(12), loss_scale=LossScale(window=3), log_interval=1)
-    loop.run()
-    assert loop.state.loss_scale.skipped == 1
+    state = make_loop(Overflowing(12), loss_scale=LossScale(window=3), log_interval=1).run()
+    assert state.loss_scale.skipped == 1
     # 2 good ones, an overflow, whose loss isn't finite and has no record, and 7 good ones
-    assert [record['loss_scale'] / 2**16 for record in loop.state.log] == [
-        1, 1, 0.5, 0.5, 1, 1, 1, 2, 2,
-    ]  # fmt: skip
+    scales = [record['loss_scale'] / 2**16 for record in state.log]
+    assert scales == [1, 1, 0.5, 0.5, 1, 1, 1, 2, 2]
     with pytest.raises(DivergedError, match='step 3: loss'):
         make_loop(Overflowing(12)).run()
 
@@ -239,10 +238,9 @@ def test_what_never_fits_ends_the_training():
 
 def test_a_fixed_loss_scale_stays_and_skips_what_overflows():
     scale = LossScale(128.0, dynamic=False, window=3)
-    loop = make_loop(Overflowing(12), loss_scale=scale, log_interval=1)
-    loop.run()
-    assert (loop.state.loss_scale.value, loop.state.loss_scale.skipped) == (128, 1)
-    assert {record['loss_scale'] for record in loop.state.log} == {128}
+    state = make_loop(Overflowing(12), loss_scale=scale, log_interval=1).run()
+    assert (state.loss_scale.value, state.loss_scale.skipped) == (128, 1)
+    assert {record['loss_scale'] for record in state.log} == {128}
     with pytest.raises(DivergedError):
         fixed = LossScale(128.0, dynamic=False)
         make_loop(Broken(12), num_steps=150, loss_scale=fixed).run()

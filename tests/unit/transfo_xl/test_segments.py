@@ -37,8 +37,7 @@ def near(one, two):
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_the_losses_are_those_of_the_block(variant, hybridized):
     block = make(variant)
-    if hybridized:
-        block.hybridize(static_alloc=True)
+    block.hybridize(hybridized, static_alloc=True)
     mems = state = None
     for words, labels in segments():
         expected, mems = block(words, mems, labels=labels)

@@ -26,10 +26,6 @@ def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
     return block
 
 
-def tensors_of(block):
-    return block._own_tensors()
-
-
 @pytest.mark.parametrize('form', ['huggingface', 'tensorflow'])
 @pytest.mark.parametrize('variant', VARIANTS)
 def test_round_trip(variant, form):
@@ -39,10 +35,10 @@ def test_round_trip(variant, form):
         return
     block = make(variant)
     mapping = block.mappings()[form]
-    named = mapping.save(tensors_of(block), block.config, with_prefix=True)
+    named = mapping.save(block._own_tensors(), block.config, with_prefix=True)
     found, unknown = mapping.load(named, block.config)
     assert unknown == []
-    assert_equal(found, tensors_of(block))
+    assert_equal(found, block._own_tensors())
 
 
 @pytest.mark.parametrize('variant', VARIANTS)
@@ -88,7 +84,7 @@ def test_names_of_tensorflow():
     }
     assert {name: named[name].shape for name in shapes} == shapes
     assert len(named) == 2 + 6 + 2 + 3 + 1 + 2 * 11  # proj_1 and proj_2 are the embedding's
-    ours = tensors_of(block)
+    ours = block._own_tensors()
     np.testing.assert_array_equal(
         named['transformer/r_r_bias'][1], ours['layers.1.attention.position_bias']
     )
@@ -117,7 +113,7 @@ def test_directory(tmp_path, variant, form):
     block.save_pretrained(str(tmp_path), format=form)
     again = TransfoXLLMHeadModel.from_pretrained(str(tmp_path))
     assert again.config == block.config
-    assert_equal(tensors_of(again), tensors_of(block))
+    assert_equal(again._own_tensors(), block._own_tensors())
     if form == 'huggingface':
         config = json.loads((tmp_path / 'config.json').read_text())
         assert config['n_token'] == config['vocab_size'] == 40

@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same as near
 from arrays import imported
 from transfo_xl_compare import (
     LENGTHS,
@@ -32,10 +33,6 @@ def words_of(batch=3, length=5, seed=0):
     return mx.nd.array(np.random.RandomState(seed).randint(0, 40, (batch, length)), dtype='int32')
 
 
-def near(one, two, tolerance=1e-5):
-    np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=tolerance, rtol=0)
-
-
 def filled(block, batch=3, segments=2):
     """A memory of real segments."""
     mems = None
@@ -55,8 +52,7 @@ def test_original(fixtures, tmp_path, variant, hybridized):
         theirs = unpack(file, variant)
     config = make_config(variant)
     block = make_block(theirs['state'], tmp_path, config)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     segments = make_inputs(config, list(VARIANTS).index(variant))
     assert len(theirs['scores']) == len(LENGTHS)
     assert_same(run(block, segments), theirs)
@@ -99,8 +95,7 @@ def test_empty_memory_is_no_memory(tmp_path, hybridized):
     without = make('no_memory')
     block.save_parameters(str(tmp_path / 'x.params'))
     without.load_parameters(str(tmp_path / 'x.params'))
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     mems = block.init_mems(3, empty=True)
     assert (mems[-1] == 0).asnumpy().all()
     wanted, no_mems = without(words_of())
@@ -153,8 +148,7 @@ def test_memories_pass_no_gradient():
 def test_padding(variant, hybridized):
     """Each row's scores, losses and memories are those that it has alone, over three segments."""
     block = make(variant)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     lengths = np.array([[5, 3, 1], [0, 5, 4], [2, 4, 5]])
     mems, alone = None, [None] * 3
     for segment, valid in enumerate(lengths):
