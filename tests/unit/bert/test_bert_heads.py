@@ -5,7 +5,8 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import array, flatten, part
+import tiny
+from arrays import array, assert_same, flatten, part
 from bert_compare import (
     CONFIG,
     HEADS,
@@ -26,9 +27,7 @@ from model_zoo.errors import InputError
 def make(name, **options):
     if name in ('BertForSequenceClassification', 'BertForTokenClassification'):
         options.setdefault('num_labels', NUM_LABELS)
-    block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
-    block.initialize()
-    return block
+    return tiny.initialized(getattr(bert, name)(bert.BertConfig(**CONFIG), **options))
 
 
 @pytest.fixture(scope='module')
@@ -39,9 +38,7 @@ def original(fixtures):
 
 @pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('number, name', list(enumerate(HEADS)))
-def test_outputs_loss_and_gradients_of_the_original(
-    original, tmp_path, number, name, hybridized
-):
+def test_outputs_loss_and_gradients_of_the_original(original, tmp_path, number, name, hybridized):
     block = make_block(name, part(original, name, 'state'), tmp_path)
     block.hybridize(hybridized, static_alloc=True, static_shape=True)
     inputs = make_inputs(name, padded=name != 'BertForQuestionAnswering', seed=number)
@@ -69,8 +66,7 @@ def test_hybridized_or_not_is_the_same(name):
             for labels in (False, True):
                 outputs = flatten(run(block, inputs, labels))
                 results[-1] += [output.asnumpy() for output in outputs]
-    for plain, hybrid in zip(*results):
-        np.testing.assert_allclose(hybrid, plain, atol=1e-6)
+    assert_same(*results, 1e-6)
 
 
 @pytest.mark.parametrize('name', HEADS)
@@ -158,14 +154,10 @@ def test_masked_positions(name):
 
 
 @pytest.mark.parametrize('name', HEADS)
-def test_attentions_come_second(name, tmp_path):
-    plain, block = make(name), make(name, output_attentions=True)
-    plain.save_parameters(str(tmp_path / 'head.params'))
-    block.load_parameters(str(tmp_path / 'head.params'))
-    inputs = make_inputs(name, padded=True)
+def test_attentions_come_second(name):
+    block, inputs = make(name, output_attentions=True), make_inputs(name, padded=True)
     result, attentions = run(block, inputs)
-    for one, two in zip(flatten(run(plain, inputs)), flatten(result)):
-        np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=1e-6)
+    assert_same(result, run(make(name), inputs), 1e-6)
     rows = np.prod(inputs['words'].shape[:-1])
     assert [a.shape for a in attentions] == [(rows, 2, 9, 9)] * 2
     loss, _ = run(block, inputs, labels=True)
@@ -226,9 +218,7 @@ def test_heads_of_a_shared_model_are_saved_each_with_its_own_labels(tmp_path):
         head.save_pretrained(str(tmp_path / str(number)))
         loaded = type(head).from_pretrained(str(tmp_path / str(number)))
         assert loaded.config.pruned_heads == head.config.pruned_heads == {0: [1], 1: [0]}
-        np.testing.assert_allclose(
-            run(loaded, inputs).asnumpy(), run(head, inputs).asnumpy(), atol=1e-6
-        )
+        assert_same(run(loaded, inputs), run(head, inputs), 1e-6)
     assert config == bert.BertConfig(**CONFIG), 'other blocks may be made with it'
 
 

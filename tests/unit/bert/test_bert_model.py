@@ -22,10 +22,7 @@ CONFIG = {
 
 
 def make(seed=1, **options):
-    mx.random.seed(seed)
-    model = bert.BertModel(bert.BertConfig(**CONFIG), **options)
-    model.initialize()
-    return model
+    return tiny.initialized(bert.BertModel(bert.BertConfig(**CONFIG), **options), seed=seed)
 
 
 def make_inputs(batch=3, length=9, dtype='int32', seed=0):

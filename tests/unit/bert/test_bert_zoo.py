@@ -43,9 +43,7 @@ def inputs():
 
 
 def make(name='BertModel', **options):
-    block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
-    block.initialize(mx.init.Normal(0.5))
-    return block
+    return tiny.initialized(getattr(bert, name)(bert.BertConfig(**CONFIG), **options))
 
 
 def save(block, folder):

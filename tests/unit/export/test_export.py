@@ -21,9 +21,7 @@ HEADS = [name for name in bert.__all__ if name.startswith('BertFor')]
 
 
 def make(name='BertModel', **options):
-    block = getattr(bert, name)(bert.BertConfig(**CONFIG), **options)
-    block.initialize()
-    return block
+    return tiny.initialized(getattr(bert, name)(bert.BertConfig(**CONFIG), **options))
 
 
 def make_inputs(batch=3, length=9, choices=False, dtype='int32'):
@@ -276,8 +274,7 @@ def test_bad_inputs(tmp_path):
 
 def test_short_position_table(tmp_path):
     config = bert.BertConfig(**{**CONFIG, 'max_position_embeddings': 1})
-    block = bert.BertModel(config)
-    block.initialize()
+    block = tiny.initialized(bert.BertModel(config))
     assert_graph(exported(block, tmp_path), block, make_inputs(4, 1))
 
 

@@ -5,6 +5,7 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same, imported
 from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of, make_inputs, rows_for
 
@@ -17,9 +18,8 @@ WITH_PAST = [name for name in NAMES if family_of(name) == 'gpt2']
 
 
 def make(name, **options):
-    block = getattr(PACKAGES[family_of(name)], name)(config_class(name)(**CONFIG), **options)
-    block.initialize()
-    return block
+    block_class = getattr(PACKAGES[family_of(name)], name)
+    return tiny.initialized(block_class(config_class(name)(**CONFIG), **options))
 
 
 def inputs_of(name, batch=2, length=7, dtype='int32'):

@@ -71,8 +71,7 @@ print('done')
 @pytest.mark.parametrize('name', CASES)
 def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
     make, arrays, ids, lengths = CASES[name]
-    block = make()
-    block.initialize(mx.init.Normal(0.1))
+    block = tiny.initialized(make(), 0.1)
     export_block(block, str(tmp_path), 'net')
     for number, array in enumerate(arrays):
         np.save(tmp_path / f'input{number}.npy', array)
@@ -81,8 +80,7 @@ def test_what_is_out_of_bounds_is_brought_into_them(name, tmp_path):
 
 
 def test_an_attention_mask_of_other_numbers(tmp_path):
-    block = bert.BertForSequenceClassification(BERT)
-    block.initialize(mx.init.Normal(0.1))
+    block = tiny.initialized(bert.BertForSequenceClassification(BERT), 0.1)
     mask = mx.nd.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]])
     words, types = mx.nd.array(WORDS), mx.nd.zeros((2, 5))
     export_block(block, str(tmp_path), 'net', [words, types, mask])

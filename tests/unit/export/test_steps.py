@@ -57,10 +57,7 @@ print(json.dumps([[row[longest:] for row in rows], sorted(ours)]))
 
 @pytest.fixture(params=sorted(BLOCKS))
 def block(request):
-    mx.random.seed(3)
-    made = BLOCKS[request.param]()
-    made.initialize(mx.init.Normal(0.3))
-    return made
+    return tiny.initialized(BLOCKS[request.param](), 0.3, 3)
 
 
 def shapes_of(block, rows, capacity):
@@ -86,8 +83,7 @@ def test_the_same_greedy_tokens(block, tmp_path):
 
 
 def test_places_out_of_bounds(tmp_path):
-    block = BLOCKS['gpt2']()
-    block.initialize(mx.init.Normal(0.3))
+    block = tiny.initialized(BLOCKS['gpt2']())
     export_steps(block, str(tmp_path), 'step', 4)
     caches = [mx.nd.zeros(shape) for shape in shapes_of(block, 2, 4)]
     net = imported(tmp_path / 'step', 3 + len(caches))
@@ -97,16 +93,14 @@ def test_places_out_of_bounds(tmp_path):
 
 
 def test_pruned_heads(tmp_path):
-    block = BLOCKS['gpt2']()
-    block.initialize(mx.init.Normal(0.3))
+    block = tiny.initialized(BLOCKS['gpt2']())
     block.prune_heads({1: [0]})
     export_steps(block, str(tmp_path), 'step', 6)
     assert [shape[1] for shape in shapes_of(block, 1, 6)] == [2, 2, 1, 1]
 
 
 def test_what_cannot_be_exported(tmp_path, monkeypatch):
-    block = BLOCKS['gpt2']()
-    block.initialize()
+    block = tiny.initialized(BLOCKS['gpt2']())
     with pytest.raises(InputError, match='GPT2Model is not a language model'):
         export_steps(block.transformer, str(tmp_path), 'step', 6)
     with pytest.raises(InputError, match='capacity is 25: the model takes 1 to 24'):
@@ -120,8 +114,7 @@ def test_what_cannot_be_exported(tmp_path, monkeypatch):
 
 
 def test_command(tmp_path):
-    block = BLOCKS['gpt2']()
-    block.initialize()
+    block = tiny.initialized(BLOCKS['gpt2']())
     block.save_pretrained(str(tmp_path / 'model'))
     common = ['--model_name', str(tmp_path / 'model'), '--output_dir', str(tmp_path / 'out')]
     main(['--task', 'language_model', '--capacity', '12', '--seq_length', '8', *common])

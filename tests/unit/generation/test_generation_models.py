@@ -2,11 +2,12 @@
 
 import mxnet as mx
 import pytest
+import tiny
 
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
-from gpt2 import GPT2Config, GPT2LMHeadModel
+from gpt import OpenAIGPTLMHeadModel
+from gpt2 import GPT2LMHeadModel
 from model_zoo.generation import generate, stream
-from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+from transfo_xl import TransfoXLLMHeadModel
 
 CONTEXT = 24
 SIZES = {
@@ -22,15 +23,13 @@ XL_SIZES = {
 }  # fmt: skip
 
 
+BLOCKS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel, 'transfo_xl': TransfoXLLMHeadModel}
+
+
 def make(name):
-    mx.random.seed(5)  # with some others the models repeat one token
-    if name == 'gpt':
-        block = OpenAIGPTLMHeadModel(OpenAIGPTConfig(**SIZES))
-    elif name == 'gpt2':
-        block = GPT2LMHeadModel(GPT2Config(**SIZES))
-    else:
-        block = TransfoXLLMHeadModel(TransfoXLConfig(**XL_SIZES))
-    block.initialize()
+    block_class, sizes = BLOCKS[name], XL_SIZES if name == 'transfo_xl' else SIZES
+    # with some other seeds the models repeat one token
+    block = tiny.initialized(block_class(block_class.config_class(**sizes)), seed=5)
     block.hybridize(static_alloc=True, static_shape=True)
     return block
 

@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same, flatten
 from gpt_compare import CONFIGS, make_inputs, rows_for, run
 
@@ -16,10 +17,7 @@ NAMES = ('GPT2Model', 'GPT2LMHeadModel', 'GPT2DoubleHeadsModel')
 
 
 def make(name='GPT2Model', **options):
-    mx.random.seed(1)
-    block = getattr(gpt2, name)(gpt2.GPT2Config(**CONFIG), **options)
-    block.initialize()
-    return block
+    return tiny.initialized(getattr(gpt2, name)(gpt2.GPT2Config(**CONFIG), **options))
 
 
 def cut(inputs, begin, end):

@@ -9,6 +9,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import array, flatten, imported
 from halves import HALVES, needs_bfloat16
 from mxnet.gluon import nn
@@ -16,7 +17,6 @@ from mxnet.gluon import nn
 import bert
 import gpt
 import gpt2
-import transfo_xl
 from export import export_block
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
@@ -30,6 +30,7 @@ from model_zoo.layers.precision import (
     set_precision,
 )
 from model_zoo.layers.sequences import positions_of
+from transfo_xl import TransfoXLLMHeadModel
 
 BERT = {
     'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
@@ -156,9 +157,7 @@ BERT_LABELS = {
 
 
 def make_bert(name, dtype='float32', **options):
-    mx.random.seed(1)
-    block = getattr(bert, name)(bert.BertConfig(**BERT), **options)
-    block.initialize(NORMAL)
+    block = tiny.initialized(getattr(bert, name)(bert.BertConfig(**BERT), **options), 0.1)
     block.cast(dtype)
     return block
 
@@ -279,10 +278,8 @@ def test_decoders_beside_float32(name, dtype, hybridized):
     valid = array([11, 4, 7])
     found = {}
     for each in ('float32', dtype):
-        mx.random.seed(1)
         config = getattr(family, name.replace('LMHeadModel', 'Config'))(**DECODER)
-        block = getattr(family, name)(config)
-        block.initialize(NORMAL)
+        block = tiny.initialized(getattr(family, name)(config), 0.1)
         block.cast(each)
         block.hybridize(hybridized, static_alloc=True)
         with mx.autograd.record():
@@ -309,14 +306,8 @@ def test_decoders_beside_float32(name, dtype, hybridized):
 
 
 def make_transfo_xl():
-    config = transfo_xl.TransfoXLConfig(
-        vocab_size=41, cutoffs=[20], d_model=32, d_embed=32, n_head=4, d_head=8, d_inner=64,
-        div_val=2, n_layer=2, tgt_len=8, mem_len=8, dropout=0, dropatt=0,
-    )  # fmt: skip
-    mx.random.seed(1)
-    block = transfo_xl.TransfoXLLMHeadModel(config)
-    block.initialize()
-    return block
+    sizes = {'cutoffs': [20], 'div_val': 2, 'tgt_len': 8, 'mem_len': 8, 'dropout': 0, 'dropatt': 0}
+    return tiny.make(TransfoXLLMHeadModel, 41, 0.1, **sizes)
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

@@ -9,6 +9,7 @@ import logging
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same as same
 from arrays import flatten
 
@@ -22,19 +23,14 @@ from model_zoo.errors import PretrainedNotFoundError
 from model_zoo.pretrained import find, get_entry, resolve
 from mxnet_pretrained_bert import optimization
 
-BERT = {
-    'vocab_size': 41, 'hidden_size': 16, 'num_hidden_layers': 3, 'num_attention_heads': 4,
-    'intermediate_size': 32, 'max_position_embeddings': 24, 'initializer_range': 0.3,
-}  # fmt: skip
-DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 16, 'n_layer': 2,
-           'n_head': 4}  # fmt: skip
-XL = {'vocab_size': 41, 'cutoffs': [10, 20], 'd_model': 16, 'd_embed': 16, 'n_head': 2,
-      'd_head': 8, 'd_inner': 32, 'n_layer': 2, 'mem_len': 9, 'clamp_len': 8}  # fmt: skip
+BERT = tiny.bert_config(41, num_hidden_layers=3, num_attention_heads=4, initializer_range=0.3)
+GPT2 = tiny.decoder_config(gpt2.GPT2Config, 41)
+XL = tiny.transfo_xl_config(41, cutoffs=[10, 20], mem_len=9, clamp_len=8)
 FAMILIES = {
-    'Bert': (bert, bert.BertConfig, BERT),
-    'OpenAIGPT': (gpt, gpt.OpenAIGPTConfig, DECODER),
-    'GPT2': (gpt2, gpt2.GPT2Config, DECODER),
-    'TransfoXL': (transfo_xl, transfo_xl.TransfoXLConfig, XL),
+    'Bert': (bert, BERT),
+    'OpenAIGPT': (gpt, tiny.decoder_config(gpt.OpenAIGPTConfig, 41)),
+    'GPT2': (gpt2, GPT2),
+    'TransfoXL': (transfo_xl, XL),
 }
 CLASSES = [name for name in package.__all__ if name.endswith('Model') or '.modeling' in
            getattr(getattr(package, name), '__module__', '')]  # fmt: skip
@@ -43,12 +39,10 @@ CLASSES = [name for name in CLASSES if not name.endswith('Config') and name[0].i
 
 def make(name):
     """The block here, and the family's with the same parameters."""
-    family, config_class, fields = next(
-        value for key, value in FAMILIES.items() if name.startswith(key)
-    )
-    here = getattr(package, name)(config_class(**fields))
+    family, config = next(value for key, value in FAMILIES.items() if name.startswith(key))
+    here = getattr(package, name)(config)
     here.initialize(mx.init.Normal(0.3))
-    own = getattr(family, name)(config_class(**fields))
+    own = getattr(family, name)(config)
     own.initialize()
     pairs = zip(own._own_parameters().items(), here._own_parameters().items())
     for (name, parameter), (other, value) in pairs:
@@ -163,9 +157,8 @@ def test_transformer_xl():
 
 
 def test_number_of_choices():
-    config = package.BertConfig(**BERT)
-    assert package.BertForMultipleChoice(config, 3).num_choices == 3
-    assert package.BertForSequenceClassification(config, 3).num_labels == 3
+    assert package.BertForMultipleChoice(BERT, 3).num_choices == 3
+    assert package.BertForSequenceClassification(BERT, 3).num_labels == 3
 
 
 @pytest.mark.parametrize(
@@ -184,13 +177,13 @@ def test_saved_and_exported_as_the_family_s(name, tmp_path):
 @pytest.mark.parametrize('name', CLASSES)
 def test_a_new_model_runs_at_once(name):
     """And gets new values where it is initialized once more before its use."""
-    _, config_class, fields = next(FAMILIES[key] for key in FAMILIES if name.startswith(key))
-    block = getattr(package, name)(config_class(**fields))
+    _, config = next(FAMILIES[key] for key in FAMILIES if name.startswith(key))
+    block = getattr(package, name)(config)
     rows = (1, 2) if 'Choice' in name or 'Double' in name else (2,)
     inputs = [ids(*rows, 7), ids(*rows, high=7)] if 'Double' in name else [ids(*rows, 7)]
     first = flatten(block(*inputs))[-1].asnumpy()
     assert np.isfinite(first).all()
-    again = getattr(package, name)(config_class(**fields))
+    again = getattr(package, name)(config)
     parameter = next(each for each in again.parameters() if each.data().asnumpy().std() > 0)
     before = parameter.data().asnumpy()
     again.initialize()
@@ -200,28 +193,26 @@ def test_a_new_model_runs_at_once(name):
 
 
 def test_attentions_come_first():
-    config = bert.BertConfig(**BERT)
     words, label = ids(2, 7), ids(2, high=2)
-    attentions, layers, pooled = package.BertModel(config, True)(words)
+    attentions, layers, pooled = package.BertModel(BERT, True)(words)
     assert attentions[0].shape == (2, 4, 7, 7) and len(layers) == 3 and pooled.shape == (2, 16)
-    head = package.BertForSequenceClassification(config, 2, True)
+    head = package.BertForSequenceClassification(BERT, 2, True)
     attentions, scores = head(words)
     assert len(attentions) == 3 and scores.shape == (2, 2)
     assert head(words, None, None, label).shape == (1,)  # the loss alone
-    attentions, start, end = package.BertForQuestionAnswering(config, True)(words)
+    attentions, start, end = package.BertForQuestionAnswering(BERT, True)(words)
     assert len(attentions) == 3 and start.shape == end.shape == (2, 7)
-    config = gpt2.GPT2Config(**DECODER)
-    attentions, states, presents = package.GPT2Model(config, True)(words)
+    attentions, states, presents = package.GPT2Model(GPT2, True)(words)
     assert (len(attentions), len(states), len(presents)) == (2, 3, 2)
-    attentions, scores, presents = package.GPT2LMHeadModel(config, True)(words)
+    attentions, scores, presents = package.GPT2LMHeadModel(GPT2, True)(words)
     assert len(attentions) == 2 and scores.shape == (2, 7, 41) and len(presents) == 2
     choices = ids(2, 3, 7), ids(2, 3, high=7)
-    losses = package.GPT2DoubleHeadsModel(config, True)(*choices, choices[0], ids(2, high=3))
+    losses = package.GPT2DoubleHeadsModel(GPT2, True)(*choices, choices[0], ids(2, high=3))
     assert [loss.shape for loss in losses] == [(1,), (1,)]
 
 
 def test_heads_outputs_have_gradients():
-    head = package.BertForSequenceClassification(bert.BertConfig(**BERT), 2, False, True)
+    head = package.BertForSequenceClassification(BERT, 2, False, True)
     with mx.autograd.record():
         loss = head(ids(2, 7), labels=ids(2, high=2))
     loss.backward()
@@ -234,7 +225,7 @@ def test_heads_outputs_have_gradients():
 
 def test_loss_of_questions_counts_padding():
     """As the original: a softmax over all places, those behind the text included."""
-    head = package.BertForQuestionAnswering(bert.BertConfig(**BERT))
+    head = package.BertForQuestionAnswering(BERT)
     words, mask = ids(2, 7), mx.nd.array([[1] * 7, [1] * 4 + [0] * 3])
     start, end = (scores.asnumpy() for scores in head(words, None, mask))
     places = [1, 9], [3, -1]  # 9 is left out, -1 is the first place there
@@ -245,15 +236,14 @@ def test_loss_of_questions_counts_padding():
 
 
 def test_opening_as_there(tmp_path, monkeypatch):
-    config = bert.BertConfig(**BERT)
-    package.BertModel(config).save_pretrained(str(tmp_path / 'bert'), format='pytorch')
+    package.BertModel(BERT).save_pretrained(str(tmp_path / 'bert'), format='pytorch')
     head = package.BertForSequenceClassification.from_pretrained(tmp_path / 'bert', 3)
     assert head.num_labels == 3
     monkeypatch.setenv('PYTORCH_PRETRAINED_BERT_CACHE', str(tmp_path / 'cache'))
     assert package.file_utils.cache_root() == str(tmp_path / 'cache')
     with pytest.raises(TypeError, match='takes num_labels, output_attentions'):
-        package.BertForSequenceClassification(config, 2, False, False, 1)
-    assert transfo_xl.TransfoXLConfig(**XL).n_token == 41
+        package.BertForSequenceClassification(BERT, 2, False, False, 1)
+    assert XL.n_token == 41
     assert issubclass(optimization.WarmupLinearSchedule, optimization._LRSchedule)
     name = 'bert-base-uncased'
     assert name in package.modeling.PRETRAINED_MODEL_ARCHIVE_MAP

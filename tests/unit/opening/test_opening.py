@@ -22,30 +22,19 @@ from model_zoo.opening import find_family, locate, open_block, open_model, open_
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
 from model_zoo.registry import Family
 
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'cat']
-SIZE = {
-    'vocab_size': len(TOKENS),
-    'hidden_size': 8,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 16,
-    'max_position_embeddings': 12,
-}
 WORDS = mx.nd.array([[2, 5, 6, 3]])
 
 
 @pytest.fixture
-def saved():
-    block = BertForSequenceClassification(BertConfig(**SIZE, num_labels=3))
-    block.initialize(mx.init.Normal(0.5))
-    return block
+def saved(tmp_path):
+    return tiny.save_bert(
+        tmp_path / 'saved', ['a', 'cat'], BertForSequenceClassification, num_labels=3
+    )
 
 
 @pytest.fixture
 def folder(saved, tmp_path):
-    """What the block's save_pretrained and a vocabulary fill."""
-    saved.save_pretrained(str(tmp_path / 'saved'))
-    (tmp_path / 'saved' / 'vocab.txt').write_text('\n'.join(TOKENS) + '\n')
+    """What the block's save_pretrained fills."""
     return tmp_path / 'saved'
 
 
@@ -237,8 +226,7 @@ def test_a_family_of_ones_own(monkeypatch, folder):
     registry.register_family(
         Family('other', OtherModel, {}, bert.zoo.open_tokenizer, ('wordpiece',))
     )
-    block = OtherModel(OtherConfig(**SIZE))
-    block.initialize()
+    block = tiny.initialized(OtherModel(OtherConfig(7, **tiny.BERT)))
     block.save_pretrained(str(folder))
     opened = open_model(folder)
     assert type(opened.block) is OtherModel and opened.tokenizer.tokenize('a') == ['a']
@@ -247,7 +235,7 @@ def test_a_family_of_ones_own(monkeypatch, folder):
 
 
 def test_a_vocabulary_that_does_not_fit(folder):
-    (folder / 'vocab.txt').write_text('\n'.join([*TOKENS, 'dog']) + '\n')
+    tiny.write_words(folder, ['a', 'cat', 'dog'])
     with pytest.raises(InputError, match='vocabulary does not fit: it has 8 tokens, and the .*7'):
         open_model(folder)
     BertModel.from_pretrained(folder)  # which needs none
@@ -262,8 +250,7 @@ def test_a_folder_without_a_vocabulary(folder):
 
 
 def test_vocabulary_and_lowering_of_ones_own(folder, tmp_path):
-    path = tmp_path / 'vocab.txt'
-    path.write_text('\n'.join([*TOKENS[:-1], 'dog']) + '\n')
+    path = tiny.write_words(tmp_path, ['a', 'dog'])
     opened = open_model(folder, vocab_file=path, do_lower_case=False)
     assert opened.tokenizer.vocab.idx_to_token[-1] == 'dog'
     assert not opened.tokenizer.do_lower_case
@@ -277,11 +264,12 @@ def test_other_weights_and_none(folder, saved, tmp_path):
     saved.save_parameters(str(tmp_path / 'other.params'))
     block = open_model(folder, weights=tmp_path / 'other.params').block
     assert block.classifier.bias.data().asnumpy().tolist() == [1, 2, 3]
-    vocab_file = folder / 'vocab.txt'
     block = open_model(
-        'bert_6_384_12', 'classification', weights=False, vocab_file=vocab_file, **{
-            **SIZE, 'vocab_size': 7
-        }
+        'bert_6_384_12',
+        'classification',
+        weights=False,
+        vocab_file=folder / 'vocab.txt',
+        **tiny.BERT,
     ).block
     assert block(WORDS).shape == (1, 2)
 
@@ -339,6 +327,6 @@ def test_labels_that_the_caller_names(folder, tmp_path):
 
 def test_a_block_tells_its_size_in_a_line(saved):
     assert repr(saved).startswith(
-        'BertForSequenceClassification(1 layers, 8 units, 2 heads, 7 tokens, 3 labels, '
+        'BertForSequenceClassification(2 layers, 16 units, 2 heads, 7 tokens, 3 labels, '
     )
     assert repr(saved).endswith(', float32)')

@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from transfo_xl_compare import VARIANTS, make_config
 
 from model_zoo.errors import InputError
@@ -14,10 +15,8 @@ LENGTHS = (5, 5, 3, 6)  # of segments: the last one of a text is shorter; longer
 
 
 def make(variant='plain', **changes):
-    mx.random.seed(2)
-    block = TransfoXLLMHeadModel(TransfoXLConfig(**{**make_config(variant), **changes}))
-    block.initialize(mx.init.Normal(0.3))
-    return block
+    config = TransfoXLConfig(**{**make_config(variant), **changes})
+    return tiny.initialized(TransfoXLLMHeadModel(config), 0.3, 2)
 
 
 def segments(lengths=LENGTHS, batch=3):

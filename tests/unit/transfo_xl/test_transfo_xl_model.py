@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_same as near
 from arrays import imported
 from transfo_xl_compare import (
@@ -24,9 +25,7 @@ PADDED = ['plain', 'pre_lnorm', 'same_length', 'ext_len', 'ext_len_longer_than_s
 
 
 def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
-    block = block_class(TransfoXLConfig(**{**make_config(variant), **changes}))
-    block.initialize()
-    return block
+    return tiny.initialized(block_class(TransfoXLConfig(**{**make_config(variant), **changes})))
 
 
 def words_of(batch=3, length=5, seed=0):

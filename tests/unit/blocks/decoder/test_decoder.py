@@ -5,6 +5,7 @@ import inspect
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import array, assert_equal, assert_same, flatten, part
 from bert_compare import assert_gradients
 from gpt_compare import (
@@ -31,11 +32,9 @@ CONFIG = {**CONFIGS['gpt']['small'], 'n_head': 4, 'n_embd': 16, 'n_layer': 3}
 
 
 def make(name, seed=1, changes=(), **options):
-    mx.random.seed(seed)
     config = config_class(name)(**{**CONFIG, **dict(changes)})
     block = getattr(PACKAGES[family_of(name)], name)(config, **options)
-    block.initialize()
-    return block
+    return tiny.initialized(block, seed=seed)
 
 
 def inputs_of(name, batch=3, length=9, seed=0, optional=True):

@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from arrays import array
 from gpt_compare import CONFIGS, HEADS, PACKAGES, config_class, family_of
 
@@ -15,8 +16,7 @@ PRUNED = {0: [1, 2], 2: [0]}  # 2, 4 and 3 heads
 
 def make(name, pruned=False, **options):
     config = config_class(name)(**CONFIG)
-    block = getattr(PACKAGES[family_of(name)], name)(config, **options)
-    block.initialize()
+    block = tiny.initialized(getattr(PACKAGES[family_of(name)], name)(config, **options))
     if pruned:
         block.prune_heads(PRUNED)
     return block
