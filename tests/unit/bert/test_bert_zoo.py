@@ -1,5 +1,6 @@
 """BERT in the zoo: names, overrides, weights by path, cache and package, and their vocabularies."""
 
+import functools
 import json
 import logging
 
@@ -29,6 +30,7 @@ SMALL = {
     'hparam_allow_override': True,
 }
 CONFIG = dict(tiny.BERT, vocab_size=len(TOKENS), num_attention_heads=4, max_position_embeddings=20)
+get_base = functools.partial(model_zoo.get_model, 'bert_12_768_12')
 ALL_PARTS = {'use_decoder': True, 'use_classifier': True}
 
 
@@ -96,9 +98,9 @@ def test_case_of_the_name_does_not_matter(vocab):
 
 
 def test_overrides(vocab, inputs):
-    block, _ = model_zoo.get_model(
-        'bert_12_768_12', vocab=vocab, pretrained=False, **SMALL, activation='relu',
-        token_type_vocab_size=3, layer_norm_eps=1e-5, dropout=0.25, embed_size=16,
+    block, _ = get_base(
+        vocab=vocab, pretrained=False, **SMALL, activation='relu', token_type_vocab_size=3,
+        layer_norm_eps=1e-5, dropout=0.25, embed_size=16,
     )  # fmt: skip
     config = block.config
     assert config.num_hidden_layers == 2 and config.hidden_size == 16
@@ -111,9 +113,7 @@ def test_overrides(vocab, inputs):
 
 
 def test_overrides_that_are_refused(vocab):
-    def get(**kwargs):
-        return model_zoo.get_model('bert_12_768_12', vocab=vocab, pretrained=False, **kwargs)
-
+    get = functools.partial(get_base, vocab=vocab, pretrained=False)
     with pytest.raises(InputError, match='num_layers=2 would change the arch.*hparam_allow_overr'):
         get(num_layers=2)
     with pytest.raises(InputError, match="bert_12_768_12 has no option 'num_layer'; known: num_l"):
@@ -140,25 +140,25 @@ def test_unknown_names():
     with pytest.raises(UnknownNameError, match=r"unknown model 'bert_13'; known: .*bert_12_768_12"):
         model_zoo.get_model('bert_13')
     with pytest.raises(UnknownNameError, match="data set of bert_12_768_12 'books'.*known: .*scib"):
-        model_zoo.get_model('bert_12_768_12', dataset_name='books')
+        get_base(dataset_name='books')
     with pytest.raises(UnknownNameError, match="pretrained model 'bert-huge'.*bert-base-uncased"):
         bert.BertModel.from_pretrained('bert-huge')
 
 
 def test_nothing_found():
     with pytest.raises(PretrainedNotFoundError) as caught:
-        model_zoo.get_model('bert_12_768_12')
+        get_base()
     message = str(caught.value)
     assert 'bert_12_768_12, book_corpus_wiki_en_uncased' in message
     for word in ('cache', 'Python package', "GluonNLP's repository", 'MXNET_GLUON_REPO'):
         assert word in message
     with pytest.raises(PretrainedNotFoundError, match='vocabulary'):
-        model_zoo.get_model('bert_12_768_12', pretrained=False)
+        get_base(pretrained=False)
 
 
 def test_vocab_without_data_set_of_pretrained_weights(vocab):
     with pytest.raises(InputError, match='belong together'):
-        model_zoo.get_model('bert_12_768_12', vocab=vocab)
+        get_base(vocab=vocab)
 
 
 # -- weights ------------------------------------------------------------------------------------
@@ -167,32 +167,32 @@ def test_vocab_without_data_set_of_pretrained_weights(vocab):
 def test_cache(tmp_path, inputs):
     saved = make(**ALL_PARTS)
     cached(tmp_path / 'home' / 'models', saved)
-    block, vocab = model_zoo.get_model('bert_12_768_12')
+    block, vocab = get_base()
     assert vocab.idx_to_token == TOKENS
     assert_same(block(*inputs), saved(*inputs), 1e-6)
     for name in ('bert_12_768_12', 'bert-base-uncased', 'google-bert/bert-base-uncased'):
         sequence, pooled = bert.BertModel.from_pretrained(name)(*inputs)
         assert_same([sequence, pooled], saved(*inputs)[:2], 1e-6)
-    block, _ = model_zoo.get_model('bert_12_768_12', use_decoder=False, use_classifier=False)
+    block, _ = get_base(use_decoder=False, use_classifier=False)
     assert_same(block(*inputs), saved(*inputs)[:2], 1e-6)
-    block, _ = model_zoo.get_model('bert_12_768_12', use_decoder=False, use_pooler=False)
+    block, _ = get_base(use_decoder=False, use_pooler=False)
     assert_same(block(*inputs), saved(*inputs)[0], 1e-6)
 
 
 def test_root(tmp_path, inputs):
     saved = make(**ALL_PARTS)
     cached(tmp_path / 'mine', saved)
-    block, _ = model_zoo.get_model('bert_12_768_12', root=str(tmp_path / 'mine'))
+    block, _ = get_base(root=str(tmp_path / 'mine'))
     assert_same(block(*inputs), saved(*inputs), 1e-6)
     with pytest.raises(PretrainedNotFoundError):
-        model_zoo.get_model('bert_12_768_12')
+        get_base()
 
 
 def test_contexts(tmp_path, inputs):
     saved = make(**ALL_PARTS)
     cached(tmp_path / 'home' / 'models', saved)
     contexts = [mx.cpu(0), mx.cpu(1)]
-    block, _ = model_zoo.get_model('bert_12_768_12', ctx=contexts)
+    block, _ = get_base(ctx=contexts)
     assert all(p.list_ctx() == contexts for p in block.collect_params().values())
     block.hybridize()
     for context in contexts:
@@ -205,10 +205,10 @@ def test_path(tmp_path, inputs, as_file, vocab):
     saved = make(**ALL_PARTS)
     folder = save(saved, tmp_path)
     path = str(tmp_path / 'model.params') if as_file else folder
-    block, found = model_zoo.get_model('bert_12_768_12', pretrained=path)
+    block, found = get_base(pretrained=path)
     assert_same(block(*inputs), saved(*inputs), 1e-6)
     assert found.idx_to_token == TOKENS
-    block, same = model_zoo.get_model('bert_12_768_12', pretrained=path, vocab=vocab)
+    block, same = get_base(pretrained=path, vocab=vocab)
     assert same is vocab
 
 
@@ -217,7 +217,7 @@ def test_path_of_gluonnlps_file(tmp_path, inputs, vocab):
     saved = make(**ALL_PARTS)
     path = str(tmp_path / 'lone.params')
     saved.save_parameters(path, format='gluonnlp')
-    block, _ = model_zoo.get_model('bert_12_768_12', pretrained=path, vocab=vocab, **SMALL)
+    block, _ = get_base(pretrained=path, vocab=vocab, **SMALL)
     assert_same(block(*inputs), saved(*inputs), 1e-6)
 
 
@@ -226,45 +226,39 @@ def test_path_of_weights_that_lack_parts(tmp_path, inputs, form):
     saved = make()
     folder = save(saved, tmp_path)
     saved.save_parameters(str(tmp_path / 'model.params'), format=form)
-    block, _ = model_zoo.get_model('bert_12_768_12', pretrained=folder)
+    block, _ = get_base(pretrained=folder)
     assert not block.has_decoder and not block.has_classifier
     assert_same(block(*inputs), saved(*inputs), 1e-6)
     with pytest.raises(CheckpointError, match='lacks parameters: decoder'):
-        model_zoo.get_model('bert_12_768_12', pretrained=folder, use_decoder=True)
-    block, _ = model_zoo.get_model(
-        'bert_12_768_12', pretrained=folder, use_decoder=True, pretrained_allow_missing=True
-    )
+        get_base(pretrained=folder, use_decoder=True)
+    block, _ = get_base(pretrained=folder, use_decoder=True, pretrained_allow_missing=True)
     assert block(*inputs)[2].shape == (2, 4, 10)
     with pytest.raises(CheckpointError, match='lacks parameters: pooler'):
         make(use_pooler=False).save_parameters(str(tmp_path / 'model.params'), format=form)
-        model_zoo.get_model('bert_12_768_12', pretrained=folder)
+        get_base(pretrained=folder)
 
 
 def test_vocabulary_that_does_not_fit(tmp_path, vocab):
     folder = save(make(), tmp_path)
     longer = load_vocab([*TOKENS, 'one', 'more'])
     with pytest.raises(InputError, match='the vocabulary does not fit: it has 12 tokens, .* 10'):
-        model_zoo.get_model('bert_12_768_12', pretrained=folder, vocab=longer)
+        get_base(pretrained=folder, vocab=longer)
     path = str(tmp_path / 'lone.params')
     make().save_parameters(path, format='gluonnlp')
     (tmp_path / 'config.json').unlink()
+    options = {**SMALL, 'use_decoder': False, 'use_classifier': False}
     for tokens in (TOKENS[:-1], [*TOKENS, 'more']):
         with pytest.raises(CheckpointError, match='the vocabulary does not fit'):
-            model_zoo.get_model(
-                'bert_12_768_12', pretrained=path, vocab=load_vocab(tokens), **SMALL,
-                use_decoder=False, use_classifier=False,
-            )  # fmt: skip
+            get_base(pretrained=path, vocab=load_vocab(tokens), **options)
 
 
 def test_wrong_architecture(tmp_path, vocab):
     path = str(tmp_path / 'lone.params')
     make(**ALL_PARTS).save_parameters(path)
     with pytest.raises(CheckpointError, match='lacks parameters: encoder.layers.2'):
-        model_zoo.get_model(
-            'bert_12_768_12', pretrained=path, vocab=vocab, **{**SMALL, 'num_layers': 3}
-        )
+        get_base(pretrained=path, vocab=vocab, **{**SMALL, 'num_layers': 3})
     with pytest.raises(CheckpointError, match='wrong shape: .*the model wants'):
-        model_zoo.get_model('bert_12_768_12', pretrained=path, vocab=vocab)
+        get_base(pretrained=path, vocab=vocab)
 
 
 def test_weights_with_more_layers_are_not_cut_silently(tmp_path, vocab, caplog):
@@ -272,14 +266,11 @@ def test_weights_with_more_layers_are_not_cut_silently(tmp_path, vocab, caplog):
     make(**ALL_PARTS).save_parameters(path)
     one_layer = {**SMALL, 'num_layers': 1}
     with caplog.at_level(logging.WARNING):
-        model_zoo.get_model('bert_12_768_12', pretrained=path, vocab=vocab, **one_layer)
+        get_base(pretrained=path, vocab=vocab, **one_layer)
     assert 'lone.params holds more than is used: encoder.layers.1.' in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING):  # but parts that weren't asked for are passed over
-        model_zoo.get_model(
-            'bert_12_768_12', pretrained=path, vocab=vocab, **SMALL, use_pooler=False,
-            use_decoder=False,
-        )  # fmt: skip
+        get_base(pretrained=path, vocab=vocab, **SMALL, use_pooler=False, use_decoder=False)
     assert caplog.text == ''
 
 
@@ -349,7 +340,7 @@ def test_save_with_a_tokenizer(tmp_path, vocab):
 
     tokenizer = BertTokenizer.from_vocab(vocab, do_lower_case=False)
     make().save_pretrained(str(tmp_path), tokenizer)
-    block, found = model_zoo.get_model('bert_12_768_12', pretrained=str(tmp_path))
+    block, found = get_base(pretrained=str(tmp_path))
     assert found.idx_to_token == TOKENS and block.config.vocab_size == 10
 
 

@@ -6,6 +6,7 @@ import pathlib
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_equal, assert_same
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from model_zoo.checkpoint import read_tensors
@@ -58,9 +59,7 @@ def test_the_transformer_alone_is_taken_of_a_pretrained_model(expected):
     np.testing.assert_array_equal(model.base.pooler.weight.data().asnumpy(), before)
     hidden = model.base(*inputs(expected))[0].asnumpy()
     for row, length in enumerate(expected['input/lengths']):
-        np.testing.assert_allclose(
-            hidden[row, :length], expected['transformer'][row, :length], atol=2e-5
-        )
+        assert_same(hidden[row, :length], expected['transformer'][row, :length], 2e-5)
 
 
 def test_a_transformer_that_is_not_whole(tmp_path):
@@ -84,9 +83,7 @@ def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name)
     load_model(model, str(FOLDER / name))
     save_model(model, str(tmp_path / name))
     ours, theirs = (read_tensors(str(folder / name))[0] for folder in (tmp_path, FOLDER))
-    assert ours.keys() == theirs.keys()
-    for each in ours:
-        np.testing.assert_array_equal(ours[each], theirs[each], err_msg=each)
+    assert_equal(ours, theirs)
 
 
 def test_a_configuration_that_is_no_object(tmp_path):
@@ -100,9 +97,7 @@ def test_its_files_are_checkpoints_like_any_other(tmp_path):
     (tmp_path / 'model.pt').write_bytes((FOLDER / 'classifier.pt').read_bytes())
     model = BertForSequenceClassification.from_pretrained(str(tmp_path / 'model.pt'))
     tensors = read_tensors(str(FOLDER / 'classifier.pt'))[0]
-    np.testing.assert_array_equal(
-        model.base.pooler.weight.data().asnumpy(), tensors['fc.weight']
-    )
+    np.testing.assert_array_equal(model.base.pooler.weight.data().asnumpy(), tensors['fc.weight'])
     assert BertModel.from_pretrained(str(tmp_path / 'model.pt')).config.hidden_size == 16
 
 

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from mxnet.gluon import nn
 
-import gpt2
 from model_zoo import get_model
 from model_zoo.checkpoint import read_tensors
 from model_zoo.tokenization.vocab import make_vocab
@@ -114,18 +113,3 @@ def test_its_parameters_give_its_scores(model, tmp_path, deduplicate):
     again = Model()
     again.load_parameters(back)
     assert (again(words) == model(words)).asnumpy().all()
-
-
-def test_a_file_of_parameters_loads_into_a_block(model, tmp_path):
-    path = str(tmp_path / 'model.params')
-    model.save_parameters(path)
-    config = gpt2.GPT2Config(
-        vocab_size=TOKENS, n_positions=POSITIONS, n_ctx=POSITIONS, n_embd=UNITS, n_layer=LAYERS,
-        n_head=HEADS,
-    )  # fmt: skip
-    block = gpt2.GPT2LMHeadModel(config)
-    block.load_parameters(path)
-    words = mx.nd.array(WORDS)
-    np.testing.assert_allclose(
-        block(words)[0].asnumpy(), model(words).asnumpy(), rtol=0, atol=1e-5
-    )

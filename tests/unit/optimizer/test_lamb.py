@@ -39,20 +39,13 @@ class Reference:
             weights[name] = weights[name] - lr * ratio * update
 
 
-def make_parameters(weights, dtype='float32'):
+def make_parameters(weights):
     parameters = gluon.ParameterDict()
     for name, value in weights.items():
-        parameters.get(name, shape=value.shape, dtype=dtype)
-    parameters.initialize()
-    for name, value in weights.items():
-        parameters[name].set_data(mx.nd.array(value, dtype=dtype))
+        parameter = parameters.get(name, shape=value.shape)
+        parameter.initialize()
+        parameter.set_data(mx.nd.array(value))
     return parameters
-
-
-def set_grads(parameters, grads):
-    for name, grad in grads.items():
-        parameters[name].grad()[:] = mx.nd.array(grad, dtype=parameters[name].dtype)
-        parameters[name].data()._fresh_grad = True
 
 
 @pytest.mark.parametrize('wd', [0.0, 0.01])
@@ -74,7 +67,9 @@ def test_30_steps_equal_the_papers_algorithm(wd, corrected):
         lr = 0.02 / (1 + step)
         reference.step(weights, grads, lr)
         trainer.set_learning_rate(lr)
-        set_grads(parameters, grads)
+        for name, grad in grads.items():
+            parameters[name].grad()[:] = mx.nd.array(grad)
+            parameters[name].data()._fresh_grad = True
         trainer.step(1)
         for name, value in weights.items():
             difference = np.abs(parameters[name].data().asnumpy() - value).max()
@@ -121,28 +116,6 @@ def test_length_of_the_step_of_a_large_tensor():
     (after,) = run(LAMB(learning_rate=0.01, wd=0.01), [weight], [[grad]])
     length = np.linalg.norm((after - weight).astype('float64'))
     assert length == pytest.approx(0.01 * np.linalg.norm(weight.astype('float64')), rel=5e-4)
-
-
-def test_float16_weights_follow_float32_copies():
-    random = np.random.RandomState(1)
-    weights = {'a_weight': random.normal(size=(9, 4)).astype('float16').astype('float64')}
-    parameters = make_parameters(weights, 'float16')
-    trainer = gluon.Trainer(
-        parameters, 'lamb', {'wd': 0.01, 'multi_precision': True}, update_on_kvstore=False
-    )
-    reference = Reference(0.01)
-    trainer.set_learning_rate(1e-4)  # too little for float16 to notice in one step
-    for _ in range(20):
-        grads = {'a_weight': random.normal(size=(9, 4)).astype('float16').astype('float64')}
-        reference.step(weights, grads, 1e-4)
-        set_grads(parameters, grads)
-        trainer.step(1)
-    master = trainer._updaters[0].states[0][0]
-    assert master.dtype == np.float32
-    np.testing.assert_allclose(master.asnumpy(), weights['a_weight'], rtol=0, atol=1e-6)
-    data = parameters['a_weight'].data()
-    assert data.dtype == np.float16
-    np.testing.assert_array_equal(data.asnumpy(), master.asnumpy().astype('float16'))
 
 
 def test_a_scale_on_the_device_and_clipping_by_the_norm():

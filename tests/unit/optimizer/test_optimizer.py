@@ -214,7 +214,7 @@ def test_saved_states_resume_exactly(expected, tmp_path, name, kvstore):
         assert np.array_equal(one.data().asnumpy(), other.data().asnumpy())
 
 
-@pytest.mark.parametrize('name', ['bertadam', 'openaiadam'])
+@pytest.mark.parametrize('name', ['bertadam', 'openaiadam', 'lamb'])
 @pytest.mark.parametrize('norm', [None, 1.0])
 def test_float16_weights_follow_float32_copies(expected, name, norm):
     """Without the copies, updates of 1e-5 would be lost beside weights of 1."""
