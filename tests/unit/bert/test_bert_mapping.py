@@ -67,50 +67,6 @@ def test_pruned_round_trip(tmp_path, form):
         make().load_parameters(path)
 
 
-def test_names_of_gluonnlp(tmp_path):
-    """Some by heart, so that both ways can't be wrong alike."""
-    block = make('BertForSequenceClassification', DEEP, dropout=0.1)
-    config = block.config
-    theirs = block.mappings()['gluonnlp'].save(block._own_tensors(), config, True)
-    cell = 'bert.encoder.transformer_cells.10'
-    for name, shape in {
-        'bert.word_embed.0.weight': (40, 16),
-        'bert.encoder.position_weight': (24, 16),
-        f'{cell}.attention_cell.proj_key.weight': (16, 16),
-        f'{cell}.ffn.ffn_1.weight': (512, 16),
-        f'{cell}.ffn.ffn_2.weight': (16, 512),
-        'bert.pooler.bias': (16,),
-        'classifier.1.weight': (2, 16),
-    }.items():
-        assert theirs[name].shape == shape
-    key = block.bert.encoder.layers[10].attention.qkv.weight.data().asnumpy()
-    key = key.reshape(4, 3, 4, 16)[:, 1].reshape(16, 16)  # (heads, q/k/v, head size, units)
-    np.testing.assert_array_equal(theirs[f'{cell}.attention_cell.proj_key.weight'], key)
-
-
-def test_names_of_hugging_face():
-    block = make('BertForPreTraining', DEEP)
-    theirs = block.mappings()['huggingface'].save(block._own_tensors(), block.config, True)
-    for name, shape in {
-        'bert.embeddings.word_embeddings.weight': (40, 16),
-        'bert.embeddings.LayerNorm.weight': (16,),
-        'bert.encoder.layer.10.attention.self.value.bias': (16,),
-        'bert.encoder.layer.10.attention.output.dense.weight': (16, 16),
-        'bert.encoder.layer.10.intermediate.dense.bias': (512,),
-        'bert.encoder.layer.10.output.dense.weight': (16, 512),
-        'bert.pooler.dense.weight': (16, 16),
-        'cls.predictions.transform.LayerNorm.bias': (16,),
-        'cls.predictions.bias': (40,),
-        'cls.predictions.decoder.weight': (40, 16),
-        'cls.seq_relationship.weight': (2, 16),
-    }.items():
-        assert theirs[name].shape == shape
-    value = block.bert.encoder.layers[10].attention.qkv.bias.data().asnumpy()
-    value = value.reshape(4, 3, 4)[:, 2].reshape(16)
-    name = 'bert.encoder.layer.10.attention.self.value.bias'
-    np.testing.assert_array_equal(theirs[name], value)
-
-
 def test_older_names_of_hugging_face():
     block = make()
     mapping = block.mappings()['huggingface']

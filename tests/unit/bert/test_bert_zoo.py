@@ -12,7 +12,6 @@ from arrays import assert_equal, assert_same
 from gluonnlp.vocab import BERTVocab
 
 import bert
-import bert.zoo
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, UnknownNameError
 from model_zoo.tokenization.vocab import load_vocab
@@ -63,12 +62,8 @@ def cached(root, block):
 
 
 def test_names():
-    names = model_zoo.list_models('bert_*')
-    assert names == ['bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
-    for name in names:
-        assert 'vocab' in getattr(bert.zoo, name).__doc__ or 'arguments are' in getattr(
-            bert.zoo, name
-        ).__doc__
+    names = ['bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
+    assert model_zoo.list_models('bert_*') == names
 
 
 @pytest.mark.parametrize(

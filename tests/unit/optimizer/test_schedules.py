@@ -4,7 +4,6 @@ import json
 import logging
 import pickle
 
-import mxnet as mx
 import pytest
 
 from model_zoo.errors import InputError, UnknownNameError
@@ -38,23 +37,6 @@ def test_every_step_equals_the_originals(fixtures):
             if step > 0:
                 assert late(step) == expected, where
         assert schedule(0) == schedule(1)  # before the first update
-
-
-def test_trainer_gets_the_rate_of_step_0_first():
-    parameter = mx.gluon.Parameter('w', shape=(1,))
-    parameter.initialize(mx.init.Zero())
-    schedule = WarmupLinearSchedule(warmup=0.5, t_total=4, base_lr=0.1)
-    trainer = mx.gluon.Trainer([parameter], 'sgd', {'lr_scheduler': schedule}, kvstore=None)
-    trainer.optimizer.lr_scheduler.base_lr = 0.1  # MXNet's SGD brings its own default
-    weights = [0.0]
-    for _ in range(4):
-        with mx.autograd.record():
-            loss = -parameter.data().sum()
-        loss.backward()
-        trainer.step(1)
-        weights.append(parameter.data().asscalar())
-    moves = [after - before for before, after in zip(weights, weights[1:])]
-    assert moves == pytest.approx([0, 0.05, 0.1, 0.05], abs=1e-7)
 
 
 def test_past_the_end_warns_once_and_goes_on(caplog):

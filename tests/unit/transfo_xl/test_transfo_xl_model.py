@@ -365,21 +365,6 @@ def test_steps_are_the_whole_text(variant):
         block.step(mx.nd.array(tokens), state)
 
 
-def test_generate():
-    block = make('same_length')
-    block.hybridize(static_alloc=True, static_shape=True)
-    prompts = [[3, 5, 7], [9]]
-    found = block.generate(prompts, max_new_tokens=12)
-    assert block.context_length is None
-    for prompt, (continuation,) in zip(prompts, found):
-        text = list(prompt)
-        for token in continuation.tokens:
-            scores, _ = block(mx.nd.array([text]))
-            assert token == int(scores[0, -1].argmax(axis=0).asscalar())
-            text.append(token)
-        assert len(continuation.tokens) == 12
-
-
 def test_states_are_independent():
     block = make('pre_lnorm')
     words, valid = words_of(), mx.nd.array([5, 2, 4])
