@@ -5,11 +5,24 @@ import numpy as np
 
 from model_zoo.util.arrays import flatten  # noqa: F401  of the tests
 
-__all__ = ['array', 'assert_equal', 'assert_same', 'flatten', 'imported', 'masked_inputs', 'part']
+__all__ = [
+    'array', 'assert_equal', 'assert_loads', 'assert_same', 'flatten', 'imported', 'masked_inputs',
+    'part', 'text_inputs',
+]  # fmt: skip
 
 
 def array(values, dtype='int32'):
     return mx.nd.array(values, dtype=dtype)
+
+
+def text_inputs(batch=3, length=9, dtype='int32'):
+    """Words below 40, token types, valid lengths and masked positions."""
+    random = np.random.RandomState(0)
+    words = random.randint(0, 40, (batch, length))
+    types = random.randint(0, 2, (batch, length))
+    valid = random.randint(1, length + 1, batch)
+    positions = random.randint(0, length, (batch, 4))
+    return [array(each, dtype) for each in (words, types, valid, positions)]
 
 
 def masked_inputs():
@@ -45,3 +58,10 @@ def assert_equal(one, two):
     assert sorted(one) == sorted(two)
     for name, value in one.items():
         np.testing.assert_array_equal(value, two[name], err_msg=name)
+
+
+def assert_loads(block, form, arrays):
+    """That arrays by a format's names are the block's parameters, and no name is unknown."""
+    found, unknown = block.mappings()[form].load(arrays, block.config)
+    assert unknown == []
+    assert_equal(found, block._own_tensors())

@@ -2,7 +2,6 @@
 
 import gluonnlp as nlp
 import mxnet as mx
-import numpy as np
 import tiny
 from arrays import assert_same
 
@@ -24,16 +23,6 @@ def randomize(block, *inputs):
         center = 1 if parameter.name.endswith('gamma') else 0
         parameter.set_data(mx.nd.random.normal(center, 0.3, shape=parameter.shape))
     return block
-
-
-def make_inputs(batch=3, length=9):
-    """Words, token types, valid lengths and masked positions."""
-    random = np.random.RandomState(0)
-    words = random.randint(0, 40, (batch, length))
-    types = random.randint(0, 2, (batch, length))
-    valid = random.randint(1, length + 1, batch)
-    positions = random.randint(0, length, (batch, 4))
-    return [mx.nd.array(each, dtype='float32') for each in (words, types, valid, positions)]
 
 
 def assert_both_ways(folder, theirs, ours, inputs, our_inputs=None, back=None):

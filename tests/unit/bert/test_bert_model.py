@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_same, flatten
+from arrays import array, assert_same, flatten, text_inputs
 
 import bert
 from model_zoo.checkpoint import read_tensors
@@ -23,15 +23,6 @@ CONFIG = {
 
 def make(seed=1, **options):
     return tiny.initialized(bert.BertModel(bert.BertConfig(**CONFIG), **options), seed=seed)
-
-
-def make_inputs(batch=3, length=9, dtype='int32', seed=0):
-    random = np.random.RandomState(seed)
-    words = random.randint(0, 40, (batch, length))
-    types = random.randint(0, 2, (batch, length))
-    valid = random.randint(1, length + 1, batch)
-    positions = random.randint(0, length, (batch, 4))
-    return [mx.nd.array(each, dtype=dtype) for each in (words, types, valid, positions)]
 
 
 ALL = {
@@ -54,7 +45,7 @@ def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
         with pytest.raises(InputError, match='use_classifier=True needs use_pooler=True'):
             make(use_decoder=use_decoder, **flags)
         return
-    words, types, valid, positions = make_inputs()
+    words, types, valid, positions = text_inputs()
     outputs = make(use_decoder=use_decoder, **flags)(
         words, types, valid, positions if use_decoder else None
     )
@@ -68,7 +59,7 @@ def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
 
 
 def test_all_layers_and_attentions():
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     model = make(output_attentions=True, output_all_encodings=True)
     layers, attentions, pooled = model(words, types, valid)
     assert [layer.shape for layer in layers] == [(3, 9, 16)] * 3
@@ -83,7 +74,7 @@ def test_all_layers_and_attentions():
 
 
 def test_optional_inputs():
-    words, types, _, positions = make_inputs()
+    words, types, _, positions = text_inputs()
     model = make(use_decoder=True)
     zeros, full = mx.nd.zeros_like(words), mx.nd.full((3,), 9)
     assert_same(model(words), model(words, zeros, full))
@@ -99,7 +90,7 @@ def test_optional_inputs():
 @pytest.mark.parametrize('dtype', ['int32', 'int64', 'float32', 'uint8'])
 def test_dtype_of_the_inputs_does_not_matter(dtype):
     model = make(**ALL)
-    assert_same(model(*make_inputs(dtype='float32')), model(*make_inputs(dtype=dtype)), 1e-6)
+    assert_same(model(*text_inputs(dtype='float32')), model(*text_inputs(dtype=dtype)), 1e-6)
 
 
 @pytest.mark.parametrize('flags', [{}, {'static_alloc': True, 'static_shape': True}])
@@ -107,7 +98,7 @@ def test_hybridized_is_the_same_for_all_shapes_and_inputs(flags):
     model = make(**ALL)
     calls = []
     for batch, length in [(3, 9), (1, 24), (5, 1), (3, 9)]:
-        words, types, valid, positions = make_inputs(batch, length)
+        words, types, valid, positions = text_inputs(batch, length)
         mask = mx.nd.array([1, 0, 1, 1])
         calls += [
             (words,),
@@ -134,7 +125,7 @@ def test_hybridized_is_the_same_for_all_shapes_and_inputs(flags):
 def test_padding_never_changes_the_valid_part(hybridized):
     model = make(**ALL)
     model.hybridize(hybridized, static_alloc=True, static_shape=True)
-    words, types, _, _ = make_inputs(length=5)
+    words, types, _, _ = text_inputs(length=5)
     expected = model(words, types)
     for more in (1, 4, 15):
         for filler in (0, 39):
@@ -154,7 +145,7 @@ def test_padding_never_changes_the_valid_part(hybridized):
 
 def test_rows_do_not_see_each_other():
     model = make(**ALL)
-    words, types, valid, positions = make_inputs(4, 9)
+    words, types, valid, positions = text_inputs(4, 9)
     together = flatten(model(words, types, valid, positions))
     for row in range(4):
         alone = model(*[each[row : row + 1] for each in (words, types, valid, positions)])
@@ -163,7 +154,7 @@ def test_rows_do_not_see_each_other():
 
 def test_padding_gets_no_gradient():
     model = make()
-    words, types, _, _ = make_inputs(2, 9)
+    words, types, _, _ = text_inputs(2, 9)
     words[:, 5:] = 7
     words[:, :5] = 3
     with mx.autograd.record():
@@ -175,7 +166,7 @@ def test_padding_gets_no_gradient():
 
 
 def test_empty_rows():
-    outputs = make(**ALL)(*make_inputs()[:2], mx.nd.array([0, 9, 3]))
+    outputs = make(**ALL)(*text_inputs()[:2], mx.nd.array([0, 9, 3]))
     assert all(np.isfinite(array.asnumpy()).all() for array in flatten(outputs))
 
 
@@ -184,7 +175,7 @@ def test_empty_rows():
 
 def test_head_mask_shapes():
     model = make(output_attentions=True)
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     row = mx.nd.array([1, 0, 0.5, 1])
     both = [
         model(words, types, valid, head_mask=mask) for mask in (row, mx.nd.stack(row, row, row))
@@ -203,7 +194,7 @@ def test_head_mask_has_gradients():
     mask = mx.nd.ones((3, 4))
     mask.attach_grad()
     with mx.autograd.record():
-        loss = (model(make_inputs()[0], head_mask=mask) ** 3).sum()
+        loss = (model(text_inputs()[0], head_mask=mask) ** 3).sum()
     loss.backward()
     assert mask.grad.asnumpy().all()
 
@@ -212,7 +203,7 @@ def test_head_mask_has_gradients():
 def test_multihead_outputs_and_gradients(hybridized):
     plain, model = make(), make(keep_multihead_output=True)
     model.hybridize(hybridized, static_alloc=True)
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     with mx.autograd.record(train_mode=False):
         outputs = model(words, types, valid)
         loss = (outputs[1] ** 2).sum()
@@ -251,7 +242,7 @@ def test_multihead_outputs_need_the_option_and_a_call():
 def test_pruned_heads_equal_masked_heads(hybridized, called):
     model = make(use_decoder=True)
     model.hybridize(hybridized, static_alloc=True, static_shape=True)
-    words, types, valid, positions = make_inputs()
+    words, types, valid, positions = text_inputs()
     inputs = words, types, valid, positions
     mask = np.ones((3, 4))
     mask[0, [1, 3]] = mask[2, 0] = 0
@@ -276,7 +267,7 @@ def test_prune_heads_of_a_task(owner):
     block = bert.BertForSequenceClassification(bert.BertConfig(**CONFIG))
     block.initialize()
     block.hybridize(static_alloc=True, static_shape=True)
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     expected = block(words, types, valid, head_mask=mx.nd.array([0, 1, 1, 1]))
     before = block(words, types, valid)
     owner(block).prune_heads({0: [0], 1: [0], 2: [0]})
@@ -301,7 +292,7 @@ def test_prune_what_is_not_there():
         model.prune_heads({0: [0], 1: [0, 1, 2, 3]})
     assert [cell.attention.num_heads for cell in model.encoder.layers] == [4, 4, 4]
     model.prune_heads({})
-    model(*make_inputs()[:3])
+    model(*text_inputs()[:3])
 
 
 def test_prune_before_there_are_weights():
@@ -424,7 +415,7 @@ def test_padding_stays_zero_in_training(activation, optimizer):
     assert_padding_is_zero(model)
     options = {'learning_rate': 1e-2, 'wd': 0.1}
     trainer = mx.gluon.Trainer(model.collect_params(), optimizer, options)
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     weight = model.encoder.layers[0].ffn.ffn_1.weight
     before = weight.data().asnumpy()
     for _ in range(5):
@@ -438,7 +429,7 @@ def test_padding_stays_zero_in_training(activation, optimizer):
 
 def test_padding_is_not_in_files(tmp_path):
     model = make()
-    words, types, valid, _ = make_inputs()
+    words, types, valid, _ = text_inputs()
     for name in ('native', 'gluonnlp', 'huggingface'):
         path = str(tmp_path / f'{name}.params')
         model.save_parameters(path, format=name)

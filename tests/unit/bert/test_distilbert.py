@@ -5,7 +5,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from gluonnlp_models import assert_both_ways, encoder, make_inputs
+from arrays import text_inputs
+from gluonnlp_models import assert_both_ways, encoder
 
 import bert
 import model_zoo
@@ -23,7 +24,7 @@ def test_gluonnlp_model_both_ways(tmp_path):
         return nlp.model.DistilBERTModel(network, vocab_size=40, units=16, embed_size=16)
 
     ours = bert.DistilBertModel(bert.DistilBertConfig(**CONFIG, layer_norm_eps=1e-5))
-    words, _, valid, _ = make_inputs()
+    words, _, valid, _ = text_inputs(dtype='float32')
     assert_both_ways(tmp_path, theirs, lambda: ours, [words, valid])
     with pytest.raises(InputError, match='layer_norm_eps is 1e-05'):  # theirs is always 1e-12
         ours.save_pretrained(str(tmp_path / 'folder'), format='huggingface')

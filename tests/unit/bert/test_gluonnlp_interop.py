@@ -1,5 +1,6 @@
 """GluonNLP's blocks and ours: parameters go both ways, and its code runs on our blocks."""
 
+import functools
 import itertools
 
 import gluonnlp as nlp
@@ -7,8 +8,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import assert_same, flatten
-from gluonnlp_models import SIZES, assert_both_ways, encoder, make_inputs, randomize
+from arrays import assert_same, flatten, text_inputs
+from gluonnlp_models import SIZES, assert_both_ways, encoder, randomize
 
 import bert
 import model_zoo
@@ -16,6 +17,7 @@ from model_zoo.errors import CheckpointError
 from model_zoo.tokenization.vocab import load_vocab
 
 CONFIG = bert.BertConfig(40, **SIZES)
+make_inputs = functools.partial(text_inputs, dtype='float32')
 PARTS = [  # pooler, decoder, classifier
     flags
     for flags in itertools.product([False, True], repeat=3)

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
-from arrays import assert_equal
+from arrays import assert_equal, assert_loads
 from transfo_xl_compare import VARIANTS, make_config, unpack
 
 from model_zoo.checkpoint import read_tensors
@@ -36,9 +36,7 @@ def test_round_trip(variant, form):
     block = make(variant)
     mapping = block.mappings()[form]
     named = mapping.save(block._own_tensors(), block.config, with_prefix=True)
-    found, unknown = mapping.load(named, block.config)
-    assert unknown == []
-    assert_equal(found, block._own_tensors())
+    assert_loads(block, form, named)
 
 
 @pytest.mark.parametrize('variant', VARIANTS)
@@ -58,7 +56,6 @@ def test_names_of_the_original(fixtures, variant):
 
 def test_names_of_tensorflow():
     block = make(n_layer=2)
-    config = block.config
     named = block.tensors_in('tensorflow')
     softmax = 'transformer/adaptive_softmax/cutoff'
     layer = 'transformer/layer_1'
@@ -92,8 +89,7 @@ def test_names_of_tensorflow():
         named[f'{layer}/rel_attn/qkv/kernel'].T, ours['layers.1.attention.qkv_weight']
     )
     training = {'global_step': np.zeros(()), 'transformer/r_r_bias/Adam_1': np.zeros(3)}
-    _, unknown = block.mappings()['tensorflow'].load({**named, **training}, config)
-    assert unknown == []
+    assert_loads(block, 'tensorflow', {**named, **training})
 
 
 def test_names_of_tensorflow_with_a_common_table():

@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_equal, assert_same, flatten, part
+from arrays import array, assert_equal, assert_loads, assert_same, flatten, part
 from bert_compare import assert_gradients
 from gpt_compare import (
     CONFIGS,
@@ -539,9 +539,7 @@ def test_round_trip_by_file(tmp_path, name, form, pruned):
     if form != 'native':
         mapping = block.mappings()[form]
         theirs = mapping.save(block._own_tensors(), block.config, 'Head' in name)
-        back, unknown = mapping.load(theirs, block.config)
-        assert unknown == []
-        assert_equal(back, block._own_tensors())
+        assert_loads(block, form, theirs)
 
 
 @pytest.mark.parametrize('family', MODELS)
@@ -578,9 +576,7 @@ def test_older_names_of_hugging_face(name):
     embedding = {'gpt': 'tokens_embed', 'gpt2': 'wte'}[family_of(name)]
     old['lm_head.decoder.weight'] = old[f'transformer.{embedding}.weight']
     old['transformer.h.0.attn.bias'] = np.tril(np.ones((1, 1, 12, 12), 'float32'))
-    back, unknown = mapping.load(old, block.config)
-    assert unknown == []
-    assert_equal(back, block._own_tensors())
+    assert_loads(block, 'huggingface', old)
 
 
 # -- bad input ----------------------------------------------------------------------------------
