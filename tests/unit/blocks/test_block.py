@@ -1,7 +1,6 @@
 """The base of the blocks, on a made-up family of two parameters."""
 
 import dataclasses
-import logging
 import os
 
 import arrays
@@ -13,8 +12,7 @@ from mxnet.gluon import nn
 from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import Config
 from model_zoo.checkpoint import Mapping, Rule, read_tensors
-from model_zoo.errors import CheckpointError, InputError
-from model_zoo.opening import read_weights
+from model_zoo.errors import InputError
 from model_zoo.util.checks import check_range, check_shape
 
 
@@ -27,15 +25,14 @@ class Tiny(ZooBlock):
     """(x, y, z) -> (x W + b) (* y) (* each of z)"""
 
     config_class = TinyConfig
-    optional_parts = ('extra',)
 
-    def __init__(self, config, with_extra=False, prefix=None, params=None):
+
+    def __init__(self, config, prefix=None, params=None):
         super().__init__(config, prefix=prefix, params=params)
         self.traces = 0
         with self.name_scope():
             self.dense = nn.Dense(config.units, in_units=config.units)
-            if with_extra:
-                self.extra = nn.Dense(1, in_units=config.units)
+
 
     def __call__(self, x, y=None, z=None):
         return super().__call__(x, y, z)
@@ -74,8 +71,8 @@ class TinyTask(Tiny):
         return self.head(self.body(x, y, z))
 
 
-def make(block_class=Tiny, **options):
-    block = block_class(TinyConfig(), **options)
+def make(block_class=Tiny):
+    block = block_class(TinyConfig())
     block.initialize(mx.init.Normal(1))
     return block
 
@@ -156,24 +153,6 @@ def test_gradients_in_several_graphs():
         np.testing.assert_allclose(block.dense.bias.grad().asnumpy(), 2 * len(calls))
 
 
-def test_export(tmp_path):
-    block = make()
-    block.text_inputs = ('x', 'y')  # z is as labels are
-    x, y, z = mx.nd.ones((2, 3)), mx.nd.full((2, 3), 2), [mx.nd.ones((2, 3))]
-    path = str(tmp_path / 'tiny')
-    with pytest.raises(InputError, match='no graph to export: call hybridize'):
-        block.export(path)
-    block.hybridize()
-    block(x, y)
-    block(x, y, z)
-    with pytest.raises(InputError, match='more inputs than the text.*export.export_block'):
-        block.export(path)
-    assert os.listdir(tmp_path) == []
-    expected = block(x, y)
-    block.export(path)
-    arrays.assert_same(arrays.imported(path, 2)(x, y), expected, 1e-6)
-
-
 # -- files --------------------------------------------------------------------------------------
 
 
@@ -200,24 +179,6 @@ def test_shared_parameters_are_written_once(tmp_path):
     assert metadata['class'] == 'TinyTask' and metadata['backbone'] == 'body'
 
 
-def test_task_and_backbone(tmp_path):
-    path = str(tmp_path / 'file')
-    task, backbone = make(TinyTask), make()
-    task.save_parameters(path)
-    with pytest.raises(CheckpointError, match='not in the model: head.weight, head.bias'):
-        backbone.load_parameters(path)
-    backbone.load_parameters(path, ignore_extra=True)
-    assert_equal(backbone, task.body)
-    other = make(TinyTask)
-    backbone.save_parameters(path)
-    before = other.head.weight.data().asnumpy()
-    with pytest.raises(CheckpointError, match='missing: head.weight, head.bias'):
-        other.load_parameters(path)
-    other.load_parameters(path, allow_missing=True)
-    assert_equal(backbone, other.body)
-    np.testing.assert_array_equal(other.head.weight.data().asnumpy(), before)
-
-
 def test_contexts_stay_where_they_are(tmp_path):
     path = str(tmp_path / 'file')
     make().save_parameters(path)
@@ -237,36 +198,13 @@ def test_save_into_nowhere(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_pretrained_folder(tmp_path, caplog):
+def test_pretrained_folder(tmp_path):
     block = make()
     block.save_pretrained(str(tmp_path / 'a' / 'b'))
     assert sorted(os.listdir(tmp_path / 'a' / 'b')) == ['SHA256SUMS', 'config.json', 'model.params']
     loaded = Tiny.from_pretrained(str(tmp_path / 'a' / 'b'))
     assert_equal(block, loaded)
     assert loaded.config == block.config
-    with caplog.at_level(logging.WARNING):
-        task = TinyTask.from_pretrained(str(tmp_path / 'a' / 'b'))
-    assert 'has no head.weight, head.bias: initialized at random' in caplog.text
-    assert_equal(block, task.body)
-    assert 0 < np.abs(task.head.weight.data().asnumpy()).max() < 0.1
-    path = str(tmp_path / 'a' / 'b' / 'model.params')
-    with pytest.raises(CheckpointError, match='lacks parameters: extra.weight, extra.bias'):
-        make(with_extra=True).load_weights(read_weights(Tiny, path, block.config))
-
-
-def test_optional_parts_may_be_left_out_silently(tmp_path, caplog):
-    make(with_extra=True).save_pretrained(str(tmp_path))
-    caplog.clear()
-    with caplog.at_level(logging.WARNING):
-        Tiny.from_pretrained(str(tmp_path))
-    assert caplog.text == ''
-    Tiny.optional_parts, kept = (), Tiny.optional_parts
-    try:
-        with caplog.at_level(logging.WARNING):
-            Tiny.from_pretrained(str(tmp_path))
-    finally:
-        Tiny.optional_parts = kept
-    assert 'holds more than is used: extra.weight, extra.bias' in caplog.text
 
 
 def test_pretrained_weights_of_another_precision(tmp_path):

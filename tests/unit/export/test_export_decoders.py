@@ -120,6 +120,9 @@ def test_inputs_that_cannot_be(tmp_path, name):
 def test_gluons_own_export(tmp_path, name):
     """Block.export of a hybridized block, loaded by SymbolBlock at another batch and length."""
     block = make(name)
+    with pytest.raises(InputError, match='no graph to export: call hybridize'):
+        block.export(str(tmp_path / 'block'))
+    assert not list(tmp_path.iterdir())
     block.hybridize()
     text = [key for key in inputs_of(name) if key in ('words', 'mc_token_ids', 'position_ids')]
     first = {key: inputs_of(name)[key] for key in text}
