@@ -321,22 +321,9 @@ def test_hugging_face_folder(tmp_path, inputs):
     assert_same(block(*inputs), saved(*inputs), 1e-6)
 
 
-def test_folder_without_its_files(tmp_path):
+def test_folder_without_weights(tmp_path):
     with pytest.raises(InputError, match='has no weights'):
         bert.BertModel.from_pretrained(str(tmp_path))
-    save(make(), tmp_path)
-    (tmp_path / 'config.json').unlink()
-    with pytest.raises(InputError, match=r'has no configuration: put config\.json'):
-        bert.BertModel.from_pretrained(str(tmp_path))
-
-
-def test_save_with_a_tokenizer(tmp_path, vocab):
-    from bert.tokenizer import BertTokenizer
-
-    tokenizer = BertTokenizer.from_vocab(vocab, do_lower_case=False)
-    make().save_pretrained(str(tmp_path), tokenizer)
-    block, found = get_base(pretrained=str(tmp_path))
-    assert found.idx_to_token == TOKENS and block.config.vocab_size == 10
 
 
 @pytest.mark.weights

@@ -132,8 +132,7 @@ def _write_family(family, folder, format):
     words, heads = ['<unk>', 'l', 'o', 'w', 'lo', 'low'], {'scale': 0.2}
     ends = [word + '</w>' for word in words[1:]]
     if family == 'bert':
-        tiny.save_bert(folder, words, bert.BertForMaskedLM)
-        model, tokenizer = bert.BertForMaskedLM.from_pretrained(folder), None
+        model, tokenizer = tiny.save_bert(folder, words, bert.BertForMaskedLM), None
     elif family == 'gpt':
         model, tokenizer = tiny.save_gpt(folder, words + ends, ['l o', 'lo w</w>'], **heads), None
     elif family == 'gpt2':
