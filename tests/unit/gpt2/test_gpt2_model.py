@@ -87,20 +87,6 @@ def test_gradients_through_the_past(hybridized):
     assert_same(*gradients)
 
 
-def test_double_heads_with_past():
-    name = 'GPT2DoubleHeadsModel'
-    block = make(name)
-    inputs = make_inputs(name, CONFIG, 0, (2, 3), 9, optional=False)
-    del inputs['lm_labels'], inputs['mc_labels']
-    inputs['mc_token_ids'] = np.full((2, 3), 8)
-    scores, choices, _ = run(block, inputs)
-    first = {'words': inputs['words'][..., :4], 'mc_token_ids': np.zeros((2, 3))}
-    *_, past = run(block, first)
-    second = {'words': inputs['words'][..., 4:], 'mc_token_ids': np.full((2, 3), 4)}
-    rest, again, _ = run(block, second, past=past)
-    assert_same([rest, again], [scores[:, :, 4:], choices])
-
-
 @pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', NAMES)
 def test_wrong_pasts(name, hybridized):

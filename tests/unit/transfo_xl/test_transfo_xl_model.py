@@ -179,17 +179,6 @@ def test_padding_is_zero():
 # -- losses -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('variant', ['plain', 'div_val_1', 'untied', 'one_cluster'])
-def test_losses_are_the_scores_of_the_labels(variant):
-    block = make(variant)
-    scores, mems = block(words_of())
-    np.testing.assert_allclose(scores.exp().sum(axis=-1).asnumpy(), 1, atol=1e-5)
-    for labels in (words_of(seed=1), words_of(seed=1) * 0 + 39, words_of(seed=1) * 0 + 8):
-        losses, same = block(words_of(), labels=labels)
-        near(losses, -scores.pick(labels))
-        near(mems[0], same[0], 0)
-
-
 def test_labels_that_are_left_out():
     block = make()
     labels = words_of(seed=1)
