@@ -9,14 +9,10 @@ import signal
 import subprocess
 import sys
 
-import mxnet as mx
-import numpy as np
 import pytest
 from script_runs import ROOT
 
 from model_zoo import environment
-from model_zoo.errors import UnknownNameError, did_you_mean
-from model_zoo.layers.precision import BFLOAT16
 
 has_avx2 = pytest.mark.skipif(
     not {'avx2', 'fma'} <= environment.cpu_flags(), reason='this processor has no AVX2'
@@ -278,20 +274,6 @@ def test_the_user_may_say_that_amx_is_not_used():
     assert products and not any('amx' in line for line in products)
 
 
-@has_amx
-@pytest.mark.parametrize('shape', [(1, 3, 5), (7, 33, 65), (128, 768, 48)])
-def test_products_in_bfloat16_are_right(shape):
-    rows, inner, columns = shape
-    random = np.random.RandomState(0)
-    left = random.randint(-8, 9, (rows, inner)).astype('float32')  # exact in bfloat16
-    right = random.randint(-8, 9, (columns, inner)).astype('float32')
-    given = [mx.nd.amp_cast(mx.nd.array(side), dtype=BFLOAT16) for side in (left, right)]
-    found = mx.nd.FullyConnected(*given, no_bias=True, num_hidden=columns)
-    found = mx.nd.amp_cast(found, dtype='float32').asnumpy()
-    expected = left @ right.T
-    assert np.abs(found - expected).max() <= np.abs(expected).max() / 256
-
-
 def test_flags_of_a_system_without_proc(monkeypatch):
     def fails(*args, **kwargs):
         raise FileNotFoundError('/proc/cpuinfo')
@@ -391,14 +373,3 @@ def test_nothing_is_in_the_way(tmp_path):
     (tmp_path / 'beard.py').write_text('')
     done = run_in(tmp_path, '-c', 'import model_zoo.families as f; f.load_families()')
     assert done.returncode == 0 and 'in the way' not in done.stderr
-
-
-@pytest.mark.parametrize(('name', 'found'), [
-    ('bert-base-uncase', 'bert-base-uncased'), ('BERT_BASE_UNCASED', 'bert-base-uncased'),
-    ('xyz', None),
-])  # fmt: skip
-def test_did_you_mean(name, found):
-    known = ['bert-base-uncased', 'gpt2']
-    hint = f'; did you mean {found}?' if found else ''
-    assert did_you_mean(name, known) == hint
-    assert str(UnknownNameError.of('model', name, known)).endswith(f'gpt2{hint}')

@@ -15,7 +15,6 @@ import bert
 import model_zoo
 from model_zoo import registry
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.pretrained import download
 
 
 @pytest.fixture
@@ -98,11 +97,8 @@ SIZES = {
 
 
 @pytest.fixture
-def repository(monkeypatch, tmp_path):
+def repository(no_network, monkeypatch, tmp_path):
     """GluonNLP's own files of a small BERT under the names of a large one."""
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
-    monkeypatch.setattr(download, 'BACKOFF', 0.001)
     vocab = BERTVocab(gluonnlp.data.count_tokens(['the', 'cat', 'sat']))
     encoder = gluonnlp.model.BERTEncoder(
         num_layers=2, units=16, hidden_size=512, max_length=20, num_heads=4

@@ -1,8 +1,6 @@
 """Checkpoints of other programs: their directories, read and written without these programs."""
 
 import json
-import os
-import pickle
 import shutil
 import sys
 import time
@@ -12,7 +10,9 @@ import mxnet as mx
 import numpy as np
 import pytest
 import safetensors.numpy
+import tiny
 from arrays import assert_equal
+from json_files import change_json
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, OpenAIGPTModel
@@ -20,13 +20,7 @@ from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Model
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
 from model_zoo.checkpoint.torch_file import write_archive
-from model_zoo.errors import (
-    CheckpointError,
-    InputError,
-    MissingExtraError,
-    UnknownNameError,
-    ZooError,
-)
+from model_zoo.errors import CheckpointError, InputError, MissingExtraError, UnknownNameError
 
 TENSORS = {
     'a': np.arange(12, dtype='float32').reshape(3, 4),
@@ -40,13 +34,13 @@ def copy(fixtures, tmp_path):
     """A copy of one of the checkpoints, which may be spoiled."""
 
     def copied(name):
-        return shutil.copytree(str(fixtures / 'checkpoints' / name), str(tmp_path / name))
+        return shutil.copytree(fixtures / 'checkpoints' / name, tmp_path / name)
 
     return copied
 
 
 def outputs_of(folder):
-    with np.load(os.path.join(folder, 'outputs.npz')) as file:
+    with np.load(folder / 'outputs.npz') as file:
         return dict(file)
 
 
@@ -78,18 +72,18 @@ def test_numpy_round_trip(copy, tmp_path):
     model = OpenAIGPTLMHeadModel.from_pretrained(folder)
     model.save_pretrained(str(tmp_path / 'back'), format='numpy')
     for name in ['params_shapes.json', 'config.json']:
-        ours, theirs = (json.loads((tmp_path / d / name).read_text()) for d in ('back', folder))
+        ours, theirs = (json.loads((d / name).read_text()) for d in (tmp_path / 'back', folder))
         assert {**theirs, **ours} == ours if name == 'config.json' else ours == theirs
     for number in range(10):
         name = f'params_{number}.npy'
-        assert (tmp_path / 'back' / name).read_bytes() == (tmp_path / folder / name).read_bytes()
+        assert (tmp_path / 'back' / name).read_bytes() == (folder / name).read_bytes()
     names = json.loads((tmp_path / 'back' / 'parameters_names.json').read_text())
     assert names[:2] == ['model/we:0', 'model/h0/attn/c_attn/w:0']
 
 
 def test_numpy_without_configuration_is_the_published_size(copy):
     folder = copy('gpt_numpy')
-    os.remove(os.path.join(folder, 'config.json'))
+    (folder / 'config.json').unlink()
     with pytest.raises(CheckpointError, match=r'wrong shape: model/h0/attn/c_attn/w \(1, 8, 24\)'):
         OpenAIGPTModel.from_pretrained(folder)
 
@@ -110,9 +104,8 @@ def test_numpy_of_the_published_size(data_dir):
 
 def test_numpy_damaged(copy):
     folder = copy('gpt_numpy')
-    part = os.path.join(folder, 'params_3.npy')
-    with open(part, 'rb') as file:
-        content = file.read()
+    part = folder / 'params_3.npy'
+    content = part.read_bytes()
     for spoiled, message in [
         (content[:-4], 'is damaged'),
         (content[:50], 'is damaged'),
@@ -120,8 +113,7 @@ def test_numpy_damaged(copy):
         (b'x' + content[1:], 'is damaged'),
         (content.replace(b'<f4', b'<i4'), 'holds int32, not float32'),
     ]:
-        with open(part, 'wb') as file:
-            file.write(spoiled)
+        part.write_bytes(spoiled)
         with pytest.raises(CheckpointError, match=message) as caught:
             OpenAIGPTModel.from_pretrained(folder)
         assert 'params_3.npy' in str(caught.value)
@@ -131,15 +123,13 @@ def test_numpy_damaged(copy):
     np.save(part, np.array([{}]), allow_pickle=True)
     with pytest.raises(CheckpointError, match='is damaged'):
         OpenAIGPTModel.from_pretrained(folder)
-    os.remove(part)
+    part.unlink()
     with pytest.raises(CheckpointError, match='cannot read .*params_3.npy'):
         OpenAIGPTModel.from_pretrained(folder)
 
 
 def test_numpy_has_no_place_for_heads(tmp_path):
-    config = OpenAIGPTConfig(vocab_size=5, n_positions=4, n_embd=4, n_layer=1, n_head=1)
-    block = OpenAIGPTDoubleHeadsModel(config)
-    block.initialize()
+    block = tiny.make(OpenAIGPTDoubleHeadsModel, n_special=0)
     with pytest.raises(CheckpointError, match='no place for the parameter .*mc_head'):
         block.save_pretrained(str(tmp_path / 'out'), format='numpy')
     assert not (tmp_path / 'out').exists()
@@ -182,7 +172,7 @@ def test_transformers_decoders(copy, name, block_class):
 def test_huggingface_round_trip(copy, tmp_path, name, block_class):
     """Every tensor and every field of the configuration come back as they were."""
     folder = copy(f'{name}_transformers')
-    back = str(tmp_path / 'back')
+    back = tmp_path / 'back'
     block_class.from_pretrained(folder).save_pretrained(back, format='huggingface')
     theirs, metadata = read_tensors(weights_in_folder(folder))
     ours, own_metadata = read_tensors(weights_in_folder(back))
@@ -193,15 +183,12 @@ def test_huggingface_round_trip(copy, tmp_path, name, block_class):
         ours.pop(tied, None)
         theirs.pop(tied, None)
     assert_equal(ours, theirs)
-    with open(os.path.join(folder, 'config.json')) as one, open(back + '/config.json') as two:
-        theirs, ours = json.load(one), json.load(two)
+    theirs, ours = (json.loads((d / 'config.json').read_text()) for d in (folder, back))
     assert {**ours, **theirs} == ours
 
 
 def test_special_tokens_belong_to_transformers_vocabulary(tmp_path):
-    config = GPT2Config(vocab_size=5, n_special=2, n_positions=4, n_embd=4, n_layer=1, n_head=1)
-    block = GPT2LMHeadModel(config)
-    block.initialize(mx.init.Normal(1))
+    block = tiny.make(GPT2LMHeadModel, 5, n_special=2)
     block.save_pretrained(str(tmp_path), format='huggingface')
     back = GPT2LMHeadModel.from_pretrained(str(tmp_path))
     assert (back.config.vocab_size, back.config.n_special) == (7, 0)
@@ -218,12 +205,7 @@ def test_classes_and_labels(copy, tmp_path):
     assert (config['architectures'], config['model_type']) == (['BertForMaskedLM'], 'bert')
     names = read_tensors(tmp_path / 'lm' / 'model.safetensors')[0]
     assert {'bert.pooler.dense.weight', 'cls.predictions.bias'} <= set(names)
-    path = os.path.join(folder, 'config.json')
-    with open(path) as file:
-        config = json.load(file)
-    config['id2label'] = {'0': 'no', '1': 'maybe', '2': 'yes'}
-    with open(path, 'w') as file:
-        json.dump(config, file)
+    change_json(folder / 'config.json', id2label={'0': 'no', '1': 'maybe', '2': 'yes'})
     assert BertForSequenceClassification.from_pretrained(folder).config.num_labels == 3
 
 
@@ -237,25 +219,20 @@ def test_classes_and_labels(copy, tmp_path):
 )
 def test_configurations_that_compute_something_else(copy, change, message):
     folder = copy('bert_transformers')
-    path = os.path.join(folder, 'config.json')
-    with open(path) as file:
-        config = json.load(file)
-    with open(path, 'w') as file:
-        json.dump({**config, **change}, file)
+    change_json(folder / 'config.json', **change)
     with pytest.raises(InputError, match=message):
         BertModel.from_pretrained(folder)
 
 
 def test_parts_that_are_missing_or_foreign(copy):
     folder = copy('gpt2_transformers')
-    index = os.path.join(folder, 'model.safetensors.index.json')
-    part = os.path.join(folder, 'model-00002-of-00003.safetensors')
+    part = folder / 'model-00002-of-00003.safetensors'
     content = safetensors.numpy.load_file(part)
     name = sorted(content)[0]
     safetensors.numpy.save_file({key: content[key] for key in content if key != name}, part)
     with pytest.raises(CheckpointError, match=f'00002-of.* lacks what .* says .*: {name}'):
         GPT2Model.from_pretrained(folder)
-    os.remove(part)
+    part.unlink()
     with pytest.raises(CheckpointError, match='cannot read .*00002-of-00003.safetensors'):
         GPT2Model.from_pretrained(folder)
     for weight_map, message in [
@@ -263,8 +240,7 @@ def test_parts_that_are_missing_or_foreign(copy):
         ({'wte.weight': 3}, 'is damaged'),
         ([], 'is damaged'),
     ]:
-        with open(index, 'w') as file:
-            json.dump({'weight_map': weight_map}, file)
+        change_json(folder / 'model.safetensors.index.json', weight_map=weight_map)
         with pytest.raises(CheckpointError, match=message):
             GPT2Model.from_pretrained(folder)
 
@@ -274,7 +250,7 @@ def test_parts_that_are_missing_or_foreign(copy):
 
 def test_missing_extra_and_misshapen_tensors_are_listed(copy, caplog):
     folder = copy('gpt_transformers')
-    path = os.path.join(folder, 'model.safetensors')
+    path = folder / 'model.safetensors'
     tensors = safetensors.numpy.load_file(path)
     bias = tensors.pop('transformer.h.1.mlp.c_fc.bias')
     safetensors.numpy.save_file(tensors, path)
@@ -292,22 +268,16 @@ def test_missing_extra_and_misshapen_tensors_are_listed(copy, caplog):
 
 def test_another_family(copy):
     folder = copy('gpt_transformers')
-    path = os.path.join(folder, 'config.json')
     with pytest.raises(InputError, match="another family, 'openai-gpt': a GPT2Config is wanted"):
         GPT2Model.from_pretrained(folder)
-    with open(path) as file:
-        config = {k: v for k, v in json.load(file).items() if k != 'model_type'}
-    with open(path, 'w') as file:  # of 2019
-        json.dump(config, file)
+    change_json(folder / 'config.json', model_type=...)  # as in 2019
     with pytest.raises(CheckpointError, match='lacks parameters: .*word_embed.weight'):
         GPT2Model.from_pretrained(folder)
     with pytest.raises(CheckpointError, match='checkpoint of another family'):
         BertModel.from_pretrained(folder)
 
 
-def test_directories_without_weights_or_configuration(copy, tmp_path):
-    with pytest.raises(InputError, match='has no weights: neither model.params'):
-        BertModel.from_pretrained(str(tmp_path))
+def test_directories_without_the_weights_that_are_wanted(copy, tmp_path):
     (tmp_path / 'model.onnx').write_bytes(b'ir')
     with pytest.raises(InputError, match="no weights: .* give the folder .* engine 'onnxruntime'"):
         BertModel.from_pretrained(str(tmp_path))
@@ -316,19 +286,6 @@ def test_directories_without_weights_or_configuration(copy, tmp_path):
     folder = copy('bert_transformers')
     with pytest.raises(InputError, match='has no TensorFlow checkpoint'):
         BertModel.from_pretrained(folder, from_tf=True)
-    os.remove(os.path.join(folder, 'config.json'))
-    with pytest.raises(InputError, match='has no configuration: put config.json'):
-        BertModel.from_pretrained(folder)
-
-
-def test_a_folder_called_as_a_model(tmp_path, monkeypatch):
-    """In this project's own folder, gpt2 is a package."""
-    (tmp_path / 'bert-base-uncased').mkdir()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    with pytest.raises(ZooError, match='no pretrained weights found for bert_12_768_12'):
-        BertModel.from_pretrained('bert-base-uncased')
 
 
 def test_tensorflow_files_are_found(fixtures, tmp_path):
@@ -338,15 +295,15 @@ def test_tensorflow_files_are_found(fixtures, tmp_path):
     squad = folder / 'bert_squad_tensorflow'
     assert weights_in_folder(str(squad)) == str(squad / 'model.ckpt-10.index')
     assert weights_in_folder(str(squad), 'tensorflow') == str(squad / 'model.ckpt-10.index')
-    both = shutil.copytree(str(squad), str(tmp_path / 'both'))
-    with open(os.path.join(both, 'checkpoint'), 'w') as file:
-        file.write('model_checkpoint_path: "/gone/model.ckpt-5"\n')  # of another machine
-    assert weights_in_folder(both) == os.path.join(both, 'model.ckpt-5.index')
-    os.remove(os.path.join(both, 'checkpoint'))
-    assert weights_in_folder(both) is None  # two, and nothing says which
+    both = shutil.copytree(squad, tmp_path / 'both')
+    # of another machine
+    (both / 'checkpoint').write_text('model_checkpoint_path: "/gone/model.ckpt-5"\n')
+    assert weights_in_folder(str(both)) == str(both / 'model.ckpt-5.index')
+    (both / 'checkpoint').unlink()
+    assert weights_in_folder(str(both)) is None  # two, and nothing says which
     for name in ('pytorch_model.bin', 'model.params'):
-        open(os.path.join(both, name), 'w').close()
-        assert weights_in_folder(both) == os.path.join(both, name)
+        (both / name).touch()
+        assert weights_in_folder(str(both)) == str(both / name)
 
 
 def test_missing_tensorflow(tmp_path, monkeypatch):
@@ -381,42 +338,14 @@ def test_weights_of_pytorch_are_written_without_torch(tmp_path, monkeypatch):
         np.testing.assert_array_equal(found[name], array)
 
 
-def test_pickles_and_damaged_archives_need_no_torch(tmp_path, monkeypatch):
+def test_damaged_archives_need_no_torch(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, 'torch', None)
     path = tmp_path / 'pytorch_model.bin'
-    path.write_bytes(pickle.dumps({'a': os.system}, protocol=2))
-    with pytest.raises(CheckpointError, match='is refused: it is a pickle'):
-        read_tensors(path)
     with zipfile.ZipFile(path, 'w') as archive:
         archive.writestr('archive/data/0', b'0123456789' * 100)
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b'0123456789', b'0123456780', 1))
+    path.write_bytes(path.read_bytes().replace(b'0123456789', b'0123456780', 1))
     with pytest.raises(CheckpointError, match='the checksum of its part archive/data/0 is wrong'):
         read_tensors(path)
-    path.write_bytes(content[:200])
-    with pytest.raises(CheckpointError, match='is damaged'):
-        read_tensors(path)
-
-
-@pytest.mark.parametrize('cut', [True, False])
-def test_truncated_and_spoiled_files(copy, cut):
-    """Whatever happens to a file, it is one clear error or harmless."""
-    folder = copy('bert_transformers')
-    path = os.path.join(folder, 'model.safetensors')
-    with open(path, 'rb') as file:
-        content = bytearray(file.read())
-    random = np.random.RandomState(0)
-    for place in random.randint(0, len(content), 40):
-        spoiled = content[:place] if cut else bytearray(content)
-        if not cut:
-            spoiled[place] ^= 1 << random.randint(8)
-        with open(path, 'wb') as file:
-            file.write(spoiled)
-        try:
-            BertModel.from_pretrained(folder)
-        except CheckpointError:
-            continue
-        assert not cut
 
 
 def test_unknown_format(copy, tmp_path):

@@ -1,12 +1,12 @@
 """SHA256SUMS beside saved models: damaged weights are refused, edited files named."""
 
-import json
 import logging
 import os
 import subprocess
 
 import pytest
 import tiny
+from json_files import change_json
 
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
@@ -16,12 +16,10 @@ from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, read_tenso
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.util.files import sha256_of
 
-WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'a', 'b']
-
 
 @pytest.fixture
 def block():
-    return tiny.make(BertForSequenceClassification, len(WORDS))
+    return tiny.make(BertForSequenceClassification, len(tiny.SPECIAL) + 2)
 
 
 @pytest.fixture
@@ -60,10 +58,6 @@ def test_a_disk_that_fails(tmp_path, block, monkeypatch):
     read_tensors(weights, warns=True)  # what can be read is read by others
 
 
-def names_in(folder):
-    return {path.name for path in folder.iterdir()} - {SUMS}
-
-
 @pytest.mark.parametrize(
     'format, weights',
     [
@@ -75,13 +69,12 @@ def names_in(folder):
 def test_weights_that_changed_are_refused(tmp_path, block, tokenizer, format, weights):
     folder = tmp_path / 'model'
     block.save_pretrained(folder, tokenizer, format=format)
-    assert set(read_sums(folder / SUMS)) == names_in(folder)
+    assert {SUMS, *read_sums(folder / SUMS)} == {path.name for path in folder.iterdir()}
     subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=folder, check=True)
     BertForSequenceClassification.from_pretrained(folder)
     flip_last_byte(folder / weights)
-    with pytest.raises(CheckpointError, match=f'{weights}.*; .* or delete SHA256SUMS if') as caught:
+    with pytest.raises(CheckpointError, match=f'{weights}.*; .* or delete SHA256SUMS if'):
         BertForSequenceClassification.from_pretrained(folder)
-    assert '\n' not in str(caught.value)
 
 
 def test_each_of_the_numpy_files_is_checked(tmp_path):
@@ -121,8 +114,7 @@ def test_an_edited_configuration_is_named_once(tmp_path, block, tokenizer, caplo
     with caplog.at_level(logging.WARNING):
         open_model(str(folder))
     assert not caplog.records
-    config = json.loads((folder / 'config.json').read_text())
-    (folder / 'config.json').write_text(json.dumps({**config, 'mine': 1}))
+    change_json(folder / 'config.json', mine=1)
     (folder / 'README.md').write_text('# Mine\n')
     with caplog.at_level(logging.WARNING):
         open_model(str(folder))

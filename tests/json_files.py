@@ -1,0 +1,14 @@
+"""JSON files that a test changes."""
+
+import json
+import pathlib
+
+__all__ = ['change_json']
+
+
+def change_json(path, **changes):
+    """Set fields of the object in a file; an ellipsis takes one away."""
+    path = pathlib.Path(path)
+    fields = {**json.loads(path.read_text('utf-8')), **changes}
+    kept = {name: value for name, value in fields.items() if value is not ...}
+    path.write_text(json.dumps(kept), 'utf-8')
