@@ -11,8 +11,8 @@ import transfo_xl
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = [
-    'BERT', 'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'make', 'save_bert',
-    'save_gpt', 'save_gpt2', 'transfo_xl_config', 'write_pairs', 'write_words',
+    'BERT', 'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'learn_pieces', 'make',
+    'save_bert', 'save_gpt', 'save_gpt2', 'transfo_xl_config', 'write_pairs', 'write_words',
 ]  # fmt: skip
 
 #: tokens of BERT's, in Google's order
@@ -74,6 +74,18 @@ def write_pairs(folder, tokens, merges):
     paths[0].write_text(json.dumps({token: n for n, token in enumerate(tokens)}), 'utf-8')
     paths[1].write_text('\n'.join(['#version: 0.2', *merges]) + '\n', 'utf-8')
     return paths
+
+
+def learn_pieces(path, lines, size, **options):
+    """Learn sentence pieces of a text's lines; returns the path of their model."""
+    import sentencepiece
+
+    with open(path, 'wb') as file:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=file, vocab_size=size, minloglevel=2,
+            **options,
+        )  # fmt: skip
+    return str(path)
 
 
 def save_bert(

@@ -3,6 +3,8 @@
 import json
 import string
 
+from tiny import learn_pieces
+
 import bert
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
@@ -56,17 +58,10 @@ def make_electra(folder):
 
 def make_xlmr(folder):
     """Pieces learned from letters and a few words."""
-    import sentencepiece
-
     folder.mkdir(parents=True, exist_ok=True)
     lines = ['the cat sat on a red mat', *string.ascii_lowercase, *string.punctuation, '0 1']
     path = folder / 'sentencepiece.bpe.model'
-    with open(path, 'wb') as file:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines * 3), model_writer=file, vocab_size=90,
-            hard_vocab_limit=False, minloglevel=2,
-        )  # fmt: skip
-    tokenizer = bert.XLMRobertaTokenizer(str(path))
+    tokenizer = bert.XLMRobertaTokenizer(learn_pieces(path, lines * 3, 90, hard_vocab_limit=False))
     config = bert.XLMRobertaConfig(vocab_size=len(tokenizer), **SIZES)
     return bert.XLMRobertaModel(config, use_decoder=True), tokenizer
 

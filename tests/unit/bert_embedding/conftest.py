@@ -5,21 +5,11 @@ import string
 import pytest
 import tiny
 
-# As BERT's own vocabulary cuts the sentence: "encoder" and "bidirectional" have pieces.
-README_SENTENCE = (
-    'We introduce a new language representation model called BERT, which stands for '
-    'Bidirectional Encoder Representations from Transformers.'
-)
+# As BERT's own vocabulary cuts the originals' example: "encoder" and "bidirectional" have pieces.
 README_PIECES = (
     'we introduce new language representation model called bert which stands for '
     'bid ##ire ##ction ##al en ##code representations from transformers'
 )
-
-
-@pytest.fixture(scope='session')
-def readme_sentence():
-    """The first sentence of the originals' example."""
-    return README_SENTENCE
 
 
 @pytest.fixture(scope='session')

@@ -27,18 +27,15 @@ def test_similarity(embedding):
     np.testing.assert_allclose(embedding.similarity(vectors[:2], vectors), found, atol=1e-5)
 
 
-@pytest.mark.parametrize('index', ['exact', 'faiss'])
-def test_search(embedding, index):
-    if index == 'faiss':
-        pytest.importorskip('faiss')
-    found = embedding.search(TEXTS[:2], (text for text in TEXTS), 3, index)
+def test_search(embedding):
+    found = embedding.search(TEXTS[:2], (text for text in TEXTS), 3)
     assert [len(each) for each in found] == [3, 3]
     assert [each[0]['corpus_id'] for each in found] == [0, 1]
     cosines = embedding.similarity(TEXTS[:2], TEXTS)
     for row, each in zip(cosines, found):
         assert [hit['corpus_id'] for hit in each] == np.argsort(-row)[:3].tolist()
         np.testing.assert_allclose([hit['score'] for hit in each], -np.sort(-row)[:3], atol=1e-5)
-    by_vectors = embedding.search(TEXTS[0], embedding.sentence_vectors(TEXTS), 3, index)
+    by_vectors = embedding.search(TEXTS[0], embedding.sentence_vectors(TEXTS), 3)
     assert [hit['corpus_id'] for hit in by_vectors] == [hit['corpus_id'] for hit in found[0]]
 
 
@@ -75,16 +72,3 @@ def test_command(tiny_dir, tmp_path, capsys, is_json, monkeypatch):
     search(capsys, *argv, *table)
     assert (tmp_path / 'hits.tsv').read_text().startswith('score\tline\tquery\ttext\n')
     assert len(list(tmp_path.glob('corpus.*.npy'))) == 1
-
-
-@pytest.mark.parametrize(
-    ('content', 'message'),
-    [('', 'is empty'), ('{"text": "a"}\n{"title": "b"}\n', 'line 2'), (None, 'cannot read')],
-)
-def test_command_with_a_bad_corpus(tiny_dir, tmp_path, capsys, content, message):
-    if content is not None:
-        (tmp_path / 'corpus').write_text(content)
-    argv = [tiny_dir, '--corpus', tmp_path / 'corpus', 'called']
-    assert run(load_script('search'), *argv) == 1
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert error.startswith('error: ') and message in error

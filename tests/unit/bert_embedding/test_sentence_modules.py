@@ -1,12 +1,12 @@
 """Models of sentence-transformers give that library's vectors."""
 
 import json
-import os
 import shutil
 
 import numpy as np
 import pytest
 from huggingface_hub.utils import reset_sessions
+from json_files import change_json
 from local_hub import connect, publish
 from loopback import LoopbackServer
 
@@ -20,10 +20,9 @@ from model_zoo.util.arrays import pool
 @pytest.fixture
 def folder(fixtures, tmp_path):
     """A copy of one of the models."""
-    source = fixtures / 'sentence_transformers'
 
     def copy(name):
-        return shutil.copytree(str(source / name), str(tmp_path / name))
+        return shutil.copytree(fixtures / 'sentence_transformers' / name, tmp_path / name)
 
     return copy
 
@@ -75,11 +74,8 @@ def test_of_the_hub(folder, expected, sentences, tmp_path, monkeypatch):
         connect(server, tmp_path, monkeypatch)
         for name in ('today', 'of_2020'):
             root = folder(name)
-            paths = [os.path.join(at, each) for at, _, names in os.walk(root) for each in names]
-            files = {}
-            for path in paths:
-                with open(path, 'rb') as file:
-                    files[os.path.relpath(path, root)] = file.read()
+            paths = [path for path in root.rglob('*') if path.is_file()]
+            files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
             publish(server, f'me/{name}', files)
             close(BertEmbedding(f'me/{name}').sentence_vectors(sentences), expected[name])
             count = len(server.requests)
@@ -98,47 +94,31 @@ def test_the_library_and_this_one_call_a_model_alike(sentences):
     assert BertEmbedding(model='bert_6_384_12').max_seq_length is None
 
 
-def change(path, **fields):
-    with open(path) as file:
-        content = json.load(file)
-    with open(path, 'w') as file:
-        json.dump({**content, **fields}, file)
-
-
-def test_what_is_not_supported(folder):
+def test_weights_of_a_dense_layer_that_are_missing(folder):
     root = folder('today')
-    dense = os.path.join(root, '2_Dense', 'config.json')
-    change(dense, activation_function='torch.nn.modules.activation.GELU')
-    with pytest.raises(InputError, match='has the activation GELU'):
-        BertEmbedding(root)
-    change(dense, activation_function='torch.nn.modules.activation.Tanh')
-    pooling = os.path.join(root, '1_Pooling', 'config.json')
-    change(pooling, pooling_mode='median')
-    with pytest.raises(UnknownNameError, match="'median'; known: cls, "):
-        BertEmbedding(root)
-    change(pooling, pooling_mode='mean')
-    os.remove(os.path.join(root, '2_Dense', 'model.safetensors'))
+    (root / '2_Dense' / 'model.safetensors').unlink()
     with pytest.raises(InputError, match='2_Dense.* has no weights'):
         BertEmbedding(root)
-    path = os.path.join(root, 'modules.json')
-    with open(path) as file:
-        modules = json.load(file)
-    for kind, where, message in [
+
+
+@pytest.mark.parametrize(
+    'kind, where, message',
+    [
         ('models.LSTM', '2_LSTM', 'has a part LSTM that is not supported'),
         ('models.Dense', '../elsewhere', 'names a folder outside its own'),
         ('models.Dense', '/tmp', 'names a folder outside its own'),
         ('models.Dense', 3, 'is not a list of modules'),
         ('models.Dense', '\ud800', 'is not a list of modules'),
-    ]:
-        modules[2].update(type=f'sentence_transformers.{kind}', path=where)
-        with open(path, 'w') as file:
-            json.dump(modules, file)
-        with pytest.raises(InputError, match=message):
-            BertEmbedding(root)
-    with open(path, 'w') as file:
-        file.write('{')
-    with pytest.raises(InputError, match='cannot read .*modules.json'):
-        BertEmbedding(root)
+        (None, None, 'cannot read .*modules.json'),
+    ],
+)
+def test_modules_that_are_not_supported(folder, kind, where, message):
+    path = folder('today') / 'modules.json'
+    modules = json.loads(path.read_text())
+    modules[2].update(type=f'sentence_transformers.{kind}', path=where)
+    path.write_text('{' if kind is None else json.dumps(modules))
+    with pytest.raises(InputError, match=message):
+        BertEmbedding(path.parent)
 
 
 def test_poolings():
@@ -153,7 +133,7 @@ def test_poolings():
 
 def test_command(folder, expected, sentences, tmp_path):
     output = str(tmp_path / 'vectors.npz')
-    argv = ['--model', folder('today'), '--sentences', *sentences[:2], '--output', output]
+    argv = ['--model', str(folder('today')), '--sentences', *sentences[:2], '--output', output]
     main([*argv, '--pooling', 'model', '--prompt_name', 'query'])
     with np.load(output) as file:
         (vectors,) = (file[name] for name in file if file[name].shape == (2, 5))
@@ -171,9 +151,11 @@ def test_command_without_modules(fixtures, tmp_path):
 @pytest.mark.parametrize(
     'name, fields, message',
     [
+        ('1_Pooling/config.json', {'pooling_mode': 'median'}, "'median'; known: cls, "),
         ('1_Pooling/config.json', {'pooling_mode': 5}, 'unknown pooling'),
         ('1_Pooling/config.json', {'pooling_mode': [['mean']]}, 'unknown pooling'),
         ('2_Dense/config.json', {'activation_function': None}, 'has the activation'),
+        ('2_Dense/config.json', {'activation_function': 'torch.nn.GELU'}, 'the activation GELU'),
         ('config_sentence_transformers.json', {'prompts': [1]}, 'texts with names'),
         ('config_sentence_transformers.json', {'prompts': {'a': 1}}, 'texts with names'),
         ('config_sentence_transformers.json', {'default_prompt_name': []}, 'texts with names'),
@@ -182,19 +164,15 @@ def test_command_without_modules(fixtures, tmp_path):
 )
 def test_edited_configurations(folder, name, fields, message):
     path = folder('today')
-    with open(os.path.join(path, name), encoding='utf-8') as file:
-        known = json.load(file)
-    with open(os.path.join(path, name), 'w', encoding='utf-8') as file:
-        json.dump({**known, **fields}, file)
+    change_json(path / name, **fields)
     with pytest.raises(ZooError, match=message):
         BertEmbedding(path)
 
 
 def test_dense_layers_of_wrong_shapes(folder):
     path = folder('today')
-    weights = os.path.join(path, '2_Dense', 'model.safetensors')
     tensors = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
-    write_safetensors(weights, tensors)
+    write_safetensors(str(path / '2_Dense' / 'model.safetensors'), tensors)
     with pytest.raises(CheckpointError, match='has a weight .3, 4, 5. and a bias'):
         BertEmbedding(path)
 
@@ -202,7 +180,6 @@ def test_dense_layers_of_wrong_shapes(folder):
 @pytest.mark.parametrize('length', [float('inf'), float('nan'), 1e30])
 def test_lengths_without_bounds(folder, length):
     path = folder('today')
-    with open(os.path.join(path, 'sentence_bert_config.json'), 'w', encoding='utf-8') as file:
-        json.dump({'max_seq_length': length}, file)
+    change_json(path / 'sentence_bert_config.json', max_seq_length=length)
     embedding = BertEmbedding(path)
     assert embedding.max_seq_length == embedding.bert.context_length

@@ -1,12 +1,12 @@
 """Downloads against a server on loopback that breaks off, lies and is slow."""
 
+import concurrent.futures
 import hashlib
 import os
 import shutil
 import socket
 import subprocess
 import sys
-import threading
 
 import pytest
 import requests
@@ -18,13 +18,12 @@ from model_zoo.pretrained import download as module
 from model_zoo.pretrained.download import Checksum, DownloadError, _Session, download
 
 BODY = bytes(range(256)) * 8192  # 2 MB
+ZIP = zip_of(**{'file.bin': os.urandom(5000)})
 SHA1 = Checksum('sha1', hashlib.sha1(BODY).hexdigest())
 
 
 @pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setattr(module, 'BACKOFF', 0.001)
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
+def server(no_network):
     with LoopbackServer() as running:
         yield running
 
@@ -45,10 +44,15 @@ def read(path):
         return file.read()
 
 
-def test_plain_file(server, path):
-    server.resources['/f'] = Resource(BODY)
+def fetch(server, path, **options):
+    """Download a file from a server that answers so."""
+    server.resources['/f'] = Resource(BODY, **options)
     assert download(server.url + 'f', path, SHA1) == path
     assert read(path) == BODY
+
+
+def test_plain_file(server, path):
+    fetch(server, path)
     assert beside(path) == []
     download(server.url + 'f', path, SHA1)
     assert len(server.requests) == 1, 'a sound file is not downloaded again'
@@ -70,9 +74,10 @@ def test_zip_member(server, path):
         (zip_of(**{'other.bin': BODY}), 'without file.bin'),
         (zip_of(**{'../file.bin': BODY}), 'without file.bin'),
         (zip_of(**{'file.bin': BODY[:-1]}), f'not {SHA1.digest}'),
-        (zip_of(**{'file.bin': os.urandom(5000)})[:-3000], 'not a sound zip archive'),
+        (ZIP[:-3000], 'not a sound zip archive'),
+        (ZIP[:2000] + bytes([ZIP[2000] ^ 1]) + ZIP[2001:], 'not a sound zip archive'),
     ],
-    ids=range(5),  # the random bytes would be the name otherwise, another one in each process
+    ids=range(6),  # the random bytes would be the name otherwise, another one in each process
 )
 def test_damaged_zip_is_fetched_twice_then_reported(server, path, body, message):
     server.resources['/f.zip'] = Resource(body)
@@ -80,15 +85,6 @@ def test_damaged_zip_is_fetched_twice_then_reported(server, path, body, message)
         download(server.url + 'f.zip', path, SHA1, member='file.bin')
     assert len(server.requests) == 2
     assert not os.path.exists(path)
-    assert beside(path) == []
-
-
-def test_flipped_bit_within_a_zip(server, path):
-    body = bytearray(zip_of(**{'file.bin': os.urandom(5000)}))
-    body[2000] ^= 1
-    server.resources['/f.zip'] = Resource(bytes(body))
-    with pytest.raises(DownloadError, match='not a sound zip archive'):
-        download(server.url + 'f.zip', path, None, member='file.bin')
     assert beside(path) == []
 
 
@@ -113,15 +109,11 @@ def test_wrong_file_is_replaced(server, path):
     os.makedirs(os.path.dirname(path))
     with open(path, 'wb') as file:
         file.write(b'damaged')
-    server.resources['/f'] = Resource(BODY)
-    download(server.url + 'f', path, SHA1)
-    assert read(path) == BODY
+    fetch(server, path)
 
 
 def test_broken_connections_are_resumed(server, path):
-    server.resources['/f'] = Resource(BODY, cuts=[700_000, 500_000])
-    download(server.url + 'f', path, SHA1)
-    assert read(path) == BODY
+    fetch(server, path, cuts=[700_000, 500_000])
     starts = [headers.get('Range', 'bytes=0-')[6:-1] for _, headers in server.requests]
     assert len(starts) == 3
     for start, sent in zip(map(int, starts), [0, 700_000, 1_200_000]):
@@ -132,9 +124,7 @@ def test_broken_connections_are_resumed(server, path):
     'options', [{'ranges': False}, {'etag': ''}, {'etag': 'W/"weak"'}, {'wrong_range': True}]
 )
 def test_restart_where_the_server_cannot_resume(server, path, options):
-    server.resources['/f'] = Resource(BODY, cuts=[700_000], **options)
-    download(server.url + 'f', path, SHA1)
-    assert read(path) == BODY
+    fetch(server, path, cuts=[700_000], **options)
     if 'etag' in options:  # no tag that could validate a range
         assert all('Range' not in headers for _, headers in server.requests)
 
@@ -143,10 +133,8 @@ def test_restart_where_the_file_has_changed(server, path):
     server.resources['/f'] = Resource(BODY[::-1], cuts=[700_000] * 5, ranges=False)
     with pytest.raises(DownloadError, match='700000 of 2097152 bytes|broke off'):
         download(server.url + 'f', path, SHA1)
-    server.resources['/f'] = Resource(BODY, etag='"v2"')
-    download(server.url + 'f', path, SHA1)
+    fetch(server, path, etag='"v2"')
     assert server.requests[-1][1]['If-Range'] == '"v1"'
-    assert read(path) == BODY
 
 
 @pytest.mark.parametrize('etag, size', [('"v2"', 0), ('"v1"', 7)], ids=['ETag', 'size'])
@@ -221,9 +209,8 @@ def test_interrupt_keeps_the_part(server, path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             download(server.url + 'f', path, SHA1)
     assert beside(path) == ['file.bin.part', 'file.bin.part.json']
-    download(server.url + 'f', path, SHA1)
+    fetch(server, path)
     assert server.requests[-1][1]['Range'] == f'bytes={module.CHUNK}-'
-    assert read(path) == BODY
     assert beside(path) == []
 
 
@@ -238,15 +225,12 @@ def test_complete_part_is_only_installed(server, path, monkeypatch):
         patch.setattr(module, '_install', stopped)
         with pytest.raises(KeyboardInterrupt):
             download(server.url + 'f', path, SHA1)
-    server.resources['/f'].body = BODY  # asked for no byte of it: the answer is 416
-    download(server.url + 'f', path, SHA1)
+    fetch(server, path)  # it asks for no byte: the answer is 416
     assert server.requests[-1][1]['Range'] == f'bytes={len(BODY)}-'
-    assert read(path) == BODY
 
 
 def test_passing_server_errors_are_retried(server, path):
-    server.resources['/f'] = Resource(BODY, statuses=[503, 500, 429])
-    download(server.url + 'f', path, SHA1)
+    fetch(server, path, statuses=[503, 500, 429])
     assert len(server.requests) == 4
 
 
@@ -314,14 +298,9 @@ def test_two_processes_download_once(server, path):
 
 def test_two_threads_download_once(server, path):
     server.resources['/f'] = Resource(BODY, delay=0.2)
-    threads = [
-        threading.Thread(target=download, args=(server.url + 'f', path, SHA1)) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert server.paths() == ['/f']
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(download, [server.url + 'f'] * 2, [path] * 2, [SHA1] * 2))
+    assert found == [path, path] and server.paths() == ['/f']
 
 
 def test_a_link_in_the_place_of_the_part_is_not_followed(server, path, tmp_path):
@@ -330,9 +309,8 @@ def test_a_link_in_the_place_of_the_part_is_not_followed(server, path, tmp_path)
     os.makedirs(os.path.dirname(path))
     for name in (f'{path}.part', f'{path}.part.json'):
         os.symlink(victim, name)
-    server.resources['/f'] = Resource(BODY)
-    download(server.url + 'f', path, SHA1)
-    assert read(path) == BODY and victim.read_text() == 'mine'
+    fetch(server, path)
+    assert victim.read_text() == 'mine'
 
 
 def test_https_is_not_left():

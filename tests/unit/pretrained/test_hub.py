@@ -5,14 +5,11 @@ import json
 import os
 import pathlib
 
-import huggingface_hub
-import mxnet as mx
 import pytest
 import safetensors.numpy
 import warm
-from huggingface_hub.utils import reset_sessions
-from local_hub import accept, connect, point_at, publish
-from loopback import LoopbackServer
+from local_hub import accept, publish
+from tiny_repository import TOKENS, same
 
 import bert
 from model_zoo import pretrained
@@ -22,55 +19,19 @@ from model_zoo.pretrained import catalogue, find_files, hub, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub']
-CONFIG = {
-    'vocab_size': len(TOKENS),
-    'hidden_size': 4,
-    'num_hidden_layers': 1,
-    'num_attention_heads': 2,
-    'intermediate_size': 8,
-    'max_position_embeddings': 6,
-    'model_type': 'bert',
-}
-
-
-@pytest.fixture(scope='module')
-def block():
-    block = bert.BertModel(bert.BertConfig.from_dict(CONFIG))
-    block.initialize(mx.init.Normal(1))
-    return block
 
 
 @pytest.fixture
-def server():
-    with LoopbackServer() as server:
-        server.headers_of_404['X-Error-Code'] = 'EntryNotFound'
-        yield server
-
-
-@pytest.fixture
-def weights(block):
-    return safetensors.numpy.save(block.tensors_in('huggingface'), {'format': 'pt'})
-
-
-@pytest.fixture
-def online(server, weights, tmp_path, monkeypatch):
-    """This process asks the server, which has 'me/tiny'; the other sources have nothing."""
-    files = {
-        'config.json': json.dumps(CONFIG).encode(),
-        'vocab.txt': '\n'.join(TOKENS).encode(),
-        'model.safetensors': weights,
-    }
+def online(server, files, monkeypatch):
+    """The server has 'me/tiny'; the other sources have nothing."""
     publish(server, 'me/tiny', files)
-    connect(server, tmp_path, monkeypatch)
     list_pretrained()  # the families' entries go to the catalogue that lasts
     monkeypatch.setattr(catalogue, '_ENTRIES', {})
     for dataset, repository in [('tiny', 'me/tiny'), ('gone', 'me/gone'), ('local', None)]:
         pretrained.register_pretrained(
             pretrained.PretrainedEntry('bert_x', dataset, 'bert', True, hub=repository)
         )
-    yield server
-    reset_sessions()
+    return server
 
 
 def test_download_and_cache(online, block, tmp_path):
@@ -79,7 +40,7 @@ def test_download_and_cache(online, block, tmp_path):
     assert found.weights.startswith(str(tmp_path / 'hub'))
     assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
-    ours, theirs = block._own_tensors(), loaded._own_tensors()
+    ours, theirs = block.bert._own_tensors(), loaded._own_tensors()
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
     count = len(online.requests)
@@ -108,8 +69,7 @@ def test_upload(online, block, tmp_path, format):
     sent = {path.rpartition('/')[2] for path in online.resources if '/me/mine/' in path}
     weights = 'model.params' if format == 'native' else 'model.safetensors'
     assert sent == {'config.json', 'tokenizer_config.json', 'vocab.txt', 'SHA256SUMS', weights}
-    loaded, tokenizer = bert.BertModel.from_pretrained('me/mine'), None
-    assert (loaded.word_embed.weight.data() == block.word_embed.weight.data()).asnumpy().all()
+    assert same(type(block).from_pretrained('me/mine'), block)
     block.save_pretrained(tmp_path / 'mine', push_to_hub=True, repo_id='me/mine', token='secret')
 
 
@@ -140,32 +100,18 @@ def test_weights_in_parts(online, block):
                                 json.dumps(index).encode()})  # fmt: skip
     path = find_files('bert_x', 'tiny').weights
     assert path.endswith('model.safetensors.index.json')
-    loaded = bert.BertModel.from_pretrained(os.path.dirname(path))
-    assert (loaded.word_embed.weight.data() == block.word_embed.weight.data()).asnumpy().all()
+    assert same(type(block).from_pretrained(os.path.dirname(path)), block)
     assert hub.HubSource().is_local(pretrained.get_entry('bert_x', 'tiny'), None)
 
 
-def test_damaged_weights(online, weights):
+def test_damaged_weights(online, files):
+    weights = files['model.safetensors']
     resource = online.resources['/me/tiny/resolve/main/model.safetensors']
     resource.body = weights[:-1] + bytes([weights[-1] ^ 1])
     with pytest.raises(PretrainedNotFoundError, match='damaged: its sha256 is .*try again'):
         find_files('bert_x', 'tiny')
     resource.body = weights
     assert find_files('bert_x', 'tiny').source == 'Hugging Face hub'
-
-
-@pytest.mark.parametrize(
-    'missing, message',
-    [
-        ('config.json', 'has no config.json'),
-        ('vocab.txt', 'has none of vocab.txt'),
-        ('model.safetensors', 'has none of model.safetensors'),
-    ],
-)
-def test_missing_files(online, missing, message):
-    del online.resources[f'/me/tiny/resolve/main/{missing}']
-    with pytest.raises(PretrainedNotFoundError, match=f'Hugging Face hub: .*me/tiny {message}'):
-        find_files('bert_x', 'tiny')
 
 
 @pytest.mark.parametrize(
@@ -212,11 +158,9 @@ def test_odd_modules(online, modules):
         find_files('bert_x', 'tiny')
 
 
-def test_a_commit_and_a_checksum_of_the_catalogue(online, weights):
-    files = {'config.json': json.dumps(CONFIG).encode(), 'vocab.txt': b'[UNK]',
-             'model.safetensors': weights}  # fmt: skip
+def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
     publish(online, 'me/tiny', files, revision='2' * 40, commit='2' * 40)
-    sha256 = hashlib.sha256(weights).hexdigest()
+    sha256 = hashlib.sha256(files['model.safetensors']).hexdigest()
     for dataset, wanted in [('right', sha256), ('wrong', '0' * 64)]:
         pretrained.register_pretrained(
             pretrained.PretrainedEntry(
@@ -238,14 +182,6 @@ def test_no_such_repository(online):
         find_files('bert_x', 'local')
 
 
-def test_no_connection(online, monkeypatch):
-    point_at('http://127.0.0.1:9/', monkeypatch.setattr)
-    # which would try for long, and log each attempt
-    monkeypatch.setattr(huggingface_hub, 'get_hf_file_metadata', lambda *_, **__: pytest.fail())
-    with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
-        find_files('bert_x', 'tiny')
-
-
 SCRIPT = '''
 import dataclasses
 import mxnet as mx, sys
@@ -261,12 +197,9 @@ print(found.source)
 '''
 
 
-def test_environment(server, weights, block, tmp_path):
+def test_environment(server, files, block, tmp_path):
     """HF_ENDPOINT and HF_HOME; then HF_HUB_OFFLINE, with the cache and without."""
-    repository = 'sentence-transformers/all-MiniLM-L6-v2'
-    tokens = '\n'.join(TOKENS).encode()
-    publish(server, repository, {'config.json': json.dumps(CONFIG).encode(), 'vocab.txt': tokens,
-                                 'model.safetensors': weights})  # fmt: skip
+    publish(server, 'sentence-transformers/all-MiniLM-L6-v2', files)
 
     def run(**changes):
         environment = {
@@ -282,7 +215,7 @@ def test_environment(server, weights, block, tmp_path):
     assert result.stdout == 'Hugging Face hub\n', result.stderr
     assert (tmp_path / 'home' / 'hub').is_dir()
     tensors, _ = tensor_files.read_params(str(tmp_path / 'out.params'))
-    assert (tensors['pooler.weight'] == block.pooler.weight.data().asnumpy()).all()
+    assert (tensors['pooler.weight'] == block.bert.pooler.weight.data().asnumpy()).all()
 
     count = len(server.requests)
     assert run(HF_HUB_OFFLINE='1').stdout == 'Hugging Face hub\n'

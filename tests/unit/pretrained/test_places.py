@@ -7,15 +7,16 @@ import os
 import tarfile
 import zipfile
 
-import mxnet as mx
+import huggingface_hub
 import pytest
 import safetensors.numpy
+import tiny
 import tokenizers
 from huggingface_hub import constants
-from huggingface_hub.utils import reset_sessions
-from local_hub import connect, point_at, publish
-from loopback import LoopbackServer, Resource
+from local_hub import point_at, publish
+from loopback import Resource
 from script_runs import load_script, run
+from tiny_repository import CONFIG, TOKENS, same
 
 import bert
 import gpt2
@@ -26,47 +27,6 @@ from model_zoo.pretrained import find as archives
 from model_zoo.pretrained import is_model_folder, is_place, local_path
 from model_zoo.tasks.labels import labels_of_folder
 from model_zoo.tokenization import FileTokenizer
-
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub', '##s']
-CONFIG = {
-    'model_type': 'bert', 'vocab_size': len(TOKENS), 'hidden_size': 4, 'num_hidden_layers': 1,
-    'num_attention_heads': 2, 'intermediate_size': 8, 'max_position_embeddings': 6,
-    'id2label': {'0': 'good', '1': 'bad', '2': 'ugly'},
-}  # fmt: skip
-
-
-@pytest.fixture(scope='module')
-def block():
-    block = bert.BertForSequenceClassification(bert.BertConfig.from_dict(CONFIG))
-    block.initialize(mx.init.Normal(1))
-    return block
-
-
-@pytest.fixture(scope='module')
-def files(block):
-    """What a repository has; name -> bytes."""
-    config = {**CONFIG, 'architectures': ['BertForSequenceClassification']}
-    return {
-        'config.json': json.dumps(config).encode(),
-        'vocab.txt': '\n'.join(TOKENS).encode(),
-        'model.safetensors': safetensors.numpy.save(
-            block.tensors_in('huggingface'), {'format': 'pt'}
-        ),
-    }
-
-
-@pytest.fixture
-def server(tmp_path, monkeypatch):
-    """The hub, and any other address; the caches are in the test's folder."""
-    with LoopbackServer() as server:
-        connect(server, tmp_path, monkeypatch)
-        yield server
-    reset_sessions()
-
-
-def same(ours, theirs):
-    words = mx.nd.array([[2, 5, 6, 3]])
-    return (ours(words) == theirs(words)).asnumpy().all()
 
 
 def test_everything_of_a_repository(server, files, block):
@@ -97,7 +57,6 @@ def test_what_was_fetched_needs_no_network(server, files, block, monkeypatch):
     with pytest.raises(PretrainedNotFoundError, match='HF_HUB_OFFLINE is set') as caught:
         open_model('me/other')
     assert str(caught.value).startswith("'me/other': no such folder, no name of pretrained")
-    assert '\n' not in str(caught.value)
 
 
 def test_the_tokenizer_alone_fetches_no_weights(server, files):
@@ -120,17 +79,6 @@ def test_revisions(server, files, block):
     server.headers_of_404['X-Error-Code'] = 'RevisionNotFound'
     with pytest.raises(PretrainedNotFoundError, match=r'me/tiny \(v3\)'):
         open_model('me/tiny@v3')
-
-
-def test_weights_in_parts(server, files, block):
-    tensors = block.tensors_in('huggingface')
-    parts = {f'model-{n}.safetensors': dict(list(tensors.items())[n::2]) for n in range(2)}
-    index = {'weight_map': {name: file for file, part in parts.items() for name in part}}
-    contents = {name: safetensors.numpy.save(part) for name, part in parts.items()}
-    del (files := dict(files))['model.safetensors']
-    publish(server, 'me/tiny', {**files, **contents})
-    publish(server, 'me/tiny', {'model.safetensors.index.json': json.dumps(index).encode()})
-    assert same(open_model('me/tiny').block, block)
 
 
 def rust_tokenizer(lowercase=True, strip_accents=None):
@@ -164,14 +112,12 @@ def test_a_tokenizer_in_its_only_file(server, files, rust, kind):
 
 
 def test_a_decoder_with_tokenizer_json(server):
-    config = gpt2.GPT2Config(vocab_size=4, n_positions=6, n_embd=4, n_layer=1, n_head=2)
-    model = gpt2.GPT2LMHeadModel(config)
-    model.initialize()
+    model = tiny.make(gpt2.GPT2LMHeadModel, 4)
     ids = {'h': 0, 'i': 1, 'hi': 2, '<|endoftext|>': 3}
     rust = tokenizers.Tokenizer(tokenizers.models.BPE(ids, [('h', 'i')]))
     rust.add_special_tokens(['<|endoftext|>'])
     publish(server, 'me/gpt', {
-        'config.json': json.dumps({'model_type': 'gpt2', **config.to_dict()}).encode(),
+        'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
         'tokenizer.json': rust.to_str().encode(),
         'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
     })  # fmt: skip
@@ -183,13 +129,14 @@ def test_a_decoder_with_tokenizer_json(server):
 @pytest.mark.parametrize('missing', ['config.json', 'vocab.txt', 'model.safetensors'])
 def test_what_a_repository_lacks(server, files, missing):
     publish(server, 'me/tiny', {name: files[name] for name in files if name != missing})
-    with pytest.raises(PretrainedNotFoundError, match=f'me/tiny has no.* {missing}') as caught:
+    with pytest.raises(PretrainedNotFoundError, match=f'me/tiny has no.* {missing}'):
         open_model('me/tiny')
-    assert '\n' not in str(caught.value)
 
 
 def test_no_connection(server, monkeypatch):
     point_at('http://127.0.0.1:9/', monkeypatch.setattr)
+    # which would try for long, and log each attempt
+    monkeypatch.setattr(huggingface_hub, 'get_hf_file_metadata', lambda *_, **__: pytest.fail())
     with pytest.raises(PretrainedNotFoundError, match='127.0.0.1:9: connection refused'):
         open_model('me/tiny')
     with pytest.raises(PretrainedNotFoundError, match='connection refused'):
@@ -211,22 +158,29 @@ def test_what_is_a_place(tmp_path, monkeypatch):
 # -- archives and addresses -----------------------------------------------------------------------
 
 
-def tar_of(files, folder='', mode='w:gz'):
+FILE = {'file': b''}
+
+
+def tar_of(files, folder='', mode='w:gz', **fields):
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode=mode) as archive:
         for name, data in files.items():
             info = tarfile.TarInfo(folder + name)
             info.size = len(data)
             info.type = tarfile.DIRTYPE if name.endswith('/') else tarfile.REGTYPE
+            for field, value in fields.items():
+                setattr(info, field, value)
             archive.addfile(info, io.BytesIO(data))
     return content.getvalue()
 
 
-def zip_of(files, folder=''):
+def zip_of(files, folder='', mode=0):
     content = io.BytesIO()
     with zipfile.ZipFile(content, 'w', zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            archive.writestr(folder + name, data)
+            info = zipfile.ZipInfo(folder + name)
+            info.external_attr = mode << 16
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
     return content.getvalue()
 
 
@@ -264,42 +218,23 @@ def test_an_address_that_has_nothing(server):
         open_model(server.url)
 
 
-def unsafe(name=None, kind=None, target='vocab.txt'):
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode='w:gz') as archive:
-        info = tarfile.TarInfo(name or 'file')
-        if kind is not None:
-            info.type, info.linkname = kind, target
-        archive.addfile(info, io.BytesIO())
-    return content.getvalue()
-
-
-def unsafe_zip(name, mode=0):
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, 'w') as archive:
-        info = zipfile.ZipInfo(name)
-        info.external_attr = mode << 16
-        archive.writestr(info, b'/etc/passwd')
-    return content.getvalue()
-
-
 @pytest.mark.parametrize(
     'name, content, message',
     [
-        ('a.tar.gz', unsafe('../file'), "'../file' would lie outside"),
-        ('a.tar.gz', unsafe('a/../../file'), 'would lie outside'),
-        ('a.tar.gz', unsafe('/tmp/file'), 'would lie outside'),
-        ('a.tar.gz', unsafe('..\\file'), 'would lie outside'),
-        ('a.tar.gz', unsafe('C:file'), 'would lie outside'),
-        ('a.tar.gz', unsafe(kind=tarfile.SYMTYPE, target='/etc/passwd'), 'is a link'),
-        ('a.tar.gz', unsafe(kind=tarfile.LNKTYPE), 'is a link'),
-        ('a.tar.gz', unsafe(kind=tarfile.FIFOTYPE), 'is a link or a device'),
-        ('a.tar.gz', unsafe(kind=tarfile.CHRTYPE), 'is a link or a device'),
-        ('a.tar.gz', unsafe(kind=tarfile.GNUTYPE_SPARSE), 'is a link|is damaged'),
-        ('a.zip', unsafe_zip('../file'), 'would lie outside'),
-        ('a.zip', unsafe_zip('/tmp/file'), 'would lie outside'),
-        ('a.zip', unsafe_zip('link', 0o120777), 'is a link'),
-        ('a.zip', unsafe_zip(''), "its file '' would lie outside"),
+        ('a.tar.gz', tar_of({'../file': b''}), "'../file' would lie outside"),
+        ('a.tar.gz', tar_of({'a/../../file': b''}), 'would lie outside'),
+        ('a.tar.gz', tar_of({'/tmp/file': b''}), 'would lie outside'),
+        ('a.tar.gz', tar_of({'..\\file': b''}), 'would lie outside'),
+        ('a.tar.gz', tar_of({'C:file': b''}), 'would lie outside'),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.SYMTYPE, linkname='/etc/passwd'), 'is a link'),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.LNKTYPE, linkname='vocab.txt'), 'is a link'),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.FIFOTYPE), 'is a link or a device'),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.CHRTYPE), 'is a link or a device'),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.GNUTYPE_SPARSE), 'is a link|is damaged'),
+        ('a.zip', zip_of({'../file': b'/etc/passwd'}), 'would lie outside'),
+        ('a.zip', zip_of({'/tmp/file': b'/etc/passwd'}), 'would lie outside'),
+        ('a.zip', zip_of({'link': b'/etc/passwd'}, mode=0o120777), 'is a link'),
+        ('a.zip', zip_of({'': b'/etc/passwd'}), "its file '' would lie outside"),
         ('a.tar.gz', b'', 'is damaged'),
         ('a.tar.gz', tar_of({'a': bytes(9999)})[:-30], 'is damaged'),
         ('a.tar.gz', b'\x1f\x8b' + bytes(50), 'is damaged'),
@@ -312,7 +247,7 @@ def test_archives_that_are_refused(tmp_path, monkeypatch, name, content, message
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
         open_model(str(tmp_path / name))
-    assert name in str(caught.value) and '\n' not in str(caught.value)
+    assert name in str(caught.value)
     left = [each for _, folders, names in os.walk(tmp_path / 'home') for each in names + folders]
     assert [each for each in left if not each.endswith('.lock')] == ['models', 'unpacked']
     assert sorted(os.listdir(tmp_path)) == [name, 'home']

@@ -1,8 +1,10 @@
 """Files are written whole or not at all."""
 
+import contextlib
 import dataclasses
 import json
 import os
+import pathlib
 import socket
 import stat
 from typing import Dict, List, Optional, Tuple, Union
@@ -21,16 +23,27 @@ from model_zoo.util.files import (
 )
 
 
+@contextlib.contextmanager
+def writing(path, mode, content='new'):
+    """`content` is written in the context, and in its place behind it."""
+    with atomic_write(path, mode) as target:
+        if mode is None:
+            pathlib.Path(target).write_text(content)
+        else:
+            target.write(content if mode == 'w' else content.encode())
+        yield
+
+
+def _write(*arguments):
+    with writing(*arguments):
+        pass
+
+
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
 def test_written(tmp_path, mode):
     path = tmp_path / 'file'
     path.write_text('old')
-    with atomic_write(path, mode) as target:
-        if mode is None:
-            with open(target, 'w') as file:
-                file.write('new')
-        else:
-            target.write('new' if mode == 'w' else b'new')
+    with writing(path, mode):
         assert path.read_text() == 'old'
     assert path.read_text() == 'new'
     assert os.listdir(tmp_path) == ['file']
@@ -120,13 +133,13 @@ def test_relative_path(tmp_path, monkeypatch):
     assert (tmp_path / 'file').read_text('utf-8') == 'ü'
 
 
-def test_permissions_follow_the_umask(tmp_path, monkeypatch):
+@pytest.mark.parametrize('mode', ['w', None])
+def test_permissions_follow_the_umask(tmp_path, mode, monkeypatch):
     old = os.umask(0o027)
     try:
         with monkeypatch.context() as patch:
             patch.delattr(os, 'umask')  # it is the whole process's: other threads write files too
-            with atomic_write(tmp_path / 'file') as file:
-                file.write('x')
+            _write(tmp_path / 'file', mode)
     finally:
         os.umask(old)
     assert (tmp_path / 'file').stat().st_mode & 0o777 == 0o640
@@ -212,15 +225,6 @@ def test_no_more_of_a_json_file_is_read_than_its_reader_declares(tmp_path):
         read_json(tmp_path / 'x.json', 'the note', most_bytes=5)
     with pytest.raises(InputError, match="^the note '.*x.json': item 0 can't be 1: a text is"):
         read_json(tmp_path / 'x.json', 'the note', List[str])
-
-
-def _write(path, mode, content='new'):
-    with atomic_write(path, mode) as target:
-        if mode is None:
-            with open(target, 'w') as file:
-                file.write(content)
-        else:
-            target.write(content if mode == 'w' else content.encode())
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])

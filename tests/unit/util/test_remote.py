@@ -119,9 +119,8 @@ def test_broken_connections_are_repeated(server, bucket, monkeypatch, caplog, tm
     proxy.cuts, proxy.after = 10**6, 0
     monkeypatch.setenv('AWS_MAX_ATTEMPTS', '1')  # those of the library wait for seconds
     local_s3.set_up(monkeypatch, proxy.port)
-    with pytest.raises(InputError, match=f"cannot read '{bucket}/text': .+") as caught:
+    with pytest.raises(InputError, match=f"cannot read '{bucket}/text': .+"):
         list(read_lines(f'{bucket}/text'))
-    assert '\n' not in str(caught.value)
     proxy.close()
 
 
@@ -149,15 +148,14 @@ def test_a_large_text_is_not_in_memory(bucket, tmp_path):
     assert kilobytes < 25e3
 
 
-def test_errors_are_one_line(bucket, monkeypatch):
+def test_errors_are_ours(bucket, monkeypatch):
     for url, problem in (
         (f'{bucket}/nothing.txt', 'there is no such file'),
         ('s3://no-such-bucket-here/a.txt', 'there is no such'),
         ('zzz://a/b', "cannot read 'zzz://a/b': Protocol not known: zzz"),
     ):
-        with pytest.raises(InputError, match=problem) as caught:
+        with pytest.raises(InputError, match=problem):
             list(read_lines(url))
-        assert '\n' not in str(caught.value)
     with pytest.raises(InputError, match='there is no such bucket'):
         make_output_dir('s3://no-such-bucket-here/out')
     with pytest.raises(MissingExtraError, match='gcsfs'):

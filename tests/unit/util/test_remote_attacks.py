@@ -70,15 +70,32 @@ def test_a_file_that_is_replaced_behind_the_listing_is_refused(server, tmp_path)
     assert not list(tmp_path.rglob('*text*'))
 
 
+def answer(server, asked, how):
+    """Let the server answer ``how(handler, key)`` where ``asked(method, key, query)`` holds."""
+
+    def wrong(handler, method, key, query):
+        is_asked = bool(asked(method, key, query))
+        if is_asked:
+            how(handler, key)
+        return is_asked
+
+    server.wrong = wrong
+
+
+def is_reading(method, key, query):
+    return method == 'GET' and key
+
+
+def deny(handler, key):
+    handler.say_error(403, 'AccessDenied')
+
+
 @pytest.mark.parametrize('size', [None, 10 << 30])
 def test_no_more_is_read_than_was_asked_for(server, size):
-    def pour(handler, method, key, query):
-        if method == 'GET' and key:
-            handler.pour(206, size=size, ETag=f'"{handler.tag(key)}"')
-            return True
-        return False
+    def pour(handler, key):
+        handler.pour(206, size=size, ETag=f'"{handler.tag(key)}"')
 
-    server.wrong = pour
+    answer(server, is_reading, pour)
     tracemalloc.start()
     try:
         assert sum(map(len, read())) == 5000
@@ -88,12 +105,10 @@ def test_no_more_is_read_than_was_asked_for(server, size):
 
 
 def test_a_file_larger_than_the_disk_is_refused_before_it_is_read(server, tmp_path):
-    def lie(handler, method, key, query):
-        if not key:
-            handler.list([('m/text', 1 << 60, 'a')])
-        return not key
+    def lie(handler, key):
+        handler.list([('m/text', 1 << 60, 'a')])
 
-    server.wrong = lie
+    answer(server, lambda method, key, query: not key, lie)
     with pytest.raises(OSError, match='do not fit on the disk'):
         copy_of(URL, str(tmp_path))
     assert all(method != 'GET' or not key for method, key, _ in server.requests)
@@ -101,25 +116,19 @@ def test_a_file_larger_than_the_disk_is_refused_before_it_is_read(server, tmp_pa
 
 @pytest.mark.parametrize('sent', [b'', b'line\n' * 20])
 def test_a_body_that_is_too_short_is_refused(server, sent):
-    def cut(handler, method, key, query):
-        if method == 'GET' and key:
-            handler.say(206, sent, ETag=f'"{handler.tag(key)}"')
-            return True
-        return False
+    def cut(handler, key):
+        handler.say(206, sent, ETag=f'"{handler.tag(key)}"')
 
-    server.wrong = cut
+    answer(server, is_reading, cut)
     with pytest.raises(InputError, match=f'{5 * len(sent)} bytes came instead of 1000'):
         read()
 
 
 def test_a_body_that_comes_too_slowly_ends(server, monkeypatch):
-    def trickle(handler, method, key, query):
-        if method == 'GET' and key:
-            handler.pour(206, seconds=0.1, size=1000, ETag=f'"{handler.tag(key)}"')
-            return True
-        return False
+    def trickle(handler, key):
+        handler.pour(206, seconds=0.1, size=1000, ETag=f'"{handler.tag(key)}"')
 
-    server.wrong = trickle
+    answer(server, is_reading, trickle)
     monkeypatch.setattr(remote, '_PATIENCE', 0.5)
     with pytest.raises(InputError, match='its server took more than 0.5 seconds'):
         read()
@@ -149,22 +158,16 @@ def test_a_listing_without_an_end_is_refused(server, count, tmp_path, monkeypatc
 
 @pytest.mark.parametrize('where', ['listing', 'error'])
 def test_markup_that_multiplies_is_not_expanded(server, where):
-    def bomb(handler, method, key, query):
-        handler.say_xml(hostile_s3.BOMB, 200 if where == 'listing' else 403)
-        return True
-
-    server.wrong = bomb
+    status = 200 if where == 'listing' else 403
+    answer(server, lambda *_: True, lambda handler, key: handler.say_xml(hostile_s3.BOMB, status))
     with pytest.raises(OSError) as caught:  # noqa: PT011
         remote.file_size(f'{URL}/text') if where == 'error' else remote.names_in(URL)
     assert len(str(caught.value)) < 500
 
 
-def test_what_a_server_says_is_one_line_of_the_log(server, caplog):
-    def lie(handler, method, key, query):
-        handler.say_error(400, 'Bad', 'a\n&#x9b;31m &lt;b&gt;\n' * 1000)
-        return True
-
-    server.wrong = lie
+def test_what_a_server_says_is_a_short_line(server):
+    text = 'a\n&#x9b;31m &lt;b&gt;\n' * 1000
+    answer(server, lambda *_: True, lambda handler, key: handler.say_error(400, 'Bad', text))
     with pytest.raises(InputError) as caught:
         read()
     assert '\n' not in str(caught.value) and len(str(caught.value)) < 500
@@ -183,13 +186,7 @@ def test_no_key_leads_out_of_a_folder(server, tmp_path, monkeypatch, key):
 
 
 def test_an_upload_that_is_refused_in_its_middle_leaves_the_old_file(server, tmp_path):
-    def refuse(handler, method, key, query):
-        if query.get('partNumber', '1') != '1':
-            handler.say_error(403, 'AccessDenied')
-            return True
-        return False
-
-    server.wrong = refuse
+    answer(server, lambda method, key, query: query.get('partNumber', '1') != '1', deny)
     with open(tmp_path / 'large', 'wb') as file:
         file.truncate(120 << 20)  # three parts
     server.objects['m/large'] = b'old'
@@ -199,15 +196,9 @@ def test_an_upload_that_is_refused_in_its_middle_leaves_the_old_file(server, tmp
 
 
 def test_checksums_are_not_sent_where_a_file_was_refused(server, tmp_path, monkeypatch):
-    def refuse(handler, method, key, query):
-        if method == 'PUT' and key.endswith('model.params'):
-            handler.say_error(403, 'AccessDenied')
-            return True
-        return False
-
     monkeypatch.setattr('tempfile.tempdir', str(tmp_path))
     folder = RemoteFolder(URL)
-    server.wrong = refuse
+    answer(server, lambda method, key, query: method == 'PUT' and 'model.params' in key, deny)
     for name in ('SHA256SUMS', 'config.json', 'model.params'):
         with open(os.path.join(folder.path, name), 'w') as file:
             file.write('new')

@@ -1,0 +1,42 @@
+"""A small repository of the hub, and a server that may have it."""
+
+import json
+
+import mxnet as mx
+import pytest
+import safetensors.numpy
+from huggingface_hub.utils import reset_sessions
+from local_hub import connect
+from loopback import LoopbackServer
+from tiny_repository import CONFIG, TOKENS
+
+import bert
+
+
+@pytest.fixture(scope='module')
+def block():
+    block = bert.BertForSequenceClassification(bert.BertConfig.from_dict(CONFIG))
+    block.initialize(mx.init.Normal(1))
+    return block
+
+
+@pytest.fixture(scope='module')
+def files(block):
+    """What the repository has; name -> bytes."""
+    config = {**CONFIG, 'architectures': ['BertForSequenceClassification']}
+    return {
+        'config.json': json.dumps(config).encode(),
+        'vocab.txt': '\n'.join(TOKENS).encode(),
+        'model.safetensors': safetensors.numpy.save(
+            block.tensors_in('huggingface'), {'format': 'pt'}
+        ),
+    }
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """The hub, and any other address; the caches are in the test's folder."""
+    with LoopbackServer() as server:
+        connect(server, tmp_path, monkeypatch)
+        yield server
+    reset_sessions()
