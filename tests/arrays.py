@@ -6,8 +6,8 @@ import numpy as np
 from model_zoo.util.arrays import flatten  # noqa: F401  of the tests
 
 __all__ = [
-    'array', 'assert_equal', 'assert_loads', 'assert_same', 'flatten', 'imported', 'masked_inputs',
-    'part', 'text_inputs',
+    'array', 'assert_close', 'assert_equal', 'assert_loads', 'assert_same', 'flatten', 'imported',
+    'masked_inputs', 'part', 'text_inputs',
 ]  # fmt: skip
 
 
@@ -65,3 +65,18 @@ def assert_loads(block, form, arrays):
     found, unknown = block.mappings()[form].load(arrays, block.config)
     assert unknown == []
     assert_equal(found, block._own_tensors())
+
+
+def assert_close(found, wanted):
+    """That nested lists and dicts are the same but for rounding."""
+    if isinstance(wanted, dict):
+        assert found.keys() == wanted.keys()
+        found, wanted = list(found.values()), list(wanted.values())
+    if isinstance(wanted, (list, tuple)):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted):
+            assert_close(one, other)
+    elif isinstance(wanted, (float, np.ndarray, np.floating)):
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    else:
+        assert found == wanted

@@ -1,9 +1,10 @@
 """Tiny models that the tests of pipelines and of the server share."""
 
-import threading
-
 import pytest
 from tiny_models import save_bert, save_gpt2
+
+import bert
+import model_zoo
 
 
 @pytest.fixture(scope='session')
@@ -27,16 +28,28 @@ def writer_folder(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
+def pipelines(saved, writer_folder):
+    """Name of a model -> its pipeline; of all tasks."""
+    nli = ['contradiction', 'neutral', 'entailment']
+    folders = {
+        'sentiment': saved(bert.BertForSequenceClassification, ['bad', 'good']),
+        'nli': saved(bert.BertForSequenceClassification, nli),
+        'tagger': saved(bert.BertForTokenClassification, ['O', 'B-X', 'I-X']),
+        'squad': saved(bert.BertForQuestionAnswering),
+        'masks': saved(bert.BertForMaskedLM),
+        'owner/vectors': saved(bert.BertModel),
+        'choice': saved(bert.BertForMultipleChoice),
+        'next': saved(bert.BertForNextSentencePrediction),
+        'writer': writer_folder,
+    }
+    return {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
+
+
+@pytest.fixture(scope='module')
 def served_at(app):
     """HOST:PORT of a server that runs the module's `app`."""
-    from model_zoo.inference.server import bind
+    pytest.importorskip('uvicorn')
+    from serving import serving
 
-    uvicorn = pytest.importorskip('uvicorn')
-    bound = bind('127.0.0.1', 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    thread = threading.Thread(target=server.run, kwargs={'sockets': [bound]})
-    bound.listen(64)
-    thread.start()
-    yield f'127.0.0.1:{bound.getsockname()[1]}'
-    server.should_exit = True
-    thread.join()
+    with serving(app, 3600.0) as (host, port):
+        yield f'{host}:{port}'

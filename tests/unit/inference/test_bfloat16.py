@@ -6,35 +6,20 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from halves import needs_bfloat16
 
 from bert import BertForPreTraining, BertForSequenceClassification
-from model_zoo.errors import InputError
 from model_zoo.inference import make_engine
 from model_zoo.inference.engine import CastBlock
 from model_zoo.layers import precision
 
 
-def make(block_class, monkeypatch=None):
-    block = block_class(tiny.bert_config(60))
-    mx.random.seed(2)
-    block.initialize(mx.init.Normal(0.3))
-    if monkeypatch is not None:  # a CPU without AVX-512 can make the graph, but not run it
-        monkeypatch.setattr(precision, '_check_bfloat16', lambda block: None)
-        block.cast('bfloat16')
-    return block
-
-
-def is_able():
-    try:
-        make(BertForSequenceClassification).cast('bfloat16')
-    except InputError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize('block_class', [BertForSequenceClassification, BertForPreTraining])
 def test_weights_are_cast_once(block_class, monkeypatch):
-    block = make(block_class, monkeypatch)
+    block = tiny.make(block_class, 60)
+    # a CPU without AVX-512 can make the graph, but not run it
+    monkeypatch.setattr(precision, '_check_bfloat16', lambda block: None)
+    block.cast('bfloat16')
     made = CastBlock(block)
     nodes = json.loads(made.symbol.tojson(remove_amp_cast=False))['nodes']
     products = [node for node in nodes if node['op'] == 'FullyConnected']
@@ -57,10 +42,10 @@ def test_weights_are_cast_once(block_class, monkeypatch):
         np.testing.assert_allclose(value, wanted, rtol=2**-8, atol=1e-30)
 
 
-@pytest.mark.skipif(not is_able(), reason='this CPU has no bfloat16 (AVX-512)')
+@needs_bfloat16
 @pytest.mark.parametrize('block_class', [BertForSequenceClassification, BertForPreTraining])
 def test_results_are_those_of_the_block(block_class):
-    block = make(block_class)
+    block = tiny.make(block_class, 60)
     block.cast('bfloat16')
     random = np.random.RandomState(0)
     arrays = [random.randint(0, high, (3, 11)).astype('int32') for high in (60, 2)]

@@ -3,22 +3,12 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_close
 from eight_threads import together
 from tiny_models import WORDS
 
+import bert
 import model_zoo
-from bert import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-    RobertaTokenizer,
-)
 from bert_embedding import BertEmbedding
 from model_zoo.tokenization.learn import learn_byte_pairs
 
@@ -29,20 +19,6 @@ def check(results):
     """Compare ``results(number)`` of eight threads with those of one."""
     for number, found in enumerate(together(results)):
         assert_close(found, results(number))
-
-
-def assert_close(found, wanted):
-    if isinstance(wanted, dict):
-        assert found.keys() == wanted.keys()
-        found, wanted = list(found.values()), list(wanted.values())
-    if isinstance(wanted, (list, tuple)):
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted):
-            assert_close(one, other)
-    elif isinstance(wanted, (float, np.ndarray, np.floating)):
-        np.testing.assert_allclose(found, wanted, atol=1e-5)
-    else:
-        assert found == wanted
 
 
 def texts_of(number, most=9):
@@ -56,38 +32,36 @@ def pairs_of(number):
     return list(zip(texts_of(number), texts_of(number + 100)))
 
 
-ITEMS = {
-    'text-classification': texts_of,
-    'token-classification': texts_of,
-    'feature-extraction': texts_of,
-    'fill-mask': lambda number: [f'[MASK] {text}' for text in texts_of(number)],
-    'question-answering': lambda number: [
-        {'question': one, 'context': other} for one, other in pairs_of(number)
-    ],
-    'multiple-choice': lambda number: [
-        {'text': one, 'choices': other.split() + ['a']} for one, other in pairs_of(number)
-    ],
-    'next-sentence': lambda number: [
-        {'text': one, 'text_pair': other} for one, other in pairs_of(number)
-    ],
-}
-CLASSES = {
-    'text-classification': (BertForSequenceClassification, ['bad', 'good']),
-    'token-classification': (BertForTokenClassification, ['O', 'B-X', 'I-X']),
-    'feature-extraction': (BertModel, None),
-    'fill-mask': (BertForMaskedLM, None),
-    'question-answering': (BertForQuestionAnswering, None),
-    'multiple-choice': (BertForMultipleChoice, None),
-    'next-sentence': (BertForNextSentencePrediction, None),
+def masked(number):
+    return [f'[MASK] {text}' for text in texts_of(number)]
+
+
+def questions_of(number):
+    return [{'question': one, 'context': other} for one, other in pairs_of(number)]
+
+
+def choices_of(number):
+    return [{'text': one, 'choices': [*other.split(), 'a']} for one, other in pairs_of(number)]
+
+
+TASKS = {
+    'text-classification': (bert.BertForSequenceClassification, ['bad', 'good'], texts_of),
+    'token-classification': (bert.BertForTokenClassification, ['O', 'B-X', 'I-X'], texts_of),
+    'feature-extraction': (bert.BertModel, None, texts_of),
+    'fill-mask': (bert.BertForMaskedLM, None, masked),
+    'question-answering': (bert.BertForQuestionAnswering, None, questions_of),
+    'multiple-choice': (bert.BertForMultipleChoice, None, choices_of),
+    'next-sentence': (bert.BertForNextSentencePrediction, None, pairs_of),
 }
 
 
-@pytest.mark.parametrize('task', ITEMS)
+@pytest.mark.parametrize('task', TASKS)
 def test_pipelines(saved, task):
-    pipe = model_zoo.pipeline(task, saved(*CLASSES[task]))  # new: the first calls are at once
+    block_class, labels, items_of = TASKS[task]
+    pipe = model_zoo.pipeline(task, saved(block_class, labels))  # new: the first calls are at once
 
     def results(number):
-        items = ITEMS[task](number)
+        items = items_of(number)
         return [pipe(item) for item in items] + list(pipe(items))
 
     check(results)
@@ -105,7 +79,7 @@ def test_texts_that_are_written(writer_folder):
 
 
 def test_embeddings(saved):
-    folder = saved(BertModel)
+    folder = saved(bert.BertModel)
     embedding = BertEmbedding(model=folder, max_seq_length=16)
 
     def results(number):
@@ -117,15 +91,15 @@ def test_embeddings(saved):
 
 
 def test_tokenizers(saved, tmp_path):
-    bert = model_zoo.pipeline(saved(BertModel)).tokenizer
+    word_pieces = model_zoo.pipeline(saved(bert.BertModel)).tokenizer
     special = ['<s>', '<pad>', '</s>', '<unk>', '<mask>']
     pairs = learn_byte_pairs(__file__, 300, tmp_path, special)
-    roberta = RobertaTokenizer(pairs, str(tmp_path / 'merges.txt'))
+    roberta = bert.RobertaTokenizer(pairs, str(tmp_path / 'merges.txt'))
 
     def results(number):
         found = []
         for text in texts_of(number, 40):
-            for tokenizer in (bert, roberta):
+            for tokenizer in (word_pieces, roberta):
                 ids = tokenizer.encode(text).input_ids.tolist()
                 found += [ids, tokenizer.tokenize(text), tokenizer.decode(ids)]
         return found
@@ -137,8 +111,8 @@ def test_tokenizers(saved, tmp_path):
 def test_a_block_with_other_arguments_in_each_thread(hybridize):
     """Lengths, types and labels are left out by some, which makes other graphs of one block."""
     mx.random.seed(0)
-    block = RobertaForSequenceClassification(
-        RobertaConfig(
+    block = bert.RobertaForSequenceClassification(
+        bert.RobertaConfig(
             40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
             max_position_embeddings=30,
         )

@@ -5,14 +5,6 @@ import json
 import numpy as np
 import pytest
 
-import model_zoo
-from bert import (
-    BertForMaskedLM,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-)
 from model_zoo.errors import InputError
 from model_zoo.inference.server import Settings, build_app
 from model_zoo.inference.server.open_inference import read_request, write_response
@@ -25,35 +17,17 @@ CONTEXT = 'The cat sleeps in Paris. ' * 10
 
 
 @pytest.fixture(scope='module')
-def pipelines(saved, writer_folder):
-    nli = ['contradiction', 'neutral', 'entailment']
-    return {
-        'nli': model_zoo.pipeline(saved(BertForSequenceClassification, nli)),
-        'tagger': model_zoo.pipeline(saved(BertForTokenClassification, ['O', 'B-X', 'I-X'])),
-        'squad': model_zoo.pipeline(saved(BertForQuestionAnswering)),
-        'masks': model_zoo.pipeline(saved(BertForMaskedLM)),
-        'owner/vectors': model_zoo.pipeline(saved(BertModel)),
-        'writer': model_zoo.pipeline(writer_folder),
-    }
-
-
-@pytest.fixture(scope='module')
 def app(pipelines):
     return build_app(pipelines, Settings(api_key=KEY))
-
-
-@pytest.fixture(scope='module')
-def url(served_at):
-    return served_at
 
 
 # -- OpenAI ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope='module')
-def openai_client(url):
+def openai_client(served_at):
     openai = pytest.importorskip('openai')
-    with openai.OpenAI(base_url=f'http://{url}/v1', api_key=KEY, max_retries=0) as client:
+    with openai.OpenAI(base_url=f'http://{served_at}/v1', api_key=KEY, max_retries=0) as client:
         yield client
 
 
@@ -163,14 +137,14 @@ def test_openai_completions_refused(openai_client, options, message):
             )
 
 
-def test_openai_models_and_errors(openai_client, url, pipelines):
+def test_openai_models_and_errors(openai_client, served_at, pipelines):
     import openai
 
     assert [each.id for each in openai_client.models.list()] == list(pipelines)
     assert openai_client.models.retrieve('owner/vectors').id == 'owner/vectors'
     with pytest.raises(openai.NotFoundError, match="unknown model 'no'"):
         openai_client.embeddings.create(model='no', input='a')
-    with openai.OpenAI(base_url=f'http://{url}/v1', api_key='no', max_retries=0) as other, \
+    with openai.OpenAI(base_url=f'http://{served_at}/v1', api_key='no', max_retries=0) as other, \
             pytest.raises(openai.AuthenticationError, match='API key'):  # fmt: skip
         other.models.list()
 
@@ -179,13 +153,13 @@ def test_openai_models_and_errors(openai_client, url, pipelines):
 
 
 @pytest.fixture
-def hub_client(url, monkeypatch):
+def hub_client(served_at, monkeypatch):
     from huggingface_hub import InferenceClient, constants
     from huggingface_hub.utils import reset_sessions
 
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
     reset_sessions()
-    yield lambda name: InferenceClient(f'http://{url}/models/{name}', token=KEY)
+    yield lambda name: InferenceClient(f'http://{served_at}/models/{name}', token=KEY)
     monkeypatch.undo()
     reset_sessions()
 
@@ -229,9 +203,9 @@ def test_huggingface_hub_text_generation(hub_client, pipelines):
 
 
 @pytest.fixture(scope='module')
-def triton(url):
+def triton(served_at):
     triton = pytest.importorskip('tritonclient.http')
-    with triton.InferenceServerClient(url) as client:
+    with triton.InferenceServerClient(served_at) as client:
         yield triton, client
 
 
@@ -246,7 +220,7 @@ def text_input(triton, name, texts, binary):
     return tensor
 
 
-def test_triton_server_and_models(triton):
+def test_triton_server_and_models(triton, pipelines):
     client = triton[1]
     assert client.is_server_live() and client.is_server_ready()
     assert client.is_model_ready('nli', headers=headers())
@@ -258,7 +232,7 @@ def test_triton_server_and_models(triton):
     metadata = client.get_model_metadata('squad', headers=headers())
     assert [each['name'] for each in metadata['inputs']] == ['question', 'context']
     assert client.get_model_metadata('nli', '1', headers=headers())['versions'] == ['1']
-    assert len(client.get_model_repository_index(headers=headers())) == 6
+    assert len(client.get_model_repository_index(headers=headers())) == len(pipelines)
 
 
 @pytest.mark.parametrize('binary', [True, False])

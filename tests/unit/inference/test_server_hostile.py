@@ -1,6 +1,5 @@
 """Hostile clients against the server as `serve` sets it up, on 127.0.0.1."""
 
-import asyncio
 import contextlib
 import json
 import logging
@@ -12,11 +11,10 @@ import types
 
 import pytest
 from script_runs import wait_until
+from serving import serving
 
-import model_zoo
-from bert import BertForSequenceClassification, BertModel
-from model_zoo.inference.server import Settings, bind, build_app, run
-from model_zoo.inference.server.run import MOST_HEAD, make_server, run_server
+from model_zoo.inference.server import Settings, build_app, run
+from model_zoo.inference.server.run import MOST_HEAD, make_server
 
 pytest.importorskip('uvicorn')
 pytest.importorskip('fastapi')
@@ -28,31 +26,8 @@ BODY = json.dumps({'inputs': 'the cat'}).encode()
 
 
 @pytest.fixture(scope='module')
-def pipelines(saved, writer_folder):
-    return {
-        'sentiment': model_zoo.pipeline(saved(BertForSequenceClassification, ['bad', 'good'])),
-        'vectors': model_zoo.pipeline(saved(BertModel)),
-        'writer': model_zoo.pipeline(writer_folder),
-    }
-
-
-@pytest.fixture(scope='module')
 def app(pipelines):
     return build_app(pipelines, Settings(max_body=10_000, max_text=2000))
-
-
-@contextlib.contextmanager
-def serving(app, *limits, server=None):
-    """HOST, PORT of a server in a thread, as `serve` sets it up."""
-    bound, server = bind('127.0.0.1', 0), server or make_server(app)
-    thread = threading.Thread(target=lambda: asyncio.run(run_server(server, bound, *limits)))
-    bound.listen(2048)
-    thread.start()
-    try:
-        yield bound.getsockname()
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope='module')
@@ -136,7 +111,7 @@ def test_what_is_no_http(address, data):
 
 
 PATHS = (
-    '/models/sentiment', '/models/vectors', '/models/writer', '/v1/embeddings',
+    '/models/sentiment', '/models/owner/vectors', '/models/writer', '/v1/embeddings',
     '/v1/completions', '/v2/models/sentiment/infer', '/page/map', '/page/attentions',
 )  # fmt: skip
 

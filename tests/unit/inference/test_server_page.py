@@ -13,16 +13,8 @@ import numpy as np
 import pytest
 from page_visits import KEY, Visit, only_minilm, shown, take_picture
 
+import bert
 import model_zoo
-from bert import (
-    BertForMaskedLM,
-    BertForMultipleChoice,
-    BertForNextSentencePrediction,
-    BertForQuestionAnswering,
-    BertForSequenceClassification,
-    BertForTokenClassification,
-    BertModel,
-)
 from model_zoo.analysis import attention_of
 from model_zoo.inference.server import Settings, build_app, worker
 
@@ -36,22 +28,16 @@ TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad 
 
 
 @pytest.fixture(scope='module')
-def pipelines(saved, writer_folder):
-    folders = {
-        'nli': saved(BertForSequenceClassification, LABELS),
-        'squad': saved(BertForQuestionAnswering),
-        'tagger': saved(BertForTokenClassification, ['O', 'B-PER', 'B-LOC', 'I-LOC']),
-        NAME: saved(BertForTokenClassification, ['B-<b>x</b>', f'B-{MARKUP}', 'I-\n']),
-        'masks': saved(BertForMaskedLM),
-        'owner/vectors': saved(BertModel),
-        'writer': writer_folder,
-        'choices': saved(BertForMultipleChoice),
-        'pairs': saved(BertForNextSentencePrediction),
-        'single': saved(BertForSequenceClassification, ['bad', 'good']),
-    }
-    found = {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
-    ranker = saved(BertForSequenceClassification, ['score'])
-    return {**found, 'ranker': model_zoo.pipeline('rerank', ranker)}
+def pipelines(pipelines, saved):
+    """Those of all tests; labels with markup, and of people and places; a ranking."""
+    nli = saved(bert.BertForSequenceClassification, LABELS)
+    kinds = ['O', 'B-PER', 'B-LOC', 'I-LOC'], ['B-<b>x</b>', f'B-{MARKUP}', 'I-\n']
+    tagger, other = (saved(bert.BertForTokenClassification, each) for each in kinds)
+    ranker = saved(bert.BertForSequenceClassification, ['score'])
+    return {
+        **pipelines, 'nli': model_zoo.pipeline(nli), 'tagger': model_zoo.pipeline(tagger),
+        NAME: model_zoo.pipeline(other), 'ranker': model_zoo.pipeline('rerank', ranker),
+    }  # fmt: skip
 
 
 @pytest.fixture(scope='module')
@@ -97,7 +83,7 @@ def test_labels(visit, pipelines):
 
 def test_own_labels(visit, saved):
     pipeline = model_zoo.pipeline(
-        'zero-shot-classification', saved(BertForSequenceClassification, LABELS)
+        'zero-shot-classification', saved(bert.BertForSequenceClassification, LABELS)
     )
     visit.show('nli', 'zero-shot-classification')
     visit.ask(text='the cat sleeps', labels='cat, film , paris')
@@ -105,9 +91,7 @@ def test_own_labels(visit, saved):
     assert visit.bars() == shown(zip(wanted['labels'], wanted['scores']))
     visit.find('#field-several').press('Space')
     visit.ask()
-    wanted = pipeline(
-        'the cat sleeps', candidate_labels=['cat', 'film', 'paris'], multi_label=True
-    )
+    wanted = pipeline('the cat sleeps', candidate_labels=['cat', 'film', 'paris'], multi_label=True)
     assert visit.bars() == shown(zip(wanted['labels'], wanted['scores']))
 
 
@@ -248,23 +232,23 @@ def test_labels_of_a_map_cover_nothing(visit):
 def test_a_second_text_for_models_of_pairs_alone(visit):
     for model, view, count in [('nli', 'text-classification', 1), ('nli', 'attention', 1),
                                ('ranker', 'attention', 1), ('masks', 'attention', 0),
-                               ('single', 'text-classification', 0)]:  # fmt: skip
+                               ('sentiment', 'text-classification', 0)]:  # fmt: skip
         visit.show(model, view)
         assert visit.find('#field-pair').count() == count, (model, view)
 
 
 def test_choices(visit, pipelines):
     choices = ['a dog', 'a good film', 'paris']
-    visit.show('choices', 'multiple-choice')
+    visit.show('choice', 'multiple-choice')
     visit.ask(text='the cat sleeps', choices='\n'.join(choices))
-    scores = pipelines['choices']({'text': 'the cat sleeps', 'choices': choices})['scores']
+    scores = pipelines['choice']({'text': 'the cat sleeps', 'choices': choices})['scores']
     assert visit.bars() == shown(sorted(zip(choices, scores), key=lambda pair: -pair[1]))
 
 
 def test_next_sentence(visit, pipelines):
-    visit.show('pairs', 'next-sentence')
+    visit.show('next', 'next-sentence')
     visit.ask(text='the cat', pair='a dog')
-    wanted = pipelines['pairs'](('the cat', 'a dog'))
+    wanted = pipelines['next'](('the cat', 'a dog'))
     assert visit.bars()[0] == shown([(wanted['label'], wanted['score'])])[0]
     assert sum(float(value) for _, value in visit.bars()) == pytest.approx(1, abs=0.002)
 
@@ -393,7 +377,7 @@ def test_an_error_is_one_line(visit):
 def test_what_was_typed_stays(visit):
     visit.show('nli', 'text-classification')
     visit.find('#field-text').fill('a good dog')
-    visit.show('pairs', 'next-sentence')
+    visit.show('next', 'next-sentence')
     visit.show('nli', 'text-classification')
     assert visit.find('#field-text').input_value() == 'a good dog'
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import model_zoo
-from bert import BertForSequenceClassification, BertModel
 from model_zoo.inference.server import Settings, build_app
 from model_zoo.inference.server.page import PATHS
 
@@ -16,14 +15,8 @@ HEADERS = {'Authorization': 'Bearer secret'}
 
 
 @pytest.fixture(scope='module')
-def client(saved, writer_folder):
-    folders = {
-        'nli': saved(BertForSequenceClassification, ['contradiction', 'entailment']),
-        'owner/vectors': saved(BertModel),
-        'writer': writer_folder,
-    }
-    models = {name: model_zoo.pipeline(folder) for name, folder in folders.items()}
-    with testclient.TestClient(build_app(models, Settings(api_key='secret'))) as client:
+def client(pipelines):
+    with testclient.TestClient(build_app(pipelines, Settings(api_key='secret'))) as client:
         yield client
 
 

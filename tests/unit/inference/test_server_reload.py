@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import shutil
 import threading
 
@@ -51,7 +52,7 @@ def labels_of(client):
     return [each['label'] for each in answer.json()[0]]
 
 
-def test_a_folder_that_is_replaced_under_load(client, folders):
+def test_a_folder_that_is_replaced_under_load(client, folders, caplog):
     """Every answer is of a whole model; a folder that is gone, or half written, changes nothing."""
     done, seen, failed = threading.Event(), [], []
 
@@ -69,6 +70,9 @@ def test_a_folder_that_is_replaced_under_load(client, folders):
         for labels in [*LABELS[1:], LABELS[0]]:
             save_bert(folders['sentiment'], BertForSequenceClassification, labels)
             wait_until(lambda labels=labels: sorted(labels_of(client)) == sorted(labels))
+            pathlib.Path(folders['sentiment'], 'config.json').write_text('{')
+            wait_until(lambda: 'the old model stays' in caplog.text)
+            caplog.clear()
             shutil.rmtree(folders['sentiment'])
             answered = len(seen)
             wait_until(lambda answered=answered: failed or len(seen) > answered + 2 * CLIENTS)
