@@ -1,23 +1,11 @@
-"""Story Cloze: the reader, the split, features and batches."""
+"""Story Cloze: the reader, the split, and features."""
 
-import numpy as np
 import pytest
+from toy_data import STORIES as HEADER
 
-from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
-from model_zoo.tasks.choice import (
-    StoryTask,
-    SwagExample,
-    encode_stories,
-    hold_out,
-    read_story_cloze,
-    write_choices,
-)
+from model_zoo.tasks.choice import SwagExample, encode_stories, hold_out, read_story_cloze
 
-HEADER = (
-    'InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,'
-    'RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding'
-)
 ROW = 'a-1,Tom ran.,"He fell, hard.",It hurt.,"He said ""ow"".",He wept.,He flew.,1'
 
 
@@ -101,37 +89,3 @@ def test_a_long_ending_leaves_the_story_half_of_the_room():
     assert features(9, '12', '56789', '7')[0] == [90, 1, 2, 91, 5, 6, 7, 8, 92]
     with pytest.raises(InputError, match='a length of 4 is too small'):
         features(4, '1', '2', '3')
-
-
-def test_batches():
-    lengths = np.random.RandomState(0).randint(1, 30, (41, 3))
-    examples = [
-        Sample(tuple(np.full(n, number, np.int32) for n in row), None, number % 3)
-        for number, row in enumerate(lengths)
-    ]
-    loader = BucketedLoader(examples, 4, shuffle=True, seed=3, pad_val=50)
-    batches = list(loader.epoch(1))
-    assert len(batches) == len(loader)
-    assert sorted(np.concatenate([batch.indices for batch in batches])) == list(range(41))
-    for batch in batches:
-        words, valid = batch.words.asnumpy(), batch.valid_length.asnumpy()
-        np.testing.assert_array_equal(valid, lengths[batch.indices])
-        assert words.shape == (*valid.shape, valid.max()) and words.dtype == np.int32
-        inside = np.arange(words.shape[2]) < valid[..., None]
-        expected = np.where(inside, batch.indices[:, None, None], 50)
-        np.testing.assert_array_equal(words, expected)
-        np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % 3)
-    unlabelled = [example._replace(label=None) for example in examples]
-    assert next(iter(BucketedLoader(unlabelled, 4, pad_val=0))).labels is None
-
-
-def test_predictions(tmp_path):
-    stories = [SwagExample('a', '', '', ('', ''), 0), SwagExample('b', '', '', ('', ''), None)]
-    path = tmp_path / 'predictions.tsv'
-    scores = np.array([[0.25, 0.75], [0.5, 0.5]])
-    write_choices(str(path), stories, scores, StoryTask.columns, StoryTask.first)
-    assert path.read_text().splitlines() == [
-        'InputStoryid\tprediction\tprobability_1\tprobability_2\tAnswerRightEnding',
-        'a\t2\t0.250000\t0.750000\t1',
-        'b\t1\t0.500000\t0.500000\t',
-    ]

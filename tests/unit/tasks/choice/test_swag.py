@@ -4,23 +4,19 @@ import json
 
 import numpy as np
 import pytest
+from tiny import SPECIAL
 
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError
-from model_zoo.tasks.choice import (
-    SwagExample,
-    encode_swag,
-    read_swag,
-    write_choices,
-)
+from model_zoo.tasks.choice import StoryTask, SwagExample, encode_swag, read_swag, write_choices
+from model_zoo.tokenization.vocab import load_vocab
 
 HEADER = (
     ',video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label'
 )
 ROW = '0,v1,f7,"He runs. He","He runs, fast.",He,gold,stops.,"flies, high.",sits.,"says ""ow"".",2'
 JSON = {'sent1': 'He runs.', 'sent2': 'He', 'ending0': 'stops.', 'ending1': 'flies.', 'label': 1}
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghij']
 
 
 def write(folder, *lines):
@@ -59,6 +55,9 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
         ((HEADER, ROW + ',x'), 'line 2: 13 fields, where the header has 12'),
         ((HEADER, ROW[:-1] + '4'), "line 2: label is '4', and must be a number from 0 to 3"),
         ((HEADER, ROW, ROW[:-1] + 'x'), "line 3: label is 'x'"),
+        ((HEADER, ROW[:-1] + '\u00b2'), 'label is .*, and must be a number'),
+        ((HEADER, ROW[:-1] + '9' * 5000), 'label is .*, and must be a number'),
+        ((HEADER, ROW[:-1] + '-1'), "label is '-1'"),
         ((HEADER, ROW, ROW[:-1]), 'line 3: give all examples a label, or none'),
         ((HEADER, ROW.replace('"He runs, fast."', ' ')), 'line 2: sent1, or a continuation'),
         ((HEADER, '"'), 'line 2: .*(quote|end of data)'),
@@ -66,10 +65,7 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
         ((json.dumps(JSON), '[]'), 'line 2: one JSON object per line is expected'),
         ((json.dumps({**JSON, 'ending1': 3}),), 'line 1: ending1 is 3, and must be a text'),
         ((json.dumps({**JSON, 'label': True}),), 'line 1: label is True'),
-        (
-            (json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})),
-            'line 2: 3 endings, where the first example has 2',
-        ),
+        ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 'line 2: 3 endings, .* has 2'),
     ],
 )
 def test_bad_files_are_named(tmp_path, lines, message):
@@ -87,10 +83,8 @@ def test_the_sample(data_dir):
 
 
 @pytest.fixture(scope='module')
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp('vocab') / 'vocab.txt'
-    path.write_text('\n'.join(TOKENS) + '\n')
-    return BertTokenizer(path)
+def tokenizer():
+    return BertTokenizer(load_vocab([*SPECIAL, *'abcdefghij']))
 
 
 def texts(tokenizer, feature):
@@ -115,7 +109,7 @@ def test_features(tokenizer, caplog):
 
 
 @pytest.mark.parametrize('num_choices', [2, 3, 5])
-def test_batches_have_token_types(num_choices):
+def test_batches(num_choices):
     lengths = np.random.RandomState(0).randint(2, 20, (23, num_choices))
     features = [
         Sample(
@@ -126,26 +120,38 @@ def test_batches_have_token_types(num_choices):
         for number, row in enumerate(lengths)
     ]
     seen = []
-    for batch in BucketedLoader(features, 4, shuffle=True, pad_val=0):
+    for batch in BucketedLoader(features, 4, shuffle=True, pad_val=50):
         own = lengths[batch.indices]
         assert batch.words.shape == batch.token_types.shape == (*own.shape, own.max())
         np.testing.assert_array_equal(batch.valid_length.asnumpy(), own)
         place = np.arange(own.max())
-        expected = (place >= own[..., None] // 2) & (place < own[..., None])
+        inside = place < own[..., None]
+        expected = np.where(inside, batch.indices[:, None, None] + 1, 50)
+        np.testing.assert_array_equal(batch.words.asnumpy(), expected)
+        expected = (place >= own[..., None] // 2) & inside
         np.testing.assert_array_equal(batch.token_types.asnumpy(), expected)
+        np.testing.assert_array_equal(batch.labels.asnumpy(), batch.indices % num_choices)
         seen += batch.indices.tolist()
     assert sorted(seen) == list(range(23))
-    without = [feature._replace(token_types=None) for feature in features]
-    assert next(iter(BucketedLoader(without, 4, pad_val=0))).token_types is None
+    without = [feature._replace(token_types=None, label=None) for feature in features]
+    batch = next(iter(BucketedLoader(without, 4, pad_val=0)))
+    assert batch.token_types is None and batch.labels is None
 
 
-def test_predictions(tmp_path):
-    first = SwagExample('a', '', '', ('', '', ''), 0)
-    examples = [first, first._replace(guid='b', label=None)]
+@pytest.mark.parametrize(
+    'options, columns, first',
+    [
+        ((), ('fold-ind', 'label'), 0),
+        ((StoryTask.columns, StoryTask.first), ('InputStoryid', 'AnswerRightEnding'), 1),
+    ],
+)
+def test_predictions(tmp_path, options, columns, first):
+    example = SwagExample('a', '', '', ('', ''), 0)
+    examples = [example, example._replace(guid='b', label=None)]
     path = tmp_path / 'predictions.tsv'
-    write_choices(str(path), examples, np.array([[0.25, 0.5, 0.25], [0.6, 0.3, 0.1]]))
+    write_choices(str(path), examples, np.array([[0.25, 0.75], [0.5, 0.5]]), *options)
     assert path.read_text().splitlines() == [
-        'fold-ind\tprediction\tprobability_0\tprobability_1\tprobability_2\tlabel',
-        'a\t1\t0.250000\t0.500000\t0.250000\t0',
-        'b\t0\t0.600000\t0.300000\t0.100000\t',
+        f'{columns[0]}\tprediction\tprobability_{first}\tprobability_{first + 1}\t{columns[1]}',
+        f'a\t{first + 1}\t0.250000\t0.750000\t{first}',
+        f'b\t{first}\t0.500000\t0.500000\t',
     ]

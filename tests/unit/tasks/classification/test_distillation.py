@@ -3,20 +3,20 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from tiny import bert_config
 
-from bert import BertConfig, BertForSequenceClassification
+from bert import BertForSequenceClassification
 from model_zoo.batches import Sample
 from model_zoo.batches.batch import make_batch
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import Distillation, make_student, teacher_layers
 
-CONFIG = {'vocab_size': 50, 'hidden_size': 16, 'num_hidden_layers': 4, 'num_attention_heads': 2,
-          'intermediate_size': 32, 'max_position_embeddings': 12,
-          'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0}  # fmt: skip
 
-
-def make(layers=4, labels=3, **changes):
-    config = BertConfig(**{**CONFIG, 'num_hidden_layers': layers, **changes})
+def make(layers=4, labels=3, vocab_size=50, **changes):
+    config = bert_config(
+        vocab_size, num_hidden_layers=layers, max_position_embeddings=12, hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0, **changes,
+    )  # fmt: skip
     model = BertForSequenceClassification(config, num_labels=labels)
     mx.random.seed(3 + layers)
     model.initialize()
@@ -52,9 +52,7 @@ def test_losses(labels):
     student, teacher, batch = make(2, labels), make(4, labels), batch_of(values)
     scores, wanted = (model(*batch.inputs).asnumpy().astype('float64')
                       for model in (student, teacher))  # fmt: skip
-    distillation = Distillation(
-        student, teacher, temperature=3.0, weight=0.7, states_weight=0.25
-    )
+    distillation = Distillation(student, teacher, temperature=3.0, weight=0.7, states_weight=0.25)
     assert distillation.layers == (2, 4)
     found = [each.asscalar() for each in distillation.losses(batch)]
     own, theirs = states_of(student, batch), states_of(teacher, batch)
@@ -96,9 +94,7 @@ def test_a_student_begins_with_its_teachers_layers():
         name = name.replace('layers.1.', 'layers.3.')
         np.testing.assert_array_equal(parameter.data().asnumpy(), theirs[name].data().asnumpy())
     whole = make_student(teacher, (1, 2, 3, 4))
-    np.testing.assert_array_equal(
-        whole(*batch.inputs).asnumpy(), teacher(*batch.inputs).asnumpy()
-    )
+    np.testing.assert_array_equal(whole(*batch.inputs).asnumpy(), teacher(*batch.inputs).asnumpy())
     # a copy: the teacher stays what it is
     student.classifier.weight.set_data(mx.nd.zeros((3, 16)))
     assert np.abs(teacher.classifier.weight.data().asnumpy()).max() > 0

@@ -17,9 +17,7 @@ def test_blocks_predict_each_token_once(count, batch_size):
     predicted = []
     for batch in batches:
         assert batch.words.dtype == np.int32 and len(batch.words) <= batch_size
-        for words, length in zip(
-            batch.words.asnumpy(), batch.valid_length.asnumpy().astype(int)
-        ):
+        for words, length in zip(batch.words.asnumpy(), batch.valid_length.asnumpy().astype(int)):
             assert 2 <= length <= 5
             np.testing.assert_array_equal(words[:length], np.arange(words[0], words[0] + length))
             assert not words[length:].any()

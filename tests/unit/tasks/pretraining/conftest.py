@@ -3,6 +3,7 @@
 import pytest
 
 from bert.tokenizer import BertTokenizer
+from model_zoo.tasks.pretraining import Corpus, SampleMaker, create_shards
 
 
 @pytest.fixture(scope='module')
@@ -14,3 +15,12 @@ def tokenizer(fixtures):
 def text(fixtures):
     """The paths of a text, which is read six times."""
     return [str(fixtures / 'pretraining' / 'sample_text.txt')] * 6
+
+
+@pytest.fixture(scope='module')
+def shards(request, text, tokenizer, tmp_path_factory):
+    """A folder of the text's samples, as the module's OPTIONS and FILES say."""
+    folder, module = tmp_path_factory.mktemp('shards'), request.module
+    maker = SampleMaker(Corpus(text), tokenizer, module.OPTIONS)
+    create_shards(maker, folder, num_outputs=module.FILES)
+    return folder

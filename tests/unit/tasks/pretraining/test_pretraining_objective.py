@@ -6,11 +6,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from toy_data import LENGTH, make_samples
 from training_loops import training_loop
 
 from bert import BertForPreTraining
-from model_zoo.batches import Batch
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
+from model_zoo.tasks.pretraining import make_batch
 from model_zoo.tasks.pretraining.objective import (
     PretrainingLogger,
     evaluate_pretraining,
@@ -20,13 +21,11 @@ from model_zoo.tasks.pretraining.objective import (
 from model_zoo.training.checkpoint import TrainingState, seed_all
 from model_zoo.training.updater import HostTrainer
 
-VOCAB, LENGTH, POSITIONS = 50, 12, 4
-
 
 def make_model(seed=1, ctx=None):
     """A small one without dropout, hybridized."""
     config = tiny.bert_config(
-        VOCAB, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
+        50, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, initializer_range=0.1,
     )  # fmt: skip
     model = BertForPreTraining(config)
@@ -36,32 +35,8 @@ def make_model(seed=1, ctx=None):
     return model
 
 
-def make_samples(count, seed=0):
-    """Arrays by name, with sentences and numbers of masked words of all lengths."""
-    random = np.random.RandomState(seed)
-    num_masked = random.randint(1, POSITIONS + 1, count)
-    weights = (np.arange(POSITIONS) < num_masked[:, None]).astype('float32')
-    return {
-        'words': random.randint(0, VOCAB, (count, LENGTH)).astype('int32'),
-        'token_types': random.randint(0, 2, (count, LENGTH)).astype('int32'),
-        'valid_length': random.randint(POSITIONS, LENGTH + 1, count).astype('float32'),
-        'masked_positions': random.randint(0, POSITIONS, (count, POSITIONS)).astype('int32'),
-        'masked_ids': random.randint(0, VOCAB, (count, POSITIONS)).astype('int32'),
-        'masked_weights': weights,
-        'next_sentence_labels': random.randint(0, 2, count).astype('int32'),
-    }
-
-
-def make_batch(samples, rows, ctx=None):
-    arrays = {name: array[rows] for name, array in samples.items()}
-    counts = {
-        'num_masked': int(arrays['masked_weights'].sum()),
-        'num_tokens': int(arrays['valid_length'].sum()),
-    }
-    arrays = {
-        name: mx.nd.array(array, ctx, dtype=array.dtype) for name, array in arrays.items()
-    }
-    return Batch(indices=np.array(rows), **arrays, **counts)
+def batch_of(samples, rows, ctx=None):
+    return make_batch(samples.take(rows), np.array(rows), 0, 8, ctx)
 
 
 class Loader:
@@ -70,7 +45,7 @@ class Loader:
     def __init__(self, samples, sizes, ctx=None):
         ends = np.cumsum(sizes)
         self.batches = [
-            make_batch(samples, list(range(end - size, end)), ctx)
+            batch_of(samples, list(range(end - size, end)), ctx)
             for size, end in zip(sizes, ends)
         ]
 
@@ -80,9 +55,7 @@ class Loader:
 
 def make_loop(model, loader, num_steps=10, kind=mx.gluon.Trainer, accuracies=True, **options):
     disable_weight_decay(model)
-    trainer = kind(
-        model.collect_params(), 'bertadam', {'wd': 0.01}, update_on_kvstore=False
-    )
+    trainer = kind(model.collect_params(), 'bertadam', {'wd': 0.01}, update_on_kvstore=False)
     options.setdefault('schedule', finetune_schedule(1e-3, num_steps, 0.2, first_step=1))
     objective = pretraining_objective(model, accuracies)
     return training_loop(model, trainer, objective, loader, num_steps, **options)
@@ -96,14 +69,12 @@ def parameters_of(model):
 
 
 def largest_difference(model, other):
-    return max(
-        np.abs(a - b).max() for a, b in zip(parameters_of(model), parameters_of(other))
-    )
+    return max(np.abs(a - b).max() for a, b in zip(parameters_of(model), parameters_of(other)))
 
 
 def test_terms_are_those_of_the_scores():
     """Against a computation in float64 of the means of the negative log probabilities."""
-    model, batch = make_model(), make_batch(make_samples(5), range(5))
+    model, batch = make_model(), batch_of(make_samples(5, 0), range(5))
     objective = pretraining_objective(model)
     results = [array.asscalar() for array in objective.terms(batch)]
     masked_lm, next_sentence = (
@@ -127,18 +98,17 @@ def test_terms_are_those_of_the_scores():
 
 def test_right_predictions_are_counted_where_the_weight_is_1():
     model = make_model()
-    samples = make_samples(8)
-    batch = make_batch(samples, range(8))
+    batch = batch_of(make_samples(8, 0), range(8))
     scores, pairs = model(*batch.inputs, batch.masked_positions)
     batch.masked_ids = scores.argmax(axis=-1)
     batch.next_sentence_labels = pairs.argmax(axis=-1)
     _, _, words, sentences = pretraining_objective(model).terms(batch)
-    assert words.asscalar() == batch.num_masked < POSITIONS * 8
+    assert words.asscalar() == batch.num_masked < batch.masked_ids.size
     assert sentences.asscalar() == 8
 
 
 def test_without_accuracies():
-    model, batch = make_model(), make_batch(make_samples(3), range(3))
+    model, batch = make_model(), batch_of(make_samples(3, 0), range(3))
     with_them, without = (pretraining_objective(model, wanted) for wanted in (True, False))
     assert (with_them.num_sums, without.num_sums) == (4, 2)
     both = with_them.terms(batch), without.terms(batch)
@@ -148,7 +118,7 @@ def test_without_accuracies():
 @pytest.mark.parametrize('sizes', [[8] * 4, [1, 15, 10, 6]], ids=str)
 def test_accumulation_is_exact(sizes):
     """A batch of 32 gives the parameters of 4 parts, whose token counts differ, after 10 steps."""
-    samples = make_samples(32)
+    samples = make_samples(32, 0)
     whole, parts = make_model(), make_model()
     start = parameters_of(whole)
     whole_state = make_loop(whole, Loader(samples, [32]), log_interval=1).run()
@@ -163,33 +133,20 @@ def test_accumulation_is_exact(sizes):
             assert ours[name] == pytest.approx(theirs[name], rel=1e-4), name
 
 
-def test_devices_share_an_update():
-    """Batches that are dealt out to two devices give what one device makes of them."""
-    samples, devices = make_samples(16), [mx.cpu(0), mx.cpu(1)]
-    one, two = make_model(), make_model(ctx=devices)
-    make_loop(one, Loader(samples, [16])).run()
-    loader = Loader(samples, [9, 7])
-    loader.batches = [
-        make_batch(samples, batch.indices, ctx) for batch, ctx in zip(loader.batches, devices)
-    ]
-    make_loop(two, loader, accumulate=2).run()
-    assert largest_difference(one, two) < 1e-6
-
-
 @pytest.mark.parametrize('devices', [1, 2])
 def test_optimizer_on_the_host(devices, tmp_path):
     """The same parameters as with the states on the device, also after a resume."""
     from model_zoo.training.checkpoint import CheckpointStore
 
     contexts = [mx.cpu(1), mx.cpu(2)][:devices]
-    samples = make_samples(16)
+    samples = make_samples(16, 0)
     usual, ours = make_model(), make_model(ctx=contexts)
     make_loop(usual, Loader(samples, [8, 8]), num_steps=6, accumulate=devices).run()
 
     def loader():
         result = Loader(samples, [8, 8])
         result.batches = [
-            make_batch(samples, batch.indices, contexts[number % devices])
+            batch_of(samples, batch.indices, contexts[number % devices])
             for number, batch in enumerate(result.batches)
         ]
         return result
@@ -212,13 +169,13 @@ def test_optimizer_on_the_host(devices, tmp_path):
 
 def test_evaluation_is_over_all_words_and_samples():
     """In whatever batches, and without any part of some of them."""
-    model, samples = make_model(), make_samples(20)
+    model, samples = make_model(), make_samples(20, 0)
     objective = pretraining_objective(model)
     loader = Loader(samples, [3, 10, 7])
     loader.batches.insert(1, None)
     score, report = evaluate_pretraining(objective, loader)
-    values = [array.asscalar() for array in objective.terms(make_batch(samples, range(20)))]
-    words = samples['masked_weights'].sum()
+    values = [array.asscalar() for array in objective.terms(batch_of(samples, range(20)))]
+    words = samples.masked_lm_weights.sum()
     expected = {
         'mlm_loss': values[0],
         'nsp_loss': values[1],
@@ -232,7 +189,7 @@ def test_evaluation_is_over_all_words_and_samples():
 def test_log_lines_are_gluonnlps(caplog):
     loop = make_loop(
         make_model(),
-        Loader(make_samples(8), [4, 4]),
+        Loader(make_samples(8, 0), [4, 4]),
         num_steps=4,
         log_interval=2,
         callbacks=[PretrainingLogger(terminal=False)],

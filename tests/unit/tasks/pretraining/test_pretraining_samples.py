@@ -2,14 +2,15 @@
 
 import json
 import logging
+import pathlib
 import pickle
 import random
 
 import gluonnlp as nlp
 import numpy as np
 import pytest
-import sentencepiece
 from pretraining_statistics import STUDY, probability, statistics, unmasked
+from tiny import learn_pieces
 
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.errors import InputError
@@ -212,22 +213,17 @@ def test_sentence_encoder_forgets(tokenizer, monkeypatch):
 
 
 def test_a_random_segmentation_depends_on_the_seed_only(corpus, tmp_path):
-    sentencepiece.SentencePieceTrainer.train(
-        input=corpus.files[0],
-        model_prefix=str(tmp_path / 'spm'),
-        vocab_size=300,
-        minloglevel=2,
-        control_symbols=['[CLS]', '[SEP]', '[MASK]'],
-        pad_id=3,
-    )
-    tokenizer = BertSPTokenizer(tmp_path / 'spm.model', num_best=-1, alpha=0.1)
+    symbols = {'control_symbols': ['[CLS]', '[SEP]', '[MASK]'], 'pad_id': 3}
+    lines = pathlib.Path(corpus.files[0]).read_text('utf-8').splitlines()
+    pieces = learn_pieces(tmp_path / 'spm.model', lines, 300, **symbols)
+    tokenizer = BertSPTokenizer(pieces, num_best=-1, alpha=0.1)
     options = SampleOptions(64, 8, 1, whole_word_mask=True)
     maker = SampleMaker(corpus, tokenizer, options, is_random=True)
     first = maker.make(0, corpus.num_bytes, 5)
     other = maker.make(0, corpus.num_bytes, 6)
     again = maker.make(0, corpus.num_bytes, 5)
     assert all(map(np.array_equal, first, again))
-    best = BertSPTokenizer(tmp_path / 'spm.model')
+    best = BertSPTokenizer(pieces)
     sure = SampleMaker(corpus, best, options).make(0, corpus.num_bytes, 5)
     assert not np.array_equal(first.input_ids, sure.input_ids)
     assert not np.array_equal(first.input_ids, other.input_ids)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pretraining_statistics import unmasked
 from variant_models import MAKERS
 
 from bert.tokenizer import BertTokenizer
@@ -57,21 +58,16 @@ def test_samples_have_all_text_once(kind, corpus, tmp_path):
     options = SampleOptions(20, 4, 3, next_sentence=False)
     samples = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
     assert samples.count % 3 == 0  # passes
-    rows = set()
-    for row in range(samples.count):
-        ids = samples.input_ids[row].copy()
-        masks = samples.masked_lm_weights[row] > 0
-        assert masks.sum() == min(4, max(1, round(samples.valid_lengths[row] * 0.15)))
-        ids[samples.masked_lm_positions[row][masks]] = samples.masked_lm_ids[row][masks]
+    rows, masks = set(), samples.masked_lm_weights.sum(axis=1)
+    for row, ids in enumerate(unmasked(samples)):
+        assert masks[row] == min(4, max(1, round(samples.valid_lengths[row] * 0.15)))
         ids, padding = np.split(ids, samples.valid_lengths[row : row + 1])
         assert ids[0] == tokenizer.cls_token_id and ids[-1] == tokenizer.sep_token_id
         assert (padding == tokenizer.pad_token_id).all()
         rows.add(tuple(ids[1:-1].tolist()))
     assert len(rows) == samples.count / 3
     assert not samples.segment_ids.any() and not samples.next_sentence_labels.any()
-    documents = [
-        tokenizer.encode(' '.join(lines), add_special_tokens=False) for lines in DOCUMENTS
-    ]
+    documents = [tokenizer.encode(' '.join(lines), add_special_tokens=False) for lines in DOCUMENTS]
     whole = [i for ids in documents for i in (*ids, tokenizer.sep_token_id)]
     for row in rows:  # each is a part of the text, and they are all of it
         assert any(tuple(whole[n : n + len(row)]) == row for n in range(len(whole)))
@@ -86,11 +82,8 @@ def test_masks_of_whole_words(kind, corpus, tmp_path):
     options = SampleOptions(128, 40, 20, 0.3, whole_word_mask=True, next_sentence=False)
     samples = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
     words = set()
-    for row in range(samples.count):
-        ids = samples.input_ids[row].copy()
-        masks = samples.masked_lm_weights[row] > 0
-        places = samples.masked_lm_positions[row][masks]
-        ids[places] = samples.masked_lm_ids[row][masks]
+    for row, ids in enumerate(unmasked(samples)):
+        places = samples.masked_lm_positions[row][samples.masked_lm_weights[row] > 0]
         parts = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         for part in parts:
             words.update(tokenizer.decode(ids[part].tolist()).split())

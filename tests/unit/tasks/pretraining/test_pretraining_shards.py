@@ -68,19 +68,6 @@ def test_gluonnlp_reads_ours(shard, samples):
     assert dataset.keys == sorted(Samples._fields) and len(dataset) == 6
     for name in dataset.keys:
         assert np.array_equal(dataset.get_field(name), getattr(samples, name))
-    batchify = nlp.data.batchify.Tuple(
-        nlp.data.batchify.Pad(pad_val=0, round_to=8),
-        nlp.data.batchify.Pad(pad_val=0),
-        nlp.data.batchify.Pad(pad_val=0),
-        nlp.data.batchify.Pad(pad_val=0),
-        nlp.data.batchify.Stack(),
-        nlp.data.batchify.Pad(pad_val=0, round_to=8),
-        nlp.data.batchify.Stack(),
-    )
-    batch = batchify([dataset[0], dataset[3]])
-    assert batch[0].shape == (2, 16) and batch[3].asnumpy().tolist() == (
-        samples.masked_lm_weights[[0, 3]].tolist()
-    )
 
 
 @pytest.mark.parametrize('name', ['gluonnlp', 'gluonnlp_even'])

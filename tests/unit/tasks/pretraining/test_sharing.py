@@ -6,16 +6,15 @@ import types
 
 import numpy as np
 import pytest
+from batches_of_samples import alone, arrays
 
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
-    Corpus,
     PretrainingLoader,
     SampleMaker,
     SampleOptions,
     ShardFiles,
     TextFiles,
-    create_shards,
     read_shard,
     sources,
     write_epoch,
@@ -23,13 +22,6 @@ from model_zoo.tasks.pretraining import (
 
 OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
 FILES = 7
-
-
-@pytest.fixture(scope='module')
-def shards(text, tokenizer, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('shards')
-    create_shards(SampleMaker(Corpus(text), tokenizer, OPTIONS), folder, num_outputs=FILES)
-    return folder
 
 
 class Together:
@@ -66,19 +58,12 @@ class Together:
         return found
 
 
-def alone(rank, size):
-    """A worker that can't exchange: it reads everything, as 0.1 did."""
-    return types.SimpleNamespace(rank=rank, size=size)
-
-
 def contents(batches):
     """What a model gets, by batch."""
     return [
         None if batch is None else [
-            batch.indices, batch.num_masked, batch.num_tokens, batch.valid_length.asnumpy(),
-            *(array.asnumpy() for array in batch.inputs), batch.masked_positions.asnumpy(),
-            batch.masked_ids.asnumpy(), batch.masked_weights.asnumpy(),
-            batch.next_sentence_labels.asnumpy(),
+            batch.indices, batch.num_masked, batch.num_tokens,
+            *(array.asnumpy() for array in arrays(batch)),
         ]
         for batch in batches
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Samples in TensorFlow's record files; tests/peers has TensorFlow itself read and write them."""
 
-import struct
+import pathlib
 
 import numpy as np
 import pytest
@@ -57,17 +57,14 @@ def test_several_files_get_a_sample_each_in_turn(samples, tmp_path):
 
 
 def test_damage_is_found(path):
-    with open(path, 'rb') as file:
-        content = file.read()
-    rng = np.random.default_rng(0)
+    file, rng = pathlib.Path(path), np.random.default_rng(0)
+    content = file.read_bytes()
     for place in [12, len(content) - 1, *rng.integers(12, len(content), 40)]:
-        with open(path, 'wb') as file:
-            file.write(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        file.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
         with pytest.raises(InputError, match='samples.tfrecord. is damaged .*checksum|not whole'):
             read_shard(path)
     for size in (13, 100, len(content) - 1):
-        with open(path, 'wb') as file:
-            file.write(content[:size])
+        file.write_bytes(content[:size])
         with pytest.raises(InputError, match='its last record is not whole'):
             read_shard(path)
 
@@ -77,14 +74,14 @@ def test_longer_sequences_than_the_model_takes(path):
         read_shard(path, max_len=8)
 
 
-def test_other_records(tmp_path, path):
-    """Whole, and with right checksums, but of something else."""
-    from model_zoo.checkpoint.tensorflow_file import crc32c
+def record(content):
+    head = len(content).to_bytes(8, 'little')
+    sums = (crc32c(part, masked=True).to_bytes(4, 'little') for part in (head, content))
+    return head + next(sums) + content + next(sums)
 
-    def record(content):
-        head = len(content).to_bytes(8, 'little')
-        sums = (crc32c(part, masked=True).to_bytes(4, 'little') for part in (head, content))
-        return head + next(sums) + content + next(sums)
+
+def test_other_records(tmp_path):
+    """Whole, and with right checksums, but of something else."""
 
     def file(content):
         other = tmp_path / 'other.tfrecord'
@@ -102,10 +99,7 @@ def test_other_records(tmp_path, path):
 
 def test_a_number_without_end(tmp_path):
     """Its bytes would take minutes."""
-    record = b'\xff' * 5_000_000
-    head = struct.pack('<Q', len(record))
-    sums = [struct.pack('<I', crc32c(each, masked=True)) for each in (head, record)]
     path = tmp_path / 'samples.tfrecord'
-    path.write_bytes(head + sums[0] + record + sums[1])
+    path.write_bytes(record(b'\xff' * 5_000_000))
     with pytest.raises(InputError, match='a number of more than 64 bits'):
         read_shard(str(path))

@@ -5,10 +5,10 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
+from tiny import SPECIAL
 
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
-from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.tasks.tagging import (
     Sentence,
@@ -19,16 +19,15 @@ from model_zoo.tasks.tagging import (
     read_conll,
     score_tags,
 )
+from model_zoo.tokenization.vocab import load_vocab
 
-TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefgh', '##x', '##y']
+TOKENS = [*SPECIAL, *'abcdefgh', '##x', '##y']
 LABELS = ['O', 'B-PER', 'I-PER']
 
 
 @pytest.fixture(scope='module')
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp('vocab') / 'vocab.txt'
-    path.write_text('\n'.join(TOKENS) + '\n')
-    return BertTokenizer(path)
+def tokenizer():
+    return BertTokenizer(load_vocab(TOKENS))
 
 
 def sentence(words, labels=None):
@@ -87,16 +86,6 @@ def test_windows_give_words_context(tokenizer):
         assert after >= 5 or number == len(features)
 
 
-@pytest.mark.parametrize('count', [1, 19, 20, 21, 29, 30, 31, 400])
-def test_windows(count):
-    windows = even_windows(count, 20)
-    covered = [place for each in windows for place in range(each.first, each.last)]
-    assert covered == list(range(count))
-    for window in windows:
-        assert 0 <= window.start <= window.first <= window.last <= window.stop <= count
-        assert window.stop - window.start == min(count, 20)
-
-
 def test_bad_input(tokenizer):
     with pytest.raises(InputError, match='a length of 2 is too small'):
         TaggingFeatures(tokenizer, LABELS, 2)
@@ -148,25 +137,6 @@ def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
     words = [word for each in sentences for word in each.words]
     assert outputs.shape == (len(words), len(TOKENS)) and outputs.dtype == np.float32
     assert [TOKENS[number] for number in outputs.argmax(axis=-1)] == [word[0] for word in words]
-
-
-def test_workers_share_batches(tokenizer):
-    class Worker:
-        size = 2
-
-        def __init__(self, rank):
-            self.rank = rank
-
-    _, features = random_features(tokenizer)
-    whole = BucketedLoader(features, 6, shuffle=True, seed=4, pad_val=0).epoch(1)
-    parts = [
-        BucketedLoader(features, 3, shuffle=True, seed=4, pad_val=0, workers=Worker(rank)).epoch(1)
-        for rank in (0, 1)
-    ]
-    for batch, *halves in zip(whole, *parts):
-        halves = [half for half in halves if half is not None]
-        assert sum(half.count for half in halves) == batch.count
-        assert sorted(np.concatenate([half.indices for half in halves])) == sorted(batch.indices)
 
 
 def test_labels():
