@@ -1,9 +1,8 @@
 """The model that the flags name: folders, other names of the flag, heads of the zoo's own."""
 
-import json
-
 import mxnet as mx
 import pytest
+from tiny import write_pairs
 
 from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel
 from model_zoo.app import cli
@@ -17,9 +16,7 @@ from model_zoo.tasks.choice import StorySettings
 @pytest.fixture
 def vocab_file(tmp_path):
     tokens = ['<unk>', 'a', 'b', 'a</w>', 'b</w>', 'ab</w>']
-    (tmp_path / 'vocab.json').write_text(json.dumps({t: n for n, t in enumerate(tokens)}))
-    (tmp_path / 'merges.txt').write_text('a b</w>\n')
-    return tmp_path / 'vocab.json'
+    return write_pairs(tmp_path, tokens, ['a b</w>'])[0]
 
 
 def build(task_block, words, **options):

@@ -108,18 +108,15 @@ def test_output_must_be_a_file(tmp_path):
     (tmp_path / 'folder').mkdir()
     os.mkfifo(tmp_path / 'pipe')
     (tmp_path / 'link').symlink_to('pipe')
-    (tmp_path / 'loop').symlink_to('loop')
     for name, message in [
         ('folder', 'it is a folder'),
         ('pipe', 'it is not a regular file'),
         ('link', 'it is not a regular file'),
-        ('loop', 'it is not a regular file'),
-        ('', 'that is not the name of a file'),
     ]:
         path = f'{tmp_path}/{name}'
         with pytest.raises(InputError, match=f'cannot write .*{message}; give'):
             PartialOutput(path, JOB)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'link', 'loop', 'pipe']
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'link', 'pipe']
 
 
 @pytest.mark.parametrize('there', [False, True])
