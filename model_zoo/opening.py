@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import inspect
 import logging
+import operator
 import os
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -285,15 +286,15 @@ def check_vocab(size, config, name='the model'):
 
 def fit_block(blocks, named, weights, ctx):
     """The block that the weights fit best; they must have all of it."""
-
-    compared = [each.compare(weights.tensors, weights.unknown) for each in blocks]
-    # the weights of a head say what a model is for; every backbone may have a pooler
-    misfits = [
-        (len(missing), sum(name.startswith('^') for name in unused), len(unused))
-        for missing, unused in compared
-    ]
-    best = misfits.index(min(misfits))
-    block, (missing, unused) = blocks[best], compared[best]
+    misfits = []
+    for block in blocks:
+        names = block.parameters_by_name()
+        missing = [name for name in names if name not in weights.tensors]
+        unused = [*weights.unknown, *(name for name in weights.tensors if name not in names)]
+        # the weights of a head say what a model is for; every backbone may have a pooler
+        of_heads = sum(name.startswith('^') for name in unused)
+        misfits.append(((len(missing), of_heads, len(unused)), block, missing, unused))
+    _, block, missing, unused = min(misfits, key=operator.itemgetter(0))
     if missing:
         names = ', '.join(name.lstrip('^') for name in missing[:20])
         of = ''

@@ -103,7 +103,7 @@ def loss_and_gradients(block, inputs):
 
 def gradients(block):
     """The parameters' gradients by the originals' names."""
-    ours = {name: p.grad().asnumpy() for name, p in block._own_parameters().items()}
+    ours = {name: p.grad().asnumpy() for name, p in block.parameters_by_name().items()}
     mapping = block.mappings()['huggingface']
     return mapping.save(ours, block.config, with_prefix=block.backbone is not None)
 

@@ -124,7 +124,7 @@ def run(block, segments):
         total = mx.nd.add_n(*[loss.sum() for loss in losses])
     total.backward()
     result['losses'] = [loss.asnumpy() for loss in losses]
-    ours = {name: p.grad().asnumpy() for name, p in block._own_parameters().items()}
+    ours = {name: p.grad().asnumpy() for name, p in block.parameters_by_name().items()}
     mapping = block.mappings()['huggingface']
     result['gradients'] = mapping.save(ours, block.config, with_prefix=True)
     return result

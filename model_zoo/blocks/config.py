@@ -10,8 +10,8 @@ import operator
 import os
 from operator import attrgetter
 
-from ..errors import InputError, ZooError
-from ..layers.cells import check_activation
+from ..errors import InputError, UnknownNameError, ZooError
+from ..layers.cells import ACTIVATIONS
 from ..util.files import LIMITS, raised, read_json, write_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
@@ -205,7 +205,8 @@ class AttentionConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        check_activation(self.activation)
+        if self.activation not in ACTIVATIONS:
+            raise UnknownNameError.of('activation', self.activation, ACTIVATIONS)
         if self.units % self.num_heads:
             raise InputError(
                 f'{self.units} units are not a multiple of {self.num_heads} attention heads'

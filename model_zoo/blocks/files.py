@@ -40,7 +40,7 @@ class BlockFiles:
     def mappings(self):
         return self.name_maps(self.config)
 
-    def _own_parameters(self):
+    def parameters_by_name(self):
         """Canonical name -> Parameter, each parameter once."""
         # The names are those of the mappings' rules: without the backbone's prefix, and with `^`
         # before the names of a task's head.
@@ -98,8 +98,9 @@ class BlockFiles:
     def _assign(self, found, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
         """Set the parameters; returns the names missing, and left over."""
-        own = self._own_parameters()
-        missing, unknown = self.compare(found, unknown)
+        own = self.parameters_by_name()
+        missing = [name for name in own if name not in found]
+        unknown = [*unknown, *(name for name in found if name not in own)]
         problems = []
         if missing and not allow_missing:
             problems.append('missing: ' + self._list_names(missing))
@@ -148,12 +149,6 @@ class BlockFiles:
             parameter.set_data(mx.nd.array(found[name], dtype=parameter.dtype))
         return missing, unknown
 
-    def compare(self, found, unknown):
-        """The names of parameters that tensors lack, and of tensors that the block lacks."""
-        own = self._own_parameters()
-        missing = [name for name in own if name not in found]
-        return missing, [*unknown, *(name for name in found if name not in own)]
-
     @staticmethod
     def _list_names(names):
         names = [name.lstrip('^') for name in names]
@@ -162,7 +157,7 @@ class BlockFiles:
 
     def _own_tensors(self):
         tensors = {}
-        for name, parameter in self._own_parameters().items():
+        for name, parameter in self.parameters_by_name().items():
             value = parameter.data(parameter.list_ctx()[0])
             tensors[name] = value.asnumpy()
         return tensors
@@ -187,7 +182,7 @@ class BlockFiles:
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             hint = ''
-            if len(fatal) > len(self._own_parameters()) // 2:
+            if len(fatal) > len(self.parameters_by_name()) // 2:
                 hint = '; is it a checkpoint of another family?'
             raise CheckpointError(
                 f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
@@ -201,7 +196,7 @@ class BlockFiles:
                 weights.path,
                 self._list_names(missing),
             )
-            own = self._own_parameters()
+            own = self.parameters_by_name()
             for name in missing:
                 own[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
 

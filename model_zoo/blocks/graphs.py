@@ -41,11 +41,7 @@ class BlockGraphs(HybridBlock):
     _mirrors = False
     _tied = frozenset()  # names of parameters to whose gradients another graph adds, too
 
-    def __init__(self, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._clear_cached_op()
-
-    def _clear_cached_op(self):
+    def _clear_cached_op(self):  # Gluon calls it for each part, and in `hybridize`
         super()._clear_cached_op()
         # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
         self._graphs = {}

@@ -12,7 +12,7 @@ from ..errors import CheckpointError, InputError, reporting
 from ..util.files import atomic_write, keep_permissions, read_json, sha256_of, writable_target
 from .numpy_files import is_shapes, read_numpy, write_numpy
 from .tensor_files import (
-    is_params,
+    PARAMS_START,
     is_safetensors,
     read_params,
     read_parts,
@@ -120,8 +120,9 @@ def read_tensors(path, warns=False):
         path += '.index'
     with reporting(f'cannot read {path!r}', kind=CheckpointError):
         head, tail = _head_and_tail(path)
-        _check_folder(path, warns)
-        if is_params(head):
+        folder, name = os.path.split(path)
+        check_sums(os.path.join(folder, SUMS), _parts(name), warns)
+        if head.startswith(PARAMS_START):
             return read_params(path)
         if is_safetensors(head):
             return read_safetensors(path)
@@ -206,24 +207,33 @@ def read_sums(path):
     return sums
 
 
-def check_sums(path):
-    """Raise CheckpointError if a file that checksums at `path` name is missing or has changed."""
+def check_sums(path, pattern=re.compile('.*'), warns=False):
+    """Raise CheckpointError if a file that the checksums at `path` name is missing or has changed.
+
+    Parameters
+    ----------
+    pattern : re.Pattern
+        Only files whose names match it are checked.
+    warns : bool
+        Whether to warn of the other files, such as a configuration, that were edited.
+    """
+    folder, changed = os.path.dirname(path), []
     for name, wanted in read_sums(path).items():
-        _check(os.path.join(os.path.dirname(path), name), wanted, path)
-
-
-def _check_folder(path, warns):
-    """Check a file of weights, and the files that go with it, by the `SUMS` beside it."""
-    folder, name = os.path.split(path)
-    sums, parts, changed = os.path.join(folder, SUMS), _parts(name), []
-    for other, wanted in read_sums(sums).items():
-        place = os.path.join(folder, other)
-        if parts.fullmatch(other):
-            _check(place, wanted, sums)
-        elif warns:  # of a configuration, vocabulary or card: who edits it knows what for
+        file = os.path.join(folder, name)
+        if not pattern.fullmatch(name):
             with contextlib.suppress(OSError):  # whoever reads the file will say so
-                if os.path.getsize(place) <= _SMALL and sha256_of(place) != wanted:
-                    changed.append(other)
+                if warns and os.path.getsize(file) <= _SMALL and sha256_of(file) != wanted:
+                    changed.append(name)
+            continue
+        with reporting(f'cannot check {file!r}, which {path!r} names', kind=CheckpointError):
+            if not os.path.isfile(file):
+                raise FileNotFoundError(0, 'there is no such file')
+            if sha256_of(file) == wanted:
+                continue
+        raise CheckpointError(
+            f'{file!r} is damaged or was changed: its checksum is not that in {path!r}; copy or '
+            f'save the file again, or delete {os.path.basename(path)} if you changed it yourself'
+        )
     if changed:
         _LOG.warning(
             '%s: edited since the model was saved, by %s: %s', folder, SUMS, ', '.join(changed)
@@ -298,15 +308,3 @@ def _sum_of(path):
 def _write(path, sums):
     with atomic_write(path) as file:
         file.writelines(f'{sum_}  {name}\n' for name, sum_ in sums.items())
-
-
-def _check(path, wanted, sums):
-    with reporting(f'cannot check {path!r}, which {sums!r} names', kind=CheckpointError):
-        if not os.path.isfile(path):
-            raise FileNotFoundError(0, 'there is no such file')
-        if sha256_of(path) == wanted:
-            return
-    raise CheckpointError(
-        f'{path!r} is damaged or was changed: its checksum is not that in {sums!r}; copy or save '
-        f'the file again, or delete {os.path.basename(sums)} if you changed it yourself'
-    )

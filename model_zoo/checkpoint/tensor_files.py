@@ -29,10 +29,10 @@ from ..util.files import atomic_write, parse_json, read_json
 
 __all__ = [
     'METADATA',
+    'PARAMS_START',
     'as_weights',
     'check_graph',
     'from_bfloat16',
-    'is_params',
     'is_safetensors',
     'plain_arrays',
     'read_params',
@@ -111,54 +111,36 @@ _V2, _V3 = 0xF993FAC9, 0xF993FACA  # V3 is NumPy's shapes: a scalar has 0 dimens
 _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 
 
-class _Cursor:
-    """Reads numbers and bytes from a buffer, and complains when it ends too early."""
-
-    def __init__(self, path, data):
-        self.path, self.data, self.at = path, data, 0
-
-    def fail(self, what):
-        return CheckpointError(f'{self.path!r} is damaged: {what}; copy or download the file again')
-
-    def bytes(self, count):
-        if count < 0 or self.at + count > len(self.data):
-            raise self.fail(f'it ends at byte {len(self.data)}, in the middle of an array')
-        self.at += count
-        return self.data[self.at - count : self.at]
-
-    def numbers(self, form):
-        values = struct.unpack('<' + form, self.bytes(struct.calcsize('<' + form)))
-        return values if len(values) > 1 else values[0]
+#: the first bytes of a ``.params`` file
+PARAMS_START = struct.pack('<Q', _MAGIC)
 
 
-def is_params(head):
-    """Whether a file that starts with the bytes `head` is a ``.params`` file."""
-    return head[:8] == struct.pack('<Q', _MAGIC)
+def _damaged(path, problem):
+    return CheckpointError(f'{path!r} is damaged: {problem}; copy or download the file again')
 
 
-def _read_array(cursor):
-    version, storage = cursor.numbers('Ii')
+def _read_array(path, read):
+    """The array that a ``.params`` file has next."""
+    version, storage = read('u4', 2)
     if version not in (_V2, _V3):
         raise CheckpointError(
-            f'{cursor.path!r} holds an array of format {version:#x}; formats {_V2:#x} and {_V3:#x} '
+            f'{path!r} holds an array of format {version:#x}; formats {_V2:#x} and {_V3:#x} '
             '(MXNet 1.0 and later) can be read: load and save it once with MXNet'
         )
     if storage != 0:
-        raise CheckpointError(f'{cursor.path!r} holds a sparse array; only dense ones can be read')
-    dimensions = cursor.numbers('I')
+        raise CheckpointError(f'{path!r} holds a sparse array; only dense ones can be read')
+    (dimensions,) = read('u4')
     if dimensions > 32:
-        raise cursor.fail(f'an array of {dimensions} dimensions')
-    shape = cursor.numbers(f'{dimensions}q') if dimensions else ()
-    shape = (shape,) if isinstance(shape, int) else shape
-    _, _, flag = cursor.numbers('iii')
+        raise _damaged(path, f'an array of {dimensions} dimensions')
+    shape = tuple(read('i8', int(dimensions)).tolist())
+    flag = int(read('i4', 3)[2])
     if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
-        raise cursor.fail(f'an array of shape {shape} and dtype number {flag}')
-    dtype = np.dtype(_DTYPES[flag]).newbyteorder('<')
-    values = np.frombuffer(cursor.bytes(math.prod(shape) * dtype.itemsize), dtype=dtype)
+        raise _damaged(path, f'an array of shape {shape} and dtype number {flag}')
+    values = read(_DTYPES[flag], math.prod(shape))
     try:
         return values.reshape(shape)
     except ValueError as error:  # one size is 0 and another one beyond what NumPy can have
-        raise cursor.fail(f'an array of shape {shape}') from error
+        raise _damaged(path, f'an array of shape {shape}') from error
 
 
 def read_params(path):
@@ -166,39 +148,50 @@ def read_params(path):
     with open(path, 'rb') as file:
         data = memoryview(file.read(os.fstat(file.fileno()).st_size))  # a device's is 0
     content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
-    own = trailer[:-4] == _TRAILER
-    cursor = _Cursor(path, content if own else data)
-    if own and trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
-        raise cursor.fail('its checksum is wrong')
-    magic, _ = cursor.numbers('QQ')
+    is_ours, position = trailer[:-4] == _TRAILER, 0
+    if not is_ours:
+        content = data
+    elif trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
+        raise _damaged(path, 'its checksum is wrong')
+
+    def read(dtype, count=1):
+        """The next values, as a view."""
+        nonlocal position
+        start, dtype = position, np.dtype(dtype).newbyteorder('<')
+        position += count * dtype.itemsize
+        if position > len(content):
+            raise _damaged(path, f'it ends at byte {len(content)}, in the middle of an array')
+        return np.frombuffer(content[start:position], dtype)
+
+    magic, _ = read('u8', 2)
     if magic != _MAGIC:
         raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
-    arrays = [_read_array(cursor) for _ in range(cursor.numbers('Q'))]
+    arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
     names = []
-    for _ in range(cursor.numbers('Q')):
+    for _ in range(read('u8')[0]):
         try:
-            names.append(bytes(cursor.bytes(cursor.numbers('Q'))).decode())
+            names.append(read('u1', int(read('u8')[0])).tobytes().decode())
         except UnicodeDecodeError as error:
-            raise cursor.fail('a name is not text') from error
+            raise _damaged(path, 'a name is not text') from error
     if arrays and not names:
         raise CheckpointError(
             f'{path!r} holds arrays without names; save a dict of arrays with their names instead'
         )
     if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise cursor.fail(f'{len(arrays)} arrays have {len(set(names))} names')
+        raise _damaged(path, f'{len(arrays)} arrays have {len(set(names))} names')
     tensors = dict(zip(names, arrays))
-    if own != (METADATA in tensors):
-        raise cursor.fail('its checksum or its metadata is missing')
-    if not own:
+    if is_ours != (METADATA in tensors):
+        raise _damaged(path, 'its checksum or its metadata is missing')
+    if not is_ours:
         return tensors, {}
     try:
         metadata = parse_json(tensors.pop(METADATA).tobytes())
         version = metadata['version']
     except (ValueError, KeyError, TypeError) as error:
-        raise cursor.fail('its metadata cannot be read') from error
+        raise _damaged(path, 'its metadata cannot be read') from error
     if version != VERSION:
         raise CheckpointError(
-            f'{cursor.path!r} has version {version} of this format, and version {VERSION} can be '
+            f'{path!r} has version {version} of this format, and version {VERSION} can be '
             'read: upgrade gluon-transformer-zoo'
         )
     return tensors, metadata

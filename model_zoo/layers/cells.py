@@ -7,11 +7,10 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock, nn
 
-from ..errors import UnknownNameError
 from .attention import CausalSelfAttention, SelfAttention, attention_mask, layer_head_mask
 from .precision import Dense, LayerNorm
 
-__all__ = ['ACTIVATIONS', 'EncoderStack', 'check_activation']
+__all__ = ['ACTIVATIONS', 'EncoderStack']
 
 
 def _gelu(F, x):
@@ -38,12 +37,6 @@ ACTIVATIONS = {
     'swish': lambda F, x: x * _sigmoid(F, x),
     'tanh': lambda F, x: F.Activation(x, act_type='tanh'),
 }
-
-
-def check_activation(name):
-    """Raise UnknownNameError unless `name` is in `ACTIVATIONS`."""
-    if not isinstance(name, str) or name not in ACTIVATIONS:
-        raise UnknownNameError.of('activation', name, ACTIVATIONS)
 
 
 def padded_units(units):

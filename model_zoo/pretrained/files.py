@@ -24,7 +24,6 @@ __all__ = [
     'BPE_NAMES', 'Files', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'Module', 'ORIGINALS',
     'SENTENCE_CONFIGS', 'Source', 'SourceError', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'files_at',
     'files_in_folder', 'merges_beside', 'modules_in_folder', 'read_tokenizer_config',
-    'transformer_folder',
 ]  # fmt: skip
 
 #: name of the file
@@ -61,12 +60,6 @@ def modules_in_folder(folder):
     ):
         raise InputError(f'{path!r} names a folder outside its own')
     return modules
-
-
-def transformer_folder(folder):
-    """The folder of a model's transformer, which is the first part; usually the model's own."""
-    modules = modules_in_folder(folder)
-    return os.path.join(folder, modules[0].path) if modules and modules[0].path else folder
 
 
 #: vocabulary of byte pairs -> its merges, by the names that they have together
@@ -158,7 +151,9 @@ def files_in_folder(folder, format=None):
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     """
-    folder = transformer_folder(folder)
+    modules = modules_in_folder(folder)
+    if modules:
+        folder = os.path.join(folder, modules[0].path)
     config = {}
     with contextlib.suppress(InputError):  # who opens the tokenizer is told
         config = read_tokenizer_config(folder)

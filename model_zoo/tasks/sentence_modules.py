@@ -14,7 +14,6 @@ from ..pretrained.files import (
     SENTENCE_CONFIGS,
     modules_in_folder,
     read_tokenizer_config,
-    transformer_folder,
 )
 from ..util.arrays import pool
 from ..util.files import write_json
@@ -115,7 +114,7 @@ def read_sentence_modules(folder):
                 f'{folder!r} has a part {module.kind} that is not supported here; there are one '
                 'Pooling, then Dense, Normalize and Dropout'
             )
-    settings = _settings(folder)
+    settings = _settings(folder, os.path.join(folder, modules[0].path))
     return SentenceModules(steps=steps, **options, **settings)
 
 
@@ -155,14 +154,15 @@ def _read_dense(folder):
     return lambda vector: activate(weight @ vector + bias)
 
 
-def _settings(folder):
-    """How a sentence is prepared for the transformer."""
-    inner, fields = transformer_folder(folder), {}
+def _settings(folder, transformer):
+    """How a sentence is prepared for the model's first part, which is in the folder `transformer`.
+    """
+    fields = {}
     for name in SENTENCE_CONFIGS:
-        fields = fields or read_tokenizer_config(inner, name)
+        fields = fields or read_tokenizer_config(transformer, name)
     length = fields.get('max_seq_length')
     if length is None:
-        length = read_tokenizer_config(inner).get('model_max_length')
+        length = read_tokenizer_config(transformer).get('model_max_length')
     model = read_tokenizer_config(folder, 'config_sentence_transformers.json')
     prompts, default = model.get('prompts') or {}, model.get('default_prompt_name')
     if not isinstance(prompts, dict) or not all(

@@ -200,7 +200,7 @@ class TorchLike:
         values, has the name of the first one.
         """
         mapping = self.mappings().get('huggingface')
-        own = self._own_parameters()
+        own = self.parameters_by_name()
         for name, parameter in own.items():
             theirs = [] if mapping is None else mapping.names(name, own, self.backbone is not None)
             name = (theirs or [name.lstrip('^')])[0]

@@ -98,7 +98,7 @@ def test_numpy_of_the_published_size(data_dir):
     tensors = {str(i): np.zeros(shape, 'float16') for i, shape in enumerate(shapes)}
     model = OpenAIGPTModel(OpenAIGPTConfig())
     found, unknown = model.translate(tensors, {}, model.config)
-    own = {name: parameter.shape for name, parameter in model._own_parameters().items()}
+    own = {name: parameter.shape for name, parameter in model.parameters_by_name().items()}
     assert unknown == [] and {name: array.shape for name, array in found.items()} == own
 
 

@@ -83,7 +83,7 @@ def test_gradients_through_the_past(hybridized):
                 states.append(hidden)
             loss = (mx.nd.concat(*states, dim=1) ** 3).sum()
         loss.backward()
-        gradients.append([p.grad() / 50 for _, p in sorted(block._own_parameters().items())])
+        gradients.append([p.grad() / 50 for _, p in sorted(block.parameters_by_name().items())])
     assert_same(*gradients)
 
 

@@ -10,14 +10,12 @@ from arrays import assert_same
 from mxnet.gluon import HybridBlock, nn
 from scipy.special import erf, log_softmax, softmax
 
-from model_zoo.errors import UnknownNameError
 from model_zoo.layers.attention import SelfAttention
 from model_zoo.layers.cells import (
     ACTIVATIONS,
     EncoderCell,
     FeedForward,
     ZeroPadded,
-    check_activation,
     padded_units,
 )
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
@@ -53,13 +51,6 @@ def test_activations(name):
         result = block(mx.nd.array(x)).asnumpy()
         np.testing.assert_allclose(result, FORMULAS[name](x), atol=2e-6)
     assert block(mx.nd.zeros((1,))).asscalar() == 0, 'FeedForward relies on it'
-
-
-def test_unknown_activation():
-    with pytest.raises(UnknownNameError, match="unknown activation 'mish'; known: gelu, gelu_new"):
-        check_activation('mish')
-    with pytest.raises(UnknownNameError):
-        check_activation(['gelu'])
 
 
 # -- attention ----------------------------------------------------------------------------------

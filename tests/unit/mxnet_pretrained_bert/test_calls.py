@@ -44,7 +44,7 @@ def make(name):
     here.initialize(mx.init.Normal(0.3))
     own = getattr(family, name)(config)
     own.initialize()
-    pairs = zip(own._own_parameters().items(), here._own_parameters().items())
+    pairs = zip(own.parameters_by_name().items(), here.parameters_by_name().items())
     for (name, parameter), (other, value) in pairs:
         assert name == other
         parameter.set_data(value.data())

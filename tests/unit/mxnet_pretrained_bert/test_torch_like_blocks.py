@@ -68,8 +68,8 @@ def test_state_dict_and_back(name, tmp_path):
     path = str(tmp_path / 'model.params')
     mx.nd.save(path, block.state_dict())
     assert other.load_state_dict(mx.nd.load(path)) == ([], [])
-    values = [each.data() for each in block._own_parameters().values()]
-    assert_same(values, [each.data() for each in other._own_parameters().values()], 0)
+    values = [each.data() for each in block.parameters_by_name().values()]
+    assert_same(values, [each.data() for each in other.parameters_by_name().values()], 0)
     state = block.state_dict()
     names = dict(block.named_parameters())
     assert set(names) <= set(state) or name == 'TransfoXLLMHeadModel'

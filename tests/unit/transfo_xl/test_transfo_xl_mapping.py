@@ -20,7 +20,7 @@ UNTIED = ('untied', 'div_val_1_untied')
 def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
     block = block_class(TransfoXLConfig(**{**make_config(variant), **changes}))
     block.initialize()
-    for name, parameter in block._own_parameters().items():  # none is as initialized
+    for name, parameter in block.parameters_by_name().items():  # none is as initialized
         if 'ffn_1' not in name and 'ffn_2.weight' not in name:  # they are padded
             parameter.set_data(parameter.data() + mx.nd.random.normal(shape=parameter.shape))
     return block
