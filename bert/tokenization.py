@@ -5,7 +5,7 @@ import os
 import unicodedata
 
 from model_zoo.tokenization.basic import _is_punctuation
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 
 from .tokenizer import BasicTokenizer, BertTokenizer, WordpieceTokenizer
 

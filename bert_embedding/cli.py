@@ -25,8 +25,7 @@ from model_zoo.layers.precision import PRECISIONS
 from model_zoo.tasks.tables import is_table_file
 from model_zoo.util.arrays import POOLINGS
 from model_zoo.util.display import counted
-from model_zoo.util.files import state_of
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines, state_of
 
 from .embedding import OOV_WAYS, BertEmbedding
 from .writers import open_writer

@@ -23,8 +23,7 @@ from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.util.files import read_json
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_json, read_lines
 
 from .onnx_file import Measures
 

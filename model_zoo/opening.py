@@ -32,7 +32,7 @@ from .registry import (
 )
 from .tokenization.vocab_file import VocabFile
 from .util.checks import check_gpu
-from .util.files import read_json
+from .util.reading import read_json
 
 if TYPE_CHECKING:
     from .blocks.block import ZooBlock

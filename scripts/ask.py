@@ -16,7 +16,7 @@ from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import is_table_file
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 
 
 def parse_arguments(argv=None):

@@ -55,7 +55,7 @@ from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.tasks.tables import check_files
 from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
-from model_zoo.util.lines import read_text
+from model_zoo.util.reading import read_text
 
 logger = logging.getLogger('bertology')
 

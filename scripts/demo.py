@@ -21,7 +21,8 @@ from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
 from model_zoo.tasks.classification_data import get_task, read_examples
-from model_zoo.util.files import make_writable_dir, read_json
+from model_zoo.util.files import make_writable_dir
+from model_zoo.util.reading import read_json
 
 SCRIPTS = pathlib.Path(__file__).resolve().parent
 DATA = SCRIPTS / 'demo_data'

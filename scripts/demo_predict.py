@@ -17,7 +17,7 @@ import mxnet as mx
 from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.util.files import read_json
+from model_zoo.util.reading import read_json
 
 
 def main(argv=None):

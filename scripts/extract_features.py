@@ -62,7 +62,7 @@ from model_zoo.training.settings import (
 )
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')

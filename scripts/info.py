@@ -16,7 +16,8 @@ from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 from model_zoo.pretrained import list_pretrained
 from model_zoo.registry import family_of_class
-from model_zoo.util.files import atomic_write, read_json
+from model_zoo.util.files import atomic_write
+from model_zoo.util.reading import read_json
 
 logger = logging.getLogger('info')
 

@@ -30,7 +30,7 @@ from model_zoo.tokenization.learn import (
     measure_vocab,
 )
 from model_zoo.util.files import output_folder, write_json
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 
 logger = logging.getLogger('learn_vocab')
 

@@ -27,8 +27,8 @@ from typing import Dict, List, Optional, Tuple, Union
 
 from model_zoo.app import cli
 from model_zoo.errors import InputError, UnknownNameError, ZooError
-from model_zoo.util.files import atomic_write, check_json, make_writable_dir, read_json, write_json
-from model_zoo.util.lines import read_lines
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json
+from model_zoo.util.reading import check_json, read_json, read_lines
 
 logger = logging.getLogger('run')
 

@@ -30,7 +30,7 @@ from model_zoo.tokenization.vocab import (
     write_words,
 )
 from model_zoo.util.files import file_in
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 
 __all__ = ['TransfoXLTokenizer']
 

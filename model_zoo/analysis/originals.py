@@ -11,7 +11,7 @@ import numpy as np
 from ..checkpoint import read_tensors
 from ..errors import InputError, MissingExtraError
 from ..pretrained import files_in_folder
-from ..util.files import read_json
+from ..util.reading import read_json
 from .comparison import is_variant
 
 __all__ = [

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..tasks.classification import compute_baseline, compute_metrics
 from ..util.display import progress
-from ..util.files import parse_json
+from ..util.reading import parse_json
 from .heads import heads_left, heads_to_prune, mask_heads, measure_heads, normalize_importance
 
 logger = logging.getLogger(__name__)

@@ -11,14 +11,8 @@ import numpy as np
 from ..errors import CheckpointError, InputError
 from ..training.checkpoint import check_same_config
 from ..training.loop import Interrupted, StopRequested
-from ..util.files import (
-    lock_file,
-    put_in_place,
-    read_json,
-    remove_leftovers,
-    writable_target,
-    write_json,
-)
+from ..util.files import lock_file, put_in_place, remove_leftovers, writable_target, write_json
+from ..util.reading import read_json
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
 from ..util.executor import FinishedTasks, RayTasks
 from ..util.files import atomic_write, make_output_dir
-from ..util.lines import read_lines, read_span
+from ..util.reading import read_lines, read_span
 from ..util.remote import file_size, join
 from .arguments import check_at_least_one
 

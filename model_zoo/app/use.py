@@ -25,8 +25,8 @@ from ..inference import pipeline
 from ..opening import open_tokenizer
 from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
 from ..util.display import counted
-from ..util.files import atomic_write, state_of
-from ..util.lines import read_json_lines, read_lines
+from ..util.files import atomic_write
+from ..util.reading import read_json_lines, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
 from .engines import add_use_arguments

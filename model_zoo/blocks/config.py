@@ -12,7 +12,8 @@ from operator import attrgetter
 
 from ..errors import InputError, UnknownNameError, ZooError
 from ..layers.cells import ACTIVATIONS
-from ..util.files import LIMITS, raised, read_json, write_json
+from ..util.files import write_json
+from ..util.reading import LIMITS, raised, read_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
 

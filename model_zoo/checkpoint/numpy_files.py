@@ -14,7 +14,8 @@ import zipfile
 import numpy as np
 
 from ..errors import CheckpointError
-from ..util.files import LIMITS, atomic_write, raised
+from ..util.files import atomic_write
+from ..util.reading import LIMITS, raised
 from ..util.remote import file_size, open_binary
 from .pickles import read_object_array
 from .tensor_files import reading

@@ -9,7 +9,8 @@ import re
 from typing import Callable
 
 from ..errors import CheckpointError, InputError, reporting
-from ..util.files import atomic_write, keep_permissions, read_json, sha256_of, writable_target
+from ..util.files import atomic_write, keep_permissions, writable_target
+from ..util.reading import read_json, sha256_of
 from .numpy_files import is_shapes, read_numpy, write_numpy
 from .tensor_files import (
     PARAMS_START,

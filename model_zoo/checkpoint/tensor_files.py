@@ -25,7 +25,8 @@ import safetensors
 import safetensors.numpy
 
 from ..errors import CheckpointError, InputError
-from ..util.files import atomic_write, parse_json, read_json
+from ..util.files import atomic_write
+from ..util.reading import parse_json, read_json
 
 __all__ = [
     'METADATA',

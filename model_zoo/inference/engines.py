@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
-from ..util.files import read_json
+from ..util.reading import read_json
 from .engine import Engine, MXNetEngine
 from .onnx_engine import (
     OnnxEngine,

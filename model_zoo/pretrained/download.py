@@ -24,7 +24,8 @@ import tqdm
 import urllib3
 
 from ..errors import InputError, ZooError, reporting
-from ..util.files import make_writable_dir, raised, read_json, sha256_of
+from ..util.files import make_writable_dir
+from ..util.reading import raised, read_json, sha256_of
 
 __all__ = [
     'Checksum',

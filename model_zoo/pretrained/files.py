@@ -18,7 +18,7 @@ from ..checkpoint.readers import (
     weights_in_folder,
 )
 from ..errors import InputError, ZooError
-from ..util.files import read_json
+from ..util.reading import read_json
 
 __all__ = [
     'BPE_NAMES', 'Files', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'Module', 'ORIGINALS',

@@ -38,7 +38,8 @@ from ..errors import (
     reporting,
 )
 from ..util import remote
-from ..util.files import LIMITS, make_writable_dir, raised, read_json, sha256_of, write_json
+from ..util.files import make_writable_dir, write_json
+from ..util.reading import LIMITS, raised, read_json, sha256_of
 from ..util.remote import is_file, is_url, join, sizes_in
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import Checksum, check_space, default_root, download, locked

@@ -15,7 +15,8 @@ from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalToke
 
 from ..checkpoint.readers import CONFIG_NAMES
 from ..errors import InputError, ZooError
-from ..util.files import atomic_write, read_json
+from ..util.files import atomic_write
+from ..util.reading import read_json
 from .download import Checksum, download, is_final, reason_of
 from .files import (
     BPE_NAMES,

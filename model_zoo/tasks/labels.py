@@ -16,7 +16,8 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..opening import config_of_folder, small_files
 from ..pretrained import get_entry, names_files, resolve
 from ..pretrained.files import GLUONNLP, LABEL_ORDER, ORIGINALS
-from ..util.files import read_json, write_json
+from ..util.files import write_json
+from ..util.reading import read_json
 from .classification_data import get_task, infer_labels
 
 __all__ = ['adopt_labels', 'label_names', 'labels_of_folder', 'name_labels', 'write_labels']

@@ -23,7 +23,7 @@ from ..training.settings import (
     setting,
     settings,
 )
-from ..util.lines import read_text
+from ..util.reading import read_text
 from .tables import check_files, split_text, text_file
 from .task import Data, TextTask
 

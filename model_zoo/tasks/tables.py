@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 from ..errors import InputError, MissingExtraError
 from ..pretrained import local_path
-from ..util.files import atomic_write, read_json
-from ..util.lines import read_json_lines, read_lines, read_text
+from ..util.files import atomic_write
+from ..util.reading import read_json, read_json_lines, read_lines, read_text
 from ..util.remote import is_file, is_folder, is_url, join
 
 __all__ = [

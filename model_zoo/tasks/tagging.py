@@ -20,7 +20,7 @@ from ..tokenization.chunks import SentenceEncoder
 from ..training.objective import Objective, outputs_of
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.files import atomic_write
-from ..util.lines import read_lines
+from ..util.reading import read_lines
 from .labels import labels_of_folder
 from .scores import Examination, cross_entropies, mean_cross_entropy
 from .tables import given_rows, is_path

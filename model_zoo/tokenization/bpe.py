@@ -26,7 +26,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from ..errors import InputError
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
-from ..util.lines import read_lines
+from ..util.reading import read_lines
 from .bpe_files import read_bpe_vocab, read_merges
 from .chunks import Chunk, ChunkTokenizer
 from .encoding import UNLIMITED, list_of_texts

@@ -5,8 +5,7 @@ import os
 from typing import Dict
 
 from ..errors import InputError
-from ..util.files import read_json
-from ..util.lines import read_lines
+from ..util.reading import read_json, read_lines
 from .vocab import check_tokens
 
 __all__ = ['has_word_ends', 'read_bpe_vocab', 'read_merges']

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from ..errors import InputError
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir
-from ..util.lines import read_lines
+from ..util.reading import read_lines
 from .basic import GluonBasicTokenizer
 from .vocab import load_vocab, save_vocab
 

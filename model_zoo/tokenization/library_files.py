@@ -11,7 +11,8 @@ import tokenizers
 
 from ..checkpoint.tensorflow_file import read_message
 from ..errors import InputError
-from ..util.files import atomic_write, file_in, parse_json, raised, read_whole
+from ..util.files import atomic_write, file_in
+from ..util.reading import parse_json, raised, read_whole
 from .encoding import call_rust
 from .vocab import check_tokens
 

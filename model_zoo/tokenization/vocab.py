@@ -20,8 +20,8 @@ import types
 from ..checkpoint.pickles import read_pickle
 from ..checkpoint.torch_file import write_torch_object
 from ..errors import InputError
-from ..util.files import LIMITS, atomic_write, file_in, raised, read_json
-from ..util.lines import read_lines
+from ..util.files import atomic_write, file_in
+from ..util.reading import LIMITS, raised, read_json, read_lines
 
 __all__ = [
     'OPTIONS',

@@ -9,7 +9,7 @@ from typing import Dict, Optional
 from ..errors import InputError
 from ..pretrained.files import merges_beside
 from ..pretrained.find import find_files
-from ..util.files import parse_json, raised, read_whole
+from ..util.reading import parse_json, raised, read_whole
 from .bpe_files import read_bpe_vocab
 from .library_files import (
     FAIRSEQ_NAME,

@@ -17,7 +17,8 @@ from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
 from ..environment import blas
 from ..errors import CheckpointError, InputError
-from ..util.files import check_json, make_writable_dir, read_json, sha256_of, write_json
+from ..util.files import make_writable_dir, write_json
+from ..util.reading import check_json, read_json, sha256_of
 from .updater import LossScale
 
 __all__ = [

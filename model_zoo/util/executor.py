@@ -12,7 +12,8 @@ import sys
 from typing import Optional
 
 from ..errors import InputError, MissingExtraError
-from .files import read_json, remove_leftovers, write_json
+from .files import remove_leftovers, write_json
+from .reading import read_json
 from .remote import exists, file_size, is_folder, is_url, join, names_in, remove_file
 
 __all__ = ['Executor', 'FinishedTasks', 'RayTasks', 'join_cluster']

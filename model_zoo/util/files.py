@@ -1,60 +1,37 @@
 """Files that are written completely or not at all."""
 
 import contextlib
-import dataclasses
 import errno
-import hashlib
 import json
-import math
-import numbers
 import os
 import re
 import secrets
 import shutil
 import stat
-import sys
 import tempfile
-import typing
 
 import filelock
 
-from ..errors import InputError, ZooError, did_you_mean, reporting
+from ..errors import InputError, ZooError, reporting
 from . import remote
 
 __all__ = [
-    'LIMITS',
     'atomic_write',
-    'check_json',
     'file_in',
     'keep_permissions',
     'lock_file',
     'make_output_dir',
     'make_writable_dir',
     'output_folder',
-    'parse_json',
     'put_in_place',
-    'raised',
-    'read_json',
-    'read_whole',
     'remove_leftovers',
-    'sha256_of',
-    'state_of',
     'writable_target',
     'write_json',
     'written_together',
 ]
 
-#: environment variable: a number that limits are multiplied by
-LIMITS = 'MODEL_ZOO_LIMITS'
-
 _TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
 _DESCRIPTOR = re.compile(r'/dev/(stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+')
-_MOST_DEPTH = 64  # of lists and objects in one another
-_MOST_DIGITS = 308  # of an integer, which is then in the range of float
-_WORDS = {
-    dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
-    float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
-}  # fmt: skip
 
 
 def make_writable_dir(path):
@@ -278,157 +255,6 @@ def _write_over(source, target):
         os.fsync(file.fileno())
 
 
-def sha256_of(path, algorithm='sha256'):
-    """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
-    digest = hashlib.new(algorithm)
-    with open(path, 'rb') as file:
-        while piece := file.read(2**20):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def raised(limit):
-    """A limit of what a file may unpack to, or a download may take, as the user has raised it."""
-    text = os.environ.get(LIMITS) or '1'
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = math.nan
-    if not 0 < factor < 1e9:
-        raise InputError(f'{LIMITS} is {text!r:.80}: give a number to multiply the limits by')
-    return limit * factor
-
-
-def parse_json(text, shape=object, most_bytes=2**26):
-    """What a JSON text holds, of the shape that the caller declares.
-
-    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_lines`, and
-    declares what it relies on. Integers have at most 308 digits, so that all of them are floats,
-    too.
-
-    Parameters
-    ----------
-    shape : type or dict
-        What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
-        integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
-        ``List[str]``, ``Tuple[float, float]`` (a list of two), ``Dict[str, int]``, ``Union`` and
-        ``Optional`` of `typing`; a dataclass for an object that has its fields and no others; or a
-        dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
-        others. Of a dict's names, those that are `Optional` may be missing.
-    """
-    if len(text) > most_bytes:
-        raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')
-    too_deep = f'its lists or objects are nested too deeply, beyond {_MOST_DEPTH}'
-    try:
-        value = json.loads(text, parse_int=_integer)
-    except RecursionError:
-        raise ValueError(too_deep) from None
-    is_text = isinstance(text, str)
-    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > _MOST_DEPTH:
-        level = [value]
-        for _ in range(_MOST_DEPTH):
-            level = [
-                inner
-                for outer in level
-                for inner in (outer.values() if isinstance(outer, dict) else outer)
-                if isinstance(inner, (dict, list))
-            ]
-        if level:
-            raise ValueError(too_deep)
-    if shape is not object:
-        check_json(value, shape)
-    return value
-
-
-def _integer(digits):
-    if len(digits) > _MOST_DIGITS + digits.startswith('-'):
-        raise ValueError(f'a number has {len(digits)} digits, and {_MOST_DIGITS} are the most')
-    return int(digits)
-
-
-def check_json(value, shape, where='it'):
-    """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
-    origin, parts = typing.get_origin(shape), typing.get_args(shape)
-    if origin is typing.Union:
-        if not any(_has_shape(value, part) for part in parts):
-            for part in parts:  # the one that it resembles tells more
-                if _is_object(part) and isinstance(value, dict):
-                    check_json(value, part, where)
-            _refuse(value, ' or '.join(map(_words_for, parts)), where)
-    elif _is_object(shape):
-        _check_fields(value, shape, where)
-    elif origin is tuple:
-        check_json(value, list, where)
-        if len(value) != len(parts):
-            raise ValueError(f'{where} must have {len(parts)} values, but has {len(value)}')
-        for key, (item, part) in enumerate(zip(value, parts)):
-            check_json(item, part, _within(where, key))
-    elif origin in (list, dict):
-        check_json(value, origin, where)
-        values, part = value if origin is list else value.values(), parts[-1]
-        if part in (int, str) and all(type(item) is part for item in values):
-            return
-        for key, item in enumerate(value) if origin is list else value.items():
-            check_json(item, part, _within(where, key))
-    elif not _has_type(value, shape):
-        _refuse(value, _words_for(shape), where)
-
-
-def _check_fields(value, shape, where):
-    check_json(value, dict, where)
-    if isinstance(shape, dict):
-        fields = shape
-        required = [name for name in shape if type(None) not in typing.get_args(shape[name])]
-    else:
-        fields = typing.get_type_hints(shape)
-        required = [
-            field.name for field in dataclasses.fields(shape)
-            if field.default is field.default_factory is dataclasses.MISSING
-        ]  # fmt: skip
-        unknown = next((name for name in value if name not in fields), None)
-        if unknown is not None:
-            hint = did_you_mean(unknown, fields)
-            raise ValueError(f'{where} has unknown {unknown:.80}{hint}')
-    missing = [name for name in required if name not in value]
-    if missing:
-        raise ValueError(f'{where} lacks {", ".join(missing)}')
-    for name, field_shape in fields.items():
-        if name in value:
-            check_json(value[name], field_shape, _within(where, name))
-
-
-def _within(where, name):
-    name = f'item {name}' if isinstance(name, int) else f'{name:.80}'
-    return name if where == 'it' else f'{where}: {name}'
-
-
-def _is_object(shape):
-    return isinstance(shape, dict) or dataclasses.is_dataclass(shape)
-
-
-def _has_shape(value, shape):
-    try:
-        check_json(value, shape)
-    except ValueError:
-        return False
-    return True
-
-
-def _has_type(value, shape):
-    if shape is float:
-        return type(value) in (int, float) and abs(value) <= sys.float_info.max
-    return type(value) is int if shape is int else isinstance(value, shape)
-
-
-def _words_for(shape):
-    shape = dict if _is_object(shape) else typing.get_origin(shape) or shape
-    return _WORDS.get(shape, getattr(shape, '__name__', str(shape)))
-
-
-def _refuse(value, wanted, where):
-    raise ValueError(f"{where} can't be {value!r:.80}: {wanted} is expected")
-
-
 def remove_leftovers(folder, of=None):
     """Remove the temporary files of `atomic_write` that killed processes have left in a folder."""
     for name in os.listdir(folder):
@@ -436,58 +262,6 @@ def remove_leftovers(folder, of=None):
         if leftover and (of is None or leftover.group(1) in of):
             with contextlib.suppress(OSError):
                 os.remove(os.path.join(folder, name))
-
-
-def state_of(path):
-    """What tells that a folder or file of this machine has changed: its files' sizes and times."""
-    path, states = os.path.expanduser(os.fspath(path)), set()
-    folder, name = os.path.split(path)
-    for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
-        for name in names:
-            try:
-                status = os.stat(os.path.join(where, name))
-            except OSError:  # it has gone meanwhile
-                continue
-            states.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
-    return frozenset(states)
-
-
-def read_whole(path, most_bytes, digest=None):
-    """The content of a file or URL, as a bytearray; ValueError if it is larger.
-
-    `digest`, an object of hashlib, is updated with it.
-    """
-    content = bytearray()
-    with remote.open_binary(path) as file:
-        while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
-            content += piece
-            if len(content) > most_bytes:
-                problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
-                raise ValueError(problem)
-    if digest is not None:
-        digest.update(content)
-    return content
-
-
-def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
-    """What a JSON file holds, of the shape that the caller declares; see `read_whole`."""
-    name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
-    try:
-        content = read_whole(path, most_bytes, digest)
-        value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
-    except OSError as error:
-        raise InputError(f'cannot read {name}: {error.strerror or error}') from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
-    except ValueError as error:
-        raise InputError(f'cannot read {name}: {error}') from error
-    if shape is object:
-        return value
-    try:
-        check_json(value, shape, name)
-    except ValueError as error:
-        raise InputError(str(error)) from error
-    return value
 
 
 def write_json(path, value):

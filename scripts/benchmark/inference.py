@@ -804,7 +804,7 @@ def main(argv=None):
         record(args.table, args.work, measured)
     if args.readme:
         from model_zoo.inference.engines import SPEED_FILE, processor
-        from model_zoo.util.files import read_json
+        from model_zoo.util.reading import read_json
 
         table = read_json(args.table or SPEED_FILE)['processors'][processor()]
         write_between(args.readme, BEGIN, END, speed_lines(table))

@@ -166,7 +166,7 @@ class Server:
 
 
 def read_texts(path, count):
-    from model_zoo.util.lines import read_lines
+    from model_zoo.util.reading import read_lines
 
     lines = (line.strip() for _, line in read_lines(path))
     return list(itertools.islice((line for line in lines if line), count))

@@ -40,7 +40,7 @@ from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
 from model_zoo.training.checkpoint import Checkpoint, TrainingState
 from model_zoo.util.executor import FinishedTasks
-from model_zoo.util.files import read_json
+from model_zoo.util.reading import read_json
 from model_zoo.util.remote import upload
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS, make_config
 from mxnet_pytorchic_bert.training import read_fields

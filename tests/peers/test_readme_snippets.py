@@ -24,7 +24,7 @@ import pytest
 from huggingface_hub import constants
 
 from model_zoo.pretrained import catalogue, find, get_entry, hub, resolve
-from model_zoo.util.files import sha256_of
+from model_zoo.util.reading import sha256_of
 
 torch = pytest.importorskip('torch')
 original = pytest.importorskip('pytorch_pretrained_bert')

@@ -14,7 +14,7 @@ import bert_embedding.cli
 from bert import BertForSequenceClassification
 from model_zoo.app import cli, use
 from model_zoo.opening import open_tokenizer
-from model_zoo.util.lines import read_span
+from model_zoo.util.reading import read_span
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'film', '.', '?', 'where', 'a']
 LINES = ['the cat sleeps .', '', 'good film', 'where a dog ?', 'paris in the film'] * 8

@@ -17,7 +17,7 @@ import bert_embedding.cli
 from bert import BertForPreTraining
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.util import remote
-from model_zoo.util.files import read_json
+from model_zoo.util.reading import read_json
 
 WORDS = [*'abcdefgh', '.']
 SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']

@@ -6,7 +6,7 @@ import threading
 import time
 
 from ...errors import InputError, UnknownNameError
-from ...util.files import state_of
+from ...util.reading import state_of
 from .. import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker

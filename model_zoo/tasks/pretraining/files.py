@@ -21,8 +21,8 @@ from ...checkpoint.numpy_files import ArrayArchive
 from ...checkpoint.tensorflow_file import crc32c, read_message
 from ...errors import CheckpointError, InputError, reporting
 from ...util.arrays import pad_rows
-from ...util.files import atomic_write, parse_json, read_json, write_json
-from ...util.lines import read_lines
+from ...util.files import atomic_write, write_json
+from ...util.reading import parse_json, read_json, read_lines
 from ...util.remote import open_binary
 
 __all__ = [

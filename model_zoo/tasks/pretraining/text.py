@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import InputError, reporting
 from ...tokenization.chunks import SentenceEncoder
-from ...util.lines import decode_at
+from ...util.reading import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
 from .files import Samples
 

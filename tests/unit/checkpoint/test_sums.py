@@ -14,7 +14,7 @@ from model_zoo import open_model
 from model_zoo.app.report import About, write_card
 from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, read_tensors
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.util.files import sha256_of
+from model_zoo.util.reading import sha256_of
 
 
 @pytest.fixture

@@ -13,14 +13,8 @@ import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.util import files
-from model_zoo.util.files import (
-    atomic_write,
-    make_writable_dir,
-    parse_json,
-    read_json,
-    write_json,
-    written_together,
-)
+from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
+from model_zoo.util.reading import parse_json, read_json
 
 
 @contextlib.contextmanager

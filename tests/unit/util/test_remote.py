@@ -14,8 +14,8 @@ import pytest
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.pretrained.find import copy_of
 from model_zoo.util import remote
-from model_zoo.util.files import atomic_write, make_output_dir, output_folder, read_json, write_json
-from model_zoo.util.lines import read_lines
+from model_zoo.util.files import atomic_write, make_output_dir, output_folder, write_json
+from model_zoo.util.reading import read_json, read_lines
 
 pytest.importorskip('fsspec')
 

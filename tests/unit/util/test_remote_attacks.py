@@ -12,7 +12,7 @@ from model_zoo.errors import InputError
 from model_zoo.pretrained.find import copy_of
 from model_zoo.util import remote
 from model_zoo.util.files import upload
-from model_zoo.util.lines import read_lines
+from model_zoo.util.reading import read_lines
 
 pytest.importorskip('s3fs')
 URL = f's3://{hostile_s3.BUCKET}/m'

@@ -21,7 +21,7 @@ from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import BatchTokensSettings, TrainingSettings
-from model_zoo.util.files import read_json
+from model_zoo.util.reading import read_json
 
 from .models import (
     CONFIG_FIELDS,

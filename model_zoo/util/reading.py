@@ -1,0 +1,319 @@
+"""What others have written: limits, checksums, JSON of a declared shape, and lines of UTF-8."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import math
+import numbers
+import os
+import sys
+import typing
+
+from ..errors import InputError, did_you_mean, reporting
+from .remote import open_binary
+
+__all__ = [
+    'LIMITS',
+    'check_json',
+    'decode_at',
+    'parse_json',
+    'raised',
+    'read_json',
+    'read_json_lines',
+    'read_lines',
+    'read_span',
+    'read_text',
+    'read_whole',
+    'sha256_of',
+    'state_of',
+]
+
+#: environment variable: a number that limits are multiplied by
+LIMITS = 'MODEL_ZOO_LIMITS'
+
+_MOST_DEPTH = 64  # of lists and objects in one another
+_MOST_DIGITS = 308  # of an integer, which is then in the range of float
+_LONGEST = 2**28  # bytes of a line; `raised` raises it
+_WORDS = {
+    dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
+    float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
+}  # fmt: skip
+
+
+def raised(limit):
+    """A limit of what a file may unpack to, or a download may take, as the user has raised it."""
+    text = os.environ.get(LIMITS) or '1'
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
+    if not 0 < factor < 1e9:
+        raise InputError(f'{LIMITS} is {text!r:.80}: give a number to multiply the limits by')
+    return limit * factor
+
+
+def sha256_of(path, algorithm='sha256'):
+    """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
+    digest = hashlib.new(algorithm)
+    with open(path, 'rb') as file:
+        while piece := file.read(2**20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def state_of(path):
+    """What tells that a folder or file of this machine has changed: its files' sizes and times."""
+    path, states = os.path.expanduser(os.fspath(path)), set()
+    folder, name = os.path.split(path)
+    for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
+        for name in names:
+            try:
+                status = os.stat(os.path.join(where, name))
+            except OSError:  # it has gone meanwhile
+                continue
+            states.add((where, name, status.st_ino, status.st_size, status.st_mtime_ns))
+    return frozenset(states)
+
+
+def read_whole(path, most_bytes, digest=None):
+    """The content of a file or URL, as a bytearray; ValueError if it is larger.
+
+    `digest`, an object of hashlib, is updated with it.
+    """
+    content = bytearray()
+    with open_binary(path) as file:
+        while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
+            content += piece
+            if len(content) > most_bytes:
+                problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
+                raise ValueError(problem)
+    if digest is not None:
+        digest.update(content)
+    return content
+
+
+def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
+    """What a JSON file holds, of the shape that the caller declares; see `read_whole`."""
+    name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
+    try:
+        content = read_whole(path, most_bytes, digest)
+        value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
+    except OSError as error:
+        raise InputError(f'cannot read {name}: {error.strerror or error}') from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
+    except ValueError as error:
+        raise InputError(f'cannot read {name}: {error}') from error
+    if shape is object:
+        return value
+    try:
+        check_json(value, shape, name)
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    return value
+
+
+def parse_json(text, shape=object, most_bytes=2**26):
+    """What a JSON text holds, of the shape that the caller declares.
+
+    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_lines`, and
+    declares what it relies on. Integers have at most 308 digits, so that all of them are floats,
+    too.
+
+    Parameters
+    ----------
+    shape : type or dict
+        What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
+        integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
+        ``List[str]``, ``Tuple[float, float]`` (a list of two), ``Dict[str, int]``, ``Union`` and
+        ``Optional`` of `typing`; a dataclass for an object that has its fields and no others; or a
+        dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
+        others. Of a dict's names, those that are `Optional` may be missing.
+    """
+    if len(text) > most_bytes:
+        raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')
+    too_deep = f'its lists or objects are nested too deeply, beyond {_MOST_DEPTH}'
+    try:
+        value = json.loads(text, parse_int=_integer)
+    except RecursionError:
+        raise ValueError(too_deep) from None
+    is_text = isinstance(text, str)
+    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > _MOST_DEPTH:
+        level = [value]
+        for _ in range(_MOST_DEPTH):
+            level = [
+                inner
+                for outer in level
+                for inner in (outer.values() if isinstance(outer, dict) else outer)
+                if isinstance(inner, (dict, list))
+            ]
+        if level:
+            raise ValueError(too_deep)
+    if shape is not object:
+        check_json(value, shape)
+    return value
+
+
+def _integer(digits):
+    if len(digits) > _MOST_DIGITS + digits.startswith('-'):
+        raise ValueError(f'a number has {len(digits)} digits, and {_MOST_DIGITS} are the most')
+    return int(digits)
+
+
+def check_json(value, shape, where='it'):
+    """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
+    origin, parts = typing.get_origin(shape), typing.get_args(shape)
+    if origin is typing.Union:
+        if not any(_has_shape(value, part) for part in parts):
+            for part in parts:  # the one that it resembles tells more
+                if _is_object(part) and isinstance(value, dict):
+                    check_json(value, part, where)
+            _refuse(value, ' or '.join(map(_words_for, parts)), where)
+    elif _is_object(shape):
+        _check_fields(value, shape, where)
+    elif origin is tuple:
+        check_json(value, list, where)
+        if len(value) != len(parts):
+            raise ValueError(f'{where} must have {len(parts)} values, but has {len(value)}')
+        for key, (item, part) in enumerate(zip(value, parts)):
+            check_json(item, part, _within(where, key))
+    elif origin in (list, dict):
+        check_json(value, origin, where)
+        values, part = value if origin is list else value.values(), parts[-1]
+        if part in (int, str) and all(type(item) is part for item in values):
+            return
+        for key, item in enumerate(value) if origin is list else value.items():
+            check_json(item, part, _within(where, key))
+    elif not _has_type(value, shape):
+        _refuse(value, _words_for(shape), where)
+
+
+def _check_fields(value, shape, where):
+    check_json(value, dict, where)
+    if isinstance(shape, dict):
+        fields = shape
+        required = [name for name in shape if type(None) not in typing.get_args(shape[name])]
+    else:
+        fields = typing.get_type_hints(shape)
+        required = [
+            field.name for field in dataclasses.fields(shape)
+            if field.default is field.default_factory is dataclasses.MISSING
+        ]  # fmt: skip
+        unknown = next((name for name in value if name not in fields), None)
+        if unknown is not None:
+            hint = did_you_mean(unknown, fields)
+            raise ValueError(f'{where} has unknown {unknown:.80}{hint}')
+    missing = [name for name in required if name not in value]
+    if missing:
+        raise ValueError(f'{where} lacks {", ".join(missing)}')
+    for name, field_shape in fields.items():
+        if name in value:
+            check_json(value[name], field_shape, _within(where, name))
+
+
+def _within(where, name):
+    name = f'item {name}' if isinstance(name, int) else f'{name:.80}'
+    return name if where == 'it' else f'{where}: {name}'
+
+
+def _is_object(shape):
+    return isinstance(shape, dict) or dataclasses.is_dataclass(shape)
+
+
+def _has_shape(value, shape):
+    try:
+        check_json(value, shape)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_type(value, shape):
+    if shape is float:
+        return type(value) in (int, float) and abs(value) <= sys.float_info.max
+    return type(value) is int if shape is int else isinstance(value, shape)
+
+
+def _words_for(shape):
+    shape = dict if _is_object(shape) else typing.get_origin(shape) or shape
+    return _WORDS.get(shape, getattr(shape, '__name__', str(shape)))
+
+
+def _refuse(value, wanted, where):
+    raise ValueError(f"{where} can't be {value!r:.80}: {wanted} is expected")
+
+
+def read_lines(path):
+    """Read the lines of a file one by one; a byte-order mark before the first is dropped.
+
+    Lines end only at a newline: texts contain other separators, such as U+2028, at which
+    `str.splitlines` breaks. InputError for one of over 256 MB; the environment variable
+    ``MODEL_ZOO_LIMITS`` multiplies this.
+    """
+    most = int(raised(_LONGEST))
+    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
+        lines = iter(functools.partial(file.readline, most + 1), b'')
+        for number, line in enumerate(lines, 1):
+            if len(line) > most:
+                raise InputError(
+                    f'{path}, line {number} has more than {most} bytes; break it, or set '
+                    f'{LIMITS}=10'
+                )
+            try:
+                text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
+            except UnicodeDecodeError as error:
+                raise _not_utf8(f'{path}, line {number}', line, error, number == 1) from None
+            yield number, text
+
+
+def read_span(path, start, stop):
+    """Read the lines that begin between two places of a file, counted in bytes."""
+    with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
+        position = start
+        if start:  # a line that has begun before isn't ours
+            file.seek(start - 1)
+            position = start - 1 + len(file.readline())
+        while position < stop:
+            line = file.readline()
+            if not line:
+                return
+            yield decode_at(path, position, line)
+            position += len(line)
+
+
+def decode_at(path, position, line):
+    """The text of a line that begins at byte `position` of a file."""
+    try:
+        return line.decode('utf-8' if position else 'utf-8-sig')
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, line, error, not position, position) from None
+
+
+def read_json_lines(path):
+    """Read a file with one JSON object per line; empty lines are left out."""
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        try:
+            fields = parse_json(line)
+        except ValueError as error:
+            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
+        if not isinstance(fields, dict):
+            raise InputError(f'{path}, line {number}: one JSON object per line is expected')
+        yield number, fields
+
+
+def read_text(path):
+    """The text of a file, its line ends included."""
+    text = ''.join(line for _, line in read_lines(path))
+    if not text.strip():
+        raise InputError(f'{str(path)!r} has no text')
+    return text
+
+
+def _not_utf8(where, line, error, is_first, position=0):
+    problem = f'byte 0x{line[error.start]:02x} at position {position + error.start} is not UTF-8'
+    if is_first and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
+        problem = 'the file seems to be UTF-16'
+    return InputError(f'{where}: {problem}; save the file as UTF-8')
