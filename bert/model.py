@@ -11,7 +11,7 @@ from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 from model_zoo.layers.sequences import Mask, batch_major, bounded
-from model_zoo.util.checks import check_range, check_shape
+from model_zoo.util.arrays import check_range, check_shape
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig

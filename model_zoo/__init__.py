@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 def __getattr__(name):
     """`pipeline` and `finetune`, which load what only the use or the training of models needs."""
     if name == 'pipeline':
-        from .inference import pipeline
-
-        return pipeline
-    if name == 'finetune':
-        from .app.finetune import finetune
-
-        return finetune
-    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+        from .inference import pipeline as found
+    elif name == 'finetune':
+        from .app.finetune import finetune as found
+    else:
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    globals()[name] = found
+    return found

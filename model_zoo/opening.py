@@ -31,7 +31,7 @@ from .registry import (
     register_model,
 )
 from .tokenization.vocab_file import VocabFile
-from .util.checks import check_gpu
+from .util.arrays import check_gpu
 from .util.reading import read_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from model_zoo.blocks.heads import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding
-from model_zoo.util.checks import check_range, check_shape
+from model_zoo.util.arrays import check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
 from .memory import StreamReading

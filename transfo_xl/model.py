@@ -10,7 +10,7 @@ from model_zoo.blocks.config import LARGEST_SIZE
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
-from model_zoo.util.checks import check_range, check_shape
+from model_zoo.util.arrays import check_range, check_shape
 
 from .adaptive import AdaptiveEmbedding
 from .catalogue import ARCHITECTURES

@@ -9,7 +9,7 @@ from ..errors import InputError
 from ..inference.engines import ENGINES
 from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
-from ..util.checks import check_gpu
+from ..util.arrays import check_gpu
 from . import cli
 
 #: field -> all values that it may have, which rooms above the settings know

@@ -368,7 +368,7 @@ def get_ctx(gpu=None):
     """The MXNet context for a ``--gpu`` flag: the CPU for None, else that GPU."""
     import mxnet as mx
 
-    from ..util.checks import check_gpu
+    from ..util.arrays import check_gpu
 
     if gpu is None:
         return mx.cpu()

@@ -10,7 +10,7 @@ from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
-from ..util.checks import check_range, check_shape
+from ..util.arrays import check_range, check_shape
 from .files import BlockFiles
 from .graphs import BlockGraphs
 

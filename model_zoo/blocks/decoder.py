@@ -13,7 +13,7 @@ from ..layers.cells import DecoderCell
 from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
-from ..util.checks import check_range, check_shape
+from ..util.arrays import check_range, check_shape
 from .heads import AttentionBlock
 
 __all__ = ['DecoderBlock', 'DecoderModel']

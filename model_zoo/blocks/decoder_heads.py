@@ -11,7 +11,7 @@ from ..layers.graphs import LockedGraph
 from ..layers.losses import cross_entropy, without_padding
 from ..layers.precision import Dense
 from ..layers.sequences import vectors_at
-from ..util.checks import check_range, check_shape
+from ..util.arrays import check_range, check_shape
 from .decoder import DecoderBlock
 from .heads import TaskMixin
 

@@ -8,7 +8,7 @@ import mxnet as mx
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError
-from ..util.checks import check_shape
+from ..util.arrays import check_shape
 from .block import ZooBlock
 from .graphs import BlockGraphs
 

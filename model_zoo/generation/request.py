@@ -7,8 +7,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
-from ..util.arrays import pad_rows
-from ..util.checks import check_range, check_shape
+from ..util.arrays import check_range, check_shape, pad_rows
 from .search import Sampler
 
 

@@ -20,7 +20,7 @@ from ..environment import used_processors
 from ..errors import CheckpointError, InputError
 from ..families import load_exporter
 from ..pretrained import default_root
-from ..util.checks import check_shape
+from ..util.arrays import check_shape
 from ..util.files import make_writable_dir
 from .engine import Engine
 

@@ -14,7 +14,7 @@ import mxnet as mx
 
 from model_zoo.checkpoint.tensor_files import plain_arrays
 from model_zoo.errors import InputError
-from model_zoo.util.checks import check_gpu
+from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
 

@@ -13,7 +13,7 @@ from model_zoo.blocks.block import ZooBlock
 from model_zoo.blocks.config import Config
 from model_zoo.checkpoint import Mapping, Rule, read_tensors
 from model_zoo.errors import InputError
-from model_zoo.util.checks import check_range, check_shape
+from model_zoo.util.arrays import check_range, check_shape
 
 
 @dataclasses.dataclass
