@@ -25,17 +25,79 @@ from model_zoo.app.run import Run, make_updater
 from model_zoo.app.task_run import TaskRun, run_task
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.tasks.masked_lm import PretrainingSettings, PretrainingTask
-from model_zoo.tasks.pretraining.objective import PretrainingLogger, plot_pretraining
-from model_zoo.training.callbacks import Callback, Profiler, TensorBoardWriter
+from model_zoo.tasks.masked_lm import (
+    TERMS,
+    PretrainingSettings,
+    PretrainingTask,
+    formatted_terms,
+)
+from model_zoo.training.callbacks import (
+    Callback,
+    Profiler,
+    ProgressLogger,
+    TensorBoardWriter,
+)
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
+from model_zoo.util.display import new_figure, save_figure
 
 logger = logging.getLogger('run_pretraining')
 
 
 def parse_arguments(argv=None, kind=PretrainingSettings):
     return parse_settings(kind, __doc__, argv, 'run_pretraining')
+
+
+class PretrainingLogger(ProgressLogger):
+    """`ProgressLogger` with the lines of GluonNLP's pre-training scripts."""
+
+    _last = (0, 0.0)
+
+    def on_start(self, loop):
+        super().on_start(loop)
+        self._last = (loop.state.step, loop.state.seconds)
+
+    def line(self, loop, record):
+        step, seconds = record['step'], record['seconds']
+        steps, passed = step - self._last[0], seconds - self._last[1]
+        self._last = (step, seconds)
+        line = (
+            f'[step {step}]\t{formatted_terms(record, losses="7.5f", accuracies="4.2f")}\t'
+            f'throughput={record["tokens_per_second"] / 1000:.1f}K tks/s\tlr={record["lr"]:.7f} '
+            f'time={passed:.2f}, latency={passed * 1000 / steps:.1f} ms/step'
+        )
+        if 'loss_scale' in record:
+            line += f'\tloss_scale={record["loss_scale"]:.0f} skipped={record["skipped"]}'
+        return line
+
+
+def plot_pretraining(path, state, title=''):
+    """Draw the losses and accuracies of training and evaluation, by updates, to a PNG file."""
+    evaluations = [
+        {'step': record['step'], **record['report']['eval']}
+        for record in state.epochs
+        if record['report']
+    ]
+    figure = new_figure(10, 4, layout=None)
+    for axes, metric, label in zip(figure.subplots(1, 2), ('loss', 'acc'), ('loss', 'accuracy')):
+        for color, term in enumerate(TERMS):
+            for records, name, style in (
+                (state.log, f'{term}, training', '-'),
+                (evaluations, f'{term}, evaluation', 'o'),
+            ):
+                points = [
+                    (record['step'], record[f'{term}_{metric}'])
+                    for record in records
+                    if f'{term}_{metric}' in record
+                ]
+                if points:
+                    axes.plot(*zip(*points), style, color=f'C{color}', label=name)
+        axes.set(xlabel='updates', ylabel=label)
+        axes.grid(alpha=0.3)
+        if axes.lines:
+            axes.legend()
+    figure.suptitle(title)
+    save_figure(path, figure)
 
 
 class Results(Callback):

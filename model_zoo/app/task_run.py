@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..tasks.labels import name_labels, write_labels
-from ..tasks.scores import check_finite
+from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
 from .arguments import check_length

@@ -31,9 +31,8 @@ from ..training.settings import (
 from ..util.arrays import softmax
 from ..util.files import atomic_write
 from ..util.reading import read_lines
-from .scores import Examination, cross_entropies
 from .tables import check_files, given_rows, is_path, read_records
-from .task import Task, check_room, encode_several, hold_out, tell_cut
+from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
 
 __all__ = [
     'ChoiceSettings',

@@ -50,8 +50,15 @@ from .classification_data import (
     read_file,
 )
 from .labels import adopt_labels
-from .scores import Examination, check_finite, class_scores, mean_cross_entropy
-from .task import Task, check_room, tell_cut
+from .task import (
+    Examination,
+    Task,
+    check_finite,
+    check_room,
+    class_scores,
+    mean_cross_entropy,
+    tell_cut,
+)
 
 __all__ = [
     'ClassificationSettings',

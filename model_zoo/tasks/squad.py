@@ -46,9 +46,8 @@ from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json
 from .pretraining.processes import LostProcessError, Processes
-from .scores import Examination, check_finite
 from .tables import check_files, downloading, given_rows, is_path
-from .task import Task
+from .task import Examination, Task, check_finite
 
 __all__ = [
     'Answers',

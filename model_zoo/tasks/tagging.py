@@ -22,9 +22,8 @@ from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setti
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .labels import labels_of_folder
-from .scores import Examination, cross_entropies, mean_cross_entropy
 from .tables import given_rows, is_path
-from .task import Task, check_room
+from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
 
 __all__ = [
     'Sentence',

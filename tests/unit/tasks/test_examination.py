@@ -7,7 +7,7 @@ import pytest
 
 from model_zoo.tasks.classification import compute_baseline
 from model_zoo.tasks.classification_data import custom_task
-from model_zoo.tasks.scores import Examination, cross_entropies, mean_cross_entropy, squeeze
+from model_zoo.tasks.task import Examination, cross_entropies, mean_cross_entropy, squeeze
 
 
 @pytest.fixture

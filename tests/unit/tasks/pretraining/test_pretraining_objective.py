@@ -6,18 +6,14 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from script_runs import load_script
 from toy_data import LENGTH, make_samples
 from training_loops import training_loop
 
 from bert import BertForPreTraining
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
+from model_zoo.tasks.masked_lm import evaluate_pretraining, pretraining_objective
 from model_zoo.tasks.pretraining import make_batch
-from model_zoo.tasks.pretraining.objective import (
-    PretrainingLogger,
-    evaluate_pretraining,
-    plot_pretraining,
-    pretraining_objective,
-)
 from model_zoo.training.checkpoint import TrainingState, seed_all
 from model_zoo.training.updater import HostTrainer
 
@@ -192,7 +188,7 @@ def test_log_lines_are_gluonnlps(caplog):
         Loader(make_samples(8, 0), [4, 4]),
         num_steps=4,
         log_interval=2,
-        callbacks=[PretrainingLogger(terminal=False)],
+        callbacks=[load_script('run_pretraining').PretrainingLogger(terminal=False)],
     )
     with caplog.at_level(logging.INFO):
         loop.run()
@@ -217,5 +213,5 @@ def test_curves(tmp_path):
         log=[{'step': step, **losses} for step in (1, 2, 3)],
         epochs=[{'step': 3, 'report': {'eval': {**losses, 'mlm_acc': 0.5, 'nsp_acc': 1.0}}}],
     )
-    plot_pretraining(str(path), state, 'a title')
+    load_script('run_pretraining').plot_pretraining(str(path), state, 'a title')
     assert path.read_bytes().startswith(b'\x89PNG')
