@@ -1,23 +1,86 @@
 """BERT: configuration, model, task heads and tokenizer."""
 
-from . import config, distilbert, electra, heads, model, roberta, tokenizer, xlm_roberta
-from .config import *  # noqa: F403
-from .distilbert import *  # noqa: F403
-from .electra import *  # noqa: F403
-from .heads import *  # noqa: F403
-from .model import *  # noqa: F403
-from .roberta import *  # noqa: F403
+from .config import BertConfig, DistilBertConfig, ElectraConfig
+from .distilbert import (
+    DISTILBERT,
+    DistilBertForMaskedLM,
+    DistilBertForMultipleChoice,
+    DistilBertForQuestionAnswering,
+    DistilBertForSequenceClassification,
+    DistilBertForTokenClassification,
+    DistilBertModel,
+    distilbert_6_768_12,
+)
+from .electra import (
+    ELECTRA,
+    ElectraForMaskedLM,
+    ElectraForMultipleChoice,
+    ElectraForPreTraining,
+    ElectraForQuestionAnswering,
+    ElectraForSequenceClassification,
+    ElectraForTokenClassification,
+    ElectraModel,
+    electra_12_256_4,
+    electra_12_768_12,
+    electra_24_1024_16,
+)
+from .heads import (
+    BertForMaskedLM,
+    BertForMultipleChoice,
+    BertForNextSentencePrediction,
+    BertForPreTraining,
+    BertForQuestionAnswering,
+    BertForSequenceClassification,
+    BertForTokenClassification,
+    BertSentenceEncoder,
+    BertTask,
+)
+from .model import BertBlock, BertModel
+from .roberta import (
+    ROBERTA,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaForMultipleChoice,
+    RobertaForQuestionAnswering,
+    RobertaForSequenceClassification,
+    RobertaForTokenClassification,
+    RobertaModel,
+    roberta_6_768_12,
+    roberta_12_768_12,
+    roberta_24_1024_16,
+)
 from .roberta_tokenizer import RobertaTokenizer, XLMRobertaTokenizer
-from .tokenizer import *  # noqa: F403
-from .xlm_roberta import *  # noqa: F403
+from .tokenizer import BasicTokenizer, BertSPTokenizer, BertTokenizer, WordpieceTokenizer
+from .xlm_roberta import (
+    XLMR,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaForMultipleChoice,
+    XLMRobertaForQuestionAnswering,
+    XLMRobertaForSequenceClassification,
+    XLMRobertaForTokenClassification,
+    XLMRobertaModel,
+    xlmr_12_768_12,
+    xlmr_24_1024_16,
+)
 
-#: the names of the modules, which each declares in its own
-__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
-__all__ += config.__all__
-__all__ += distilbert.__all__
-__all__ += electra.__all__
-__all__ += heads.__all__
-__all__ += model.__all__
-__all__ += roberta.__all__
-__all__ += tokenizer.__all__
-__all__ += xlm_roberta.__all__
+__all__ = [
+    'DISTILBERT', 'ELECTRA', 'ROBERTA', 'XLMR', 'BasicTokenizer', 'BertBlock', 'BertConfig',
+    'BertForMaskedLM', 'BertForMultipleChoice', 'BertForNextSentencePrediction',
+    'BertForPreTraining', 'BertForQuestionAnswering', 'BertForSequenceClassification',
+    'BertForTokenClassification', 'BertModel', 'BertSPTokenizer', 'BertSentenceEncoder',
+    'BertTask', 'BertTokenizer', 'DistilBertConfig', 'DistilBertForMaskedLM',
+    'DistilBertForMultipleChoice', 'DistilBertForQuestionAnswering',
+    'DistilBertForSequenceClassification', 'DistilBertForTokenClassification',
+    'DistilBertModel', 'ElectraConfig', 'ElectraForMaskedLM', 'ElectraForMultipleChoice',
+    'ElectraForPreTraining', 'ElectraForQuestionAnswering', 'ElectraForSequenceClassification',
+    'ElectraForTokenClassification', 'ElectraModel', 'RobertaConfig', 'RobertaForMaskedLM',
+    'RobertaForMultipleChoice', 'RobertaForQuestionAnswering',
+    'RobertaForSequenceClassification', 'RobertaForTokenClassification', 'RobertaModel',
+    'RobertaTokenizer', 'WordpieceTokenizer', 'XLMRobertaConfig', 'XLMRobertaForMaskedLM',
+    'XLMRobertaForMultipleChoice', 'XLMRobertaForQuestionAnswering',
+    'XLMRobertaForSequenceClassification', 'XLMRobertaForTokenClassification',
+    'XLMRobertaModel', 'XLMRobertaTokenizer', 'distilbert_6_768_12', 'electra_12_256_4',
+    'electra_12_768_12', 'electra_24_1024_16', 'roberta_12_768_12', 'roberta_24_1024_16',
+    'roberta_6_768_12', 'xlmr_12_768_12', 'xlmr_24_1024_16',
+]  # fmt: skip

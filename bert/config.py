@@ -7,8 +7,6 @@ from typing import Dict, List, Optional
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 
-__all__ = ['BertConfig', 'DistilBertConfig', 'ElectraConfig']
-
 DISTILBERT_EPS = 1e-12  # of its layer normalization; its files don't name it
 
 

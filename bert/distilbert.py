@@ -15,12 +15,6 @@ from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import open_tokenizer
 
-__all__ = [
-    'DISTILBERT', 'DistilBertForMaskedLM', 'DistilBertForMultipleChoice',
-    'DistilBertForQuestionAnswering', 'DistilBertForSequenceClassification',
-    'DistilBertForTokenClassification', 'DistilBertModel', 'distilbert_6_768_12',
-]  # fmt: skip
-
 _NAMES = {
     'encoder.layer.': 'transformer.layer.', 'self.query': 'q_lin', 'self.key': 'k_lin',
     'self.value': 'v_lin', 'attention.output.dense': 'attention.out_lin',

@@ -17,14 +17,6 @@ from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import open_tokenizer
 
-__all__ = [
-    'ELECTRA', 'ElectraForMaskedLM', 'ElectraForMultipleChoice', 'ElectraForPreTraining',
-    'ElectraForQuestionAnswering', 'ElectraForSequenceClassification',
-    'ElectraForTokenClassification', 'ElectraModel', 'electra_12_256_4', 'electra_12_768_12',
-    'electra_24_1024_16',
-]  # fmt: skip
-
-
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
     'cls.predictions.decoder': 'generator_lm_head', 'cls.predictions': 'generator_lm_head',

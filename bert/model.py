@@ -17,8 +17,6 @@ from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
 
-__all__ = ['BertBlock', 'BertModel']
-
 
 class BertBlock(AttentionBlock):
     """Base of `BertModel` and of the task blocks."""

@@ -18,8 +18,6 @@ from model_zoo.tokenization.library_files import (
 )
 from model_zoo.tokenization.vocab import make_vocab
 
-__all__ = ['RobertaTokenizer', 'XLMRobertaTokenizer']
-
 SPACE = '\u0120'  # as the vocabulary writes it
 
 

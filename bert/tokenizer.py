@@ -38,8 +38,6 @@ from model_zoo.tokenization.library_files import (
 )
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
-__all__ = ['BasicTokenizer', 'BertSPTokenizer', 'BertTokenizer', 'WordpieceTokenizer']
-
 
 class BertTokenizerBase(ChunkTokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""

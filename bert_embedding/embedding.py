@@ -28,7 +28,7 @@ from model_zoo.opening import find_family, open_model
 from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
 from model_zoo.util.arrays import POOLINGS
 
-__all__ = ['OOV_WAYS', 'BertEmbedding']
+__all__ = ['OOV_WAYS']
 
 logger = logging.getLogger(__name__)
 

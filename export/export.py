@@ -55,8 +55,6 @@ from model_zoo.util.files import make_writable_dir  # noqa: E402
 if TYPE_CHECKING:
     from model_zoo.blocks.block import ZooBlock
 
-__all__ = ['ExportError', 'export_block']
-
 logger = logging.getLogger('export')
 
 #: how much the files' outputs may differ from the block's, relative to the largest

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
     from model_zoo.blocks.block import ZooBlock
     from model_zoo.tokenization import Tokenizer
 
-__all__ = [
-    'Measures',
-    'export_onnx',
-    'export_onnx_folder',
-    'measures_path',
-]
+__all__ = ['measures_path']
 
 #: how much ONNX Runtime's results may differ from the block's, relative to the largest
 TOLERANCES = {'float32': 1e-4, 'float16': 1e-2}

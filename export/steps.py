@@ -14,8 +14,6 @@ from transfo_xl.heads import TransfoXLLMHeadModel
 
 from . import comparison
 
-__all__ = ['export_steps']
-
 TOLERANCE = 1e-4  # of the scores, relative to the largest
 
 

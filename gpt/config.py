@@ -5,8 +5,6 @@ from operator import attrgetter
 
 from model_zoo.blocks.decoder_config import DecoderConfig
 
-__all__ = ['OpenAIGPTConfig']
-
 # OpenAI's names of activation functions -> ours; its gelu is the approximation by tanh
 _ACTIVATIONS = {'gelu': 'gelu_new', 'silu': 'swish'}
 

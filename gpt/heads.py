@@ -5,8 +5,6 @@ from model_zoo.generation import GenerationMixin
 
 from .model import OpenAIGPTBlock, OpenAIGPTModel
 
-__all__ = ['OpenAIGPTDoubleHeadsModel', 'OpenAIGPTLMHeadModel']
-
 
 class OpenAIGPTLMHeadModel(OpenAIGPTBlock, DecoderLM, GenerationMixin):
     """OpenAI GPT with a language model head: the product with the word embedding.

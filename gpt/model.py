@@ -6,7 +6,7 @@ from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
 
-__all__ = ['OpenAIGPTBlock', 'OpenAIGPTModel']
+__all__ = ['OpenAIGPTBlock']
 
 
 class OpenAIGPTBlock:

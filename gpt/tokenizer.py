@@ -15,7 +15,7 @@ from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
 from model_zoo.tokenization.encoding import cover
 
-__all__ = ['OpenAIGPTTokenizer', 'text_standardize']
+__all__ = ['text_standardize']
 
 _log = logging.getLogger(__name__)
 

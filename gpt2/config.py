@@ -8,8 +8,6 @@ from model_zoo.blocks.config import check_count
 from model_zoo.blocks.decoder_config import DecoderConfig
 from model_zoo.errors import InputError
 
-__all__ = ['GPT2Config']
-
 
 @dataclasses.dataclass
 class GPT2Config(DecoderConfig):

@@ -5,8 +5,6 @@ from model_zoo.generation import GenerationMixin
 
 from .model import GPT2Block, GPT2Model
 
-__all__ = ['GPT2DoubleHeadsModel', 'GPT2LMHeadModel']
-
 
 class GPT2LMHeadModel(GPT2Block, DecoderLM, GenerationMixin):
     """GPT-2 with a language model head: the product with the word embedding.

@@ -6,7 +6,7 @@ from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
 
-__all__ = ['GPT2Block', 'GPT2Model']
+__all__ = ['GPT2Block']
 
 
 class GPT2Block:

@@ -5,7 +5,7 @@ Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2
 
 from model_zoo.tokenization.bpe import ByteLevelTokenizer, bytes_to_unicode
 
-__all__ = ['GPT2Tokenizer', 'bytes_to_unicode']
+__all__ = ['bytes_to_unicode']
 
 
 class GPT2Tokenizer(ByteLevelTokenizer):

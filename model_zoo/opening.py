@@ -50,7 +50,6 @@ __all__ = [
     'locate',
     'model_function',
     'open_block',
-    'open_model',
     'open_tokenizer',
     'read_weights',
     'small_files',

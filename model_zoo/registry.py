@@ -17,14 +17,11 @@ __all__ = [
     'Family',
     'family_of_class',
     'get_family',
-    'get_model',
     'gluonnlp_get_model',
     'join_gluonnlp',
     'list_families',
-    'list_models',
     'register_builder_of_places',
     'register_family',
-    'register_model',
 ]
 
 _FAMILIES = {}  # name -> Family

@@ -7,8 +7,6 @@ from typing import List, Optional
 from model_zoo.blocks.config import LARGEST_SIZE, PYTORCH_FORMATS, Config, check_count
 from model_zoo.errors import InputError
 
-__all__ = ['TransfoXLConfig']
-
 
 @dataclasses.dataclass
 class TransfoXLConfig(Config):

@@ -23,8 +23,6 @@ from model_zoo.util.files import atomic_write, make_writable_dir
 
 from .tokenizer import TransfoXLTokenizer
 
-__all__ = ['TransfoXLCorpus']
-
 CORPUS_NAME = 'corpus.npz'
 _ORIGINAL_VOCAB_NAME = 'vocab.bin'
 _ORIGINAL_CORPUS_NAMES = ('corpus.bin', 'cache.pt', 'cache.pkl')

@@ -13,8 +13,6 @@ from .memory import StreamReading
 from .model import TransfoXLBlock, TransfoXLModel, initializers
 from .steps import TransfoXLSegments, TransfoXLSteps
 
-__all__ = ['TransfoXLLMHeadModel']
-
 
 class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
     """Transformer-XL with an adaptive softmax.

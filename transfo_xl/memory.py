@@ -11,7 +11,7 @@ from model_zoo.errors import InputError
 from .streams import StreamLoader
 from .tokenizer import TransfoXLTokenizer
 
-__all__ = ['CarriedMemory', 'SegmentReader', 'StreamReading']
+__all__ = ['StreamReading']
 
 
 class SegmentReader:

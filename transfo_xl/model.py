@@ -18,7 +18,7 @@ from .config import TransfoXLConfig
 from .mapping import transfo_xl_mappings
 from .relative_attention import RelativeCell, sinusoids
 
-__all__ = ['TransfoXLBlock', 'TransfoXLModel']
+__all__ = ['TransfoXLBlock']
 
 
 class TransfoXLBlock(ZooBlock):

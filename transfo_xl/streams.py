@@ -10,8 +10,6 @@ import numpy as np
 from model_zoo.batches import Batch, Loader
 from model_zoo.errors import InputError
 
-__all__ = ['StreamLoader']
-
 
 class StreamLoader(Loader):
     """The segments of a long text, for the training loop.

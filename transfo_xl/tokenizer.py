@@ -32,8 +32,6 @@ from model_zoo.tokenization.vocab import (
 from model_zoo.util.files import file_in
 from model_zoo.util.reading import read_lines
 
-__all__ = ['TransfoXLTokenizer']
-
 _log = logging.getLogger(__name__)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..training.callbacks import Callback
     from ..training.settings import Settings
 
-__all__ = ['TASKS', 'Trained', 'finetune']
+__all__ = ['TASKS', 'Trained']
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from ..util.arrays import pad_rows
 
-__all__ = ['Batch', 'Sample', 'make_batch']
-
 NO_LABEL = -1  # losses ignore it
 
 

@@ -9,7 +9,7 @@ from ..errors import InputError
 from .batch import make_batch
 from .sampling import bucket_batches, longest_first, random_state
 
-__all__ = ['BucketedLoader', 'Loader', 'SampleLoader', 'check_positive']
+__all__ = ['check_positive']
 
 
 def check_positive(**numbers):

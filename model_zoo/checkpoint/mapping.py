@@ -11,10 +11,6 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = [
-    'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
-]  # fmt: skip
-
 
 class _Same:
     """The tensor as it is."""

@@ -10,7 +10,7 @@ import numpy as np
 from ..layers.precision import BFLOAT16
 from ..util.arrays import flatten, pad_rows
 
-__all__ = ['CastBlock', 'Engine', 'MXNetEngine']
+__all__ = ['CastBlock']
 
 _ENDING = '_bfloat16'  # of the names of cast weights
 

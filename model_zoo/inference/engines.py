@@ -22,7 +22,7 @@ from .onnx_engine import (
     OpenVINOInt8Engine,
 )
 
-__all__ = ['ENGINES', 'AutoEngine', 'Choice', 'choices', 'has_engine', 'make_engine', 'processor']
+__all__ = ['AutoEngine', 'Choice', 'choices', 'has_engine', 'processor']
 
 logger = logging.getLogger(__name__)
 

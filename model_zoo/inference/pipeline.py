@@ -14,8 +14,8 @@ from ..tasks.labels import label_names
 from .engine import MXNetEngine
 
 __all__ = [
-    'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Pipeline', 'Row', 'TooLargeError',
-    'Work', 'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
+    'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Row', 'TooLargeError', 'Work',
+    'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
 ]  # fmt: skip
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.

@@ -6,13 +6,7 @@ from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..util.arrays import POOLINGS, pool
 from .pipeline import FLAG, NUMBER, Pipeline, one_of
 
-__all__ = [
-    'INDEXES',
-    'FeatureExtraction',
-    'SentenceSimilarity',
-    'nearest',
-    'unit_vectors',
-]
+__all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
 
 class FeatureExtraction(Pipeline):

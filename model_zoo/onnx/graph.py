@@ -14,7 +14,7 @@ import numpy as np
 from ..blocks.graphs import without_subgraphs
 from ..errors import InputError, reporting
 
-__all__ = ['EXTERNAL_FROM', 'OPSET', 'fuse', 'save', 'to_onnx']
+__all__ = ['EXTERNAL_FROM']
 
 #: bytes of weights from which they are written to a file of their own: one file ends at 2 GB
 EXTERNAL_FROM = 2**31 - 2**24

@@ -12,8 +12,6 @@ from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 from .graph import save
 
-__all__ = ['CALIBRATION_METHODS', 'PRECISIONS', 'Quantizer', 'convert', 'reduces_range']
-
 #: what `convert` makes
 PRECISIONS = ('float32', 'float16', 'int8')
 #: how the ranges of activations are found: the smallest and largest values; those with the least

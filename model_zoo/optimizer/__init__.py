@@ -4,13 +4,24 @@ Importing this package registers ``'bertadam'``, ``'lamb'`` and ``'openaiadam'``
 ``gluon.Trainer(params, 'bertadam', {...})`` finds them.
 """
 
-from . import adam, host, schedules
-from .adam import *  # noqa: F403
-from .host import *  # noqa: F403
-from .schedules import *  # noqa: F403
+from .adam import LAMB, NO_DECAY, BERTAdam, OpenAIAdam, disable_weight_decay
+from .host import clip_grad_global_norm, grad_global_norm
+from .schedules import (
+    SCHEDULES,
+    ConstantLR,
+    Schedule,
+    WarmupConstantSchedule,
+    WarmupCosineSchedule,
+    WarmupCosineWithHardRestartsSchedule,
+    WarmupCosineWithWarmupRestartsSchedule,
+    WarmupLinearSchedule,
+    finetune_schedule,
+    get_schedule,
+)
 
-#: the names of the modules, which each declares in its own
-__all__ = []
-__all__ += adam.__all__
-__all__ += host.__all__
-__all__ += schedules.__all__
+__all__ = [
+    'LAMB', 'NO_DECAY', 'SCHEDULES', 'BERTAdam', 'ConstantLR', 'OpenAIAdam', 'Schedule',
+    'WarmupConstantSchedule', 'WarmupCosineSchedule', 'WarmupCosineWithHardRestartsSchedule',
+    'WarmupCosineWithWarmupRestartsSchedule', 'WarmupLinearSchedule', 'clip_grad_global_norm',
+    'disable_weight_decay', 'finetune_schedule', 'get_schedule', 'grad_global_norm',
+]  # fmt: skip

@@ -13,8 +13,6 @@ from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
 
-__all__ = ['BERTAdam', 'LAMB', 'NO_DECAY', 'OpenAIAdam', 'disable_weight_decay']
-
 #: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
 #: prefix may contain one of these words.
 NO_DECAY = r'.*(bias|beta|gamma)$'

@@ -12,19 +12,6 @@ import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
 
-__all__ = [
-    'SCHEDULES',
-    'ConstantLR',
-    'Schedule',
-    'WarmupConstantSchedule',
-    'WarmupCosineSchedule',
-    'WarmupCosineWithHardRestartsSchedule',
-    'WarmupCosineWithWarmupRestartsSchedule',
-    'WarmupLinearSchedule',
-    'finetune_schedule',
-    'get_schedule',
-]
-
 _LOGGER = logging.getLogger(__name__)
 
 

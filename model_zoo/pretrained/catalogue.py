@@ -12,16 +12,6 @@ from typing import Optional, Tuple
 from ..errors import InputError, UnknownNameError
 from ..families import load_families
 
-__all__ = [
-    'PackageFiles',
-    'PretrainedEntry',
-    'get_entry',
-    'is_alias',
-    'list_pretrained',
-    'register_pretrained',
-    'resolve_alias',
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class PackageFiles:

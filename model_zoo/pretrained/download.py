@@ -27,16 +27,7 @@ from ..errors import InputError, ZooError, reporting
 from ..util.files import make_writable_dir
 from ..util.reading import raised, read_json, sha256_of
 
-__all__ = [
-    'Checksum',
-    'DownloadError',
-    'check_space',
-    'default_root',
-    'download',
-    'is_final',
-    'locked',
-    'reason_of',
-]
+__all__ = ['check_space', 'download', 'is_final', 'locked', 'reason_of']
 
 logger = logging.getLogger(__name__)
 

@@ -21,9 +21,9 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BPE_NAMES', 'Files', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'Module', 'ORIGINALS',
-    'SENTENCE_CONFIGS', 'Source', 'SourceError', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'files_at',
-    'files_in_folder', 'merges_beside', 'modules_in_folder', 'read_tokenizer_config',
+    'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ORIGINALS', 'SENTENCE_CONFIGS',
+    'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside', 'modules_in_folder',
+    'read_tokenizer_config',
 ]  # fmt: skip
 
 #: name of the file

@@ -10,11 +10,7 @@ from ..errors import InputError
 from ..util.arrays import pad_rows
 
 __all__ = [
-    'BatchEncoding',
     'CHUNK',
-    'Encoding',
-    'Frame',
-    'Pieces',
     'SPACED',
     'UNLIMITED',
     'call_rust',

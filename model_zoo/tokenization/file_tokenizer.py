@@ -14,8 +14,6 @@ from .library_files import FILE_NAME, ids_of, open_rust, token_id
 from .tokenizer import Tokenizer
 from .vocab import ROLES, make_vocab
 
-__all__ = ['FileTokenizer']
-
 _SPECIAL_TOKENS_NAME = 'special_tokens_map.json'
 
 # where no other file names a role's token

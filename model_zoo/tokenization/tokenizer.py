@@ -26,7 +26,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['Tokenizer', 'TokenizerFiles']
+__all__ = ['TokenizerFiles']
 
 TokenizerType = TypeVar('TokenizerType')
 

@@ -1,20 +1,32 @@
 """The training loop: objectives, checkpoints, callbacks, interruption, workers."""
 
-from . import callbacks, checkpoint, loop, objective, plan, updater, workers
-from .callbacks import *  # noqa: F403
-from .checkpoint import *  # noqa: F403
-from .loop import *  # noqa: F403
-from .objective import *  # noqa: F403
-from .plan import *  # noqa: F403
-from .updater import *  # noqa: F403
-from .workers import *  # noqa: F403
+from .callbacks import (
+    Callback,
+    MLflowLogger,
+    Profiler,
+    ProgressLogger,
+    TensorBoardWriter,
+    WandbLogger,
+)
+from .checkpoint import (
+    Checkpoint,
+    CheckpointStore,
+    TrainingState,
+    check_same_config,
+    optimizer_tensors,
+    seed_all,
+)
+from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
+from .objective import Objective, mean_over_examples, outputs_of, predict
+from .plan import Checkpoints, Evaluation, Plan
+from .updater import HostTrainer, LossScale, Updater
+from .workers import BACKENDS, BUCKET_BYTES, HorovodWorkers, Workers, make_workers
 
-#: the names of the modules, which each declares in its own
-__all__ = []
-__all__ += callbacks.__all__
-__all__ += checkpoint.__all__
-__all__ += loop.__all__
-__all__ += objective.__all__
-__all__ += plan.__all__
-__all__ += updater.__all__
-__all__ += workers.__all__
+__all__ = [
+    'BACKENDS', 'BUCKET_BYTES', 'Callback', 'Checkpoint', 'CheckpointStore', 'Checkpoints',
+    'DivergedError', 'Evaluation', 'HorovodWorkers', 'HostTrainer', 'InterruptGuard',
+    'Interrupted', 'LossScale', 'MLflowLogger', 'Objective', 'Plan', 'Profiler',
+    'ProgressLogger', 'StopRequested', 'TensorBoardWriter', 'TrainingLoop', 'TrainingState',
+    'Updater', 'WandbLogger', 'Workers', 'check_same_config', 'make_workers',
+    'mean_over_examples', 'optimizer_tensors', 'outputs_of', 'predict', 'seed_all',
+]  # fmt: skip

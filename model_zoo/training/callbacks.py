@@ -15,10 +15,6 @@ import mxnet as mx
 from ..errors import InputError, MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
 
-__all__ = [
-    'Callback', 'MLflowLogger', 'Profiler', 'ProgressLogger', 'TensorBoardWriter', 'WandbLogger',
-]  # fmt: skip
-
 logger = logging.getLogger(__name__)
 
 

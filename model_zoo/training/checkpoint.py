@@ -21,15 +21,6 @@ from ..util.files import make_writable_dir, write_json
 from ..util.reading import check_json, read_json, sha256_of
 from .updater import LossScale
 
-__all__ = [
-    'Checkpoint',
-    'CheckpointStore',
-    'TrainingState',
-    'check_same_config',
-    'optimizer_tensors',
-    'seed_all',
-]
-
 
 def seed_all(seed, *position):
     """Seed Python's, NumPy's and MXNet's global generators.

@@ -21,8 +21,6 @@ from .checkpoint import TrainingState, seed_all
 from .plan import Checkpoints, Evaluation
 from .workers import Workers
 
-__all__ = ['DivergedError', 'InterruptGuard', 'Interrupted', 'StopRequested', 'TrainingLoop']
-
 
 class Interrupted(KeyboardInterrupt):
     """The training was stopped and a checkpoint written; the message says how to resume."""

@@ -7,8 +7,6 @@ import numpy as np
 
 from ..blocks.graphs import finish_backward
 
-__all__ = ['Objective', 'mean_over_examples', 'outputs_of', 'predict']
-
 
 class Objective(NamedTuple):
     """A sum of terms. Each is the mean of a loss over things that are counted in advance.

@@ -8,8 +8,6 @@ from typing import Callable, Optional, Tuple
 from ..batches.loaders import check_positive
 from .checkpoint import CheckpointStore, check_same_config
 
-__all__ = ['Checkpoints', 'Evaluation', 'Plan']
-
 logger = logging.getLogger(__name__)
 
 

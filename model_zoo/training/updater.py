@@ -9,8 +9,6 @@ import mxnet as mx
 from ..optimizer import clip_grad_global_norm, grad_global_norm
 from ..optimizer.adam import DecoupledAdam
 
-__all__ = ['HostTrainer', 'LossScale', 'Updater']
-
 _HOPELESS = 100  # overflows in a row that a scale which can't shrink has to bear
 
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from ..errors import InputError, MissingExtraError
 
-__all__ = ['BACKENDS', 'BUCKET_BYTES', 'HorovodWorkers', 'Workers', 'make_workers']
-
 #: size of a bucket. Small ones can be summed early, large ones at a higher rate.
 BUCKET_BYTES = 2**25
 _ALIGNED = 16  # elements: gradients begin at whole cache lines

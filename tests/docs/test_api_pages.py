@@ -86,6 +86,18 @@ def test_public_names_are_in_the_reference(module):
         assert shown <= 1, f'docs/api/ shows {module} twice'
 
 
+#: modules of the originals' names, besides their whole package
+OF_ORIGINALS = ('mxnet_pretrained_bert', 'bert.tokenization', 'bert_embedding.bert')
+
+
+@pytest.mark.parametrize('module', MODULES)
+def test_a_public_name_is_in_one_list(module):
+    """That of the package, if users import it from there, else that of its module."""
+    is_package = hasattr(importlib.import_module(module), '__path__')
+    if not is_package and not module.startswith(OF_ORIGINALS):
+        assert names_left(module) == importlib.import_module(module).__all__
+
+
 def test_entries_are_modules():
     packages = {module.rpartition('.')[0] for module in MODULES}
     assert {*entries()} <= {*MODULES} | packages

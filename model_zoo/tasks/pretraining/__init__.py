@@ -4,17 +4,25 @@
 model; without files in between: ``TextFiles`` -> ``PretrainingLoader``.
 """
 
-from . import create, files, loaders, sources, text
-from .create import *  # noqa: F403
-from .files import *  # noqa: F403
-from .loaders import *  # noqa: F403
-from .sources import *  # noqa: F403
-from .text import *  # noqa: F403
+from .create import PART_BYTES, ShardFacts, create_shards, plan_parts
+from .files import (
+    Samples,
+    epoch_of,
+    read_lengths,
+    read_shard,
+    vocab_checksum,
+    write_epoch,
+    write_shard,
+    write_tfrecords,
+)
+from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
+from .sources import MappedShards, ShardFiles, Source, TextFiles
+from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
-#: the names of the modules, which each declares in its own
-__all__ = []
-__all__ += create.__all__
-__all__ += files.__all__
-__all__ += loaders.__all__
-__all__ += sources.__all__
-__all__ += text.__all__
+__all__ = [
+    'NUM_BUCKETS', 'PART_BYTES', 'Corpus', 'MappedShards', 'PretrainingLoader', 'SampleMaker',
+    'SampleOptions', 'Samples', 'ShardFacts', 'ShardFiles', 'Source', 'SyntheticLoader',
+    'TextFiles', 'create_shards', 'describe_files', 'epoch_of', 'make_batch', 'matching_files',
+    'plan_parts', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_epoch', 'write_shard',
+    'write_tfrecords',
+]  # fmt: skip

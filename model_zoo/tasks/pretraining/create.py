@@ -15,8 +15,6 @@ from ...util.remote import exists, file_size, join, names_in, remove_file
 from .files import vocab_checksum, write_shard
 from .processes import Processes
 
-__all__ = ['PART_BYTES', 'ShardFacts', 'create_shards', 'plan_parts']
-
 logger = logging.getLogger(__name__)
 
 #: bytes of text in a part; with 5 dupes of 128 tokens each process takes some 400 MB for it

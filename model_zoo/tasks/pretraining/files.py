@@ -25,11 +25,6 @@ from ...util.files import atomic_write, write_json
 from ...util.reading import parse_json, read_json, read_lines
 from ...util.remote import open_binary
 
-__all__ = [
-    'Samples', 'epoch_of', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_epoch',
-    'write_shard', 'write_tfrecords',
-]  # fmt: skip
-
 #: name of the array of floats
 WEIGHTS = 'masked_lm_weights'
 #: names of the arrays with a row for each sample

@@ -18,8 +18,6 @@ from .files import WEIGHTS, Samples, epoch_of, read_lengths, read_shard
 from .processes import Processes
 from .text import Corpus, SampleMaker, matching_files
 
-__all__ = ['MappedShards', 'ShardFiles', 'Source', 'TextFiles']
-
 #: of a sample's number; the higher bits are the number of its part
 ROW_BITS = 32
 _NONE = np.zeros(0, np.int64)

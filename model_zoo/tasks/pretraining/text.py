@@ -23,8 +23,6 @@ from ...util.reading import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
 from .files import Samples
 
-__all__ = ['Corpus', 'SampleMaker', 'SampleOptions', 'describe_files', 'matching_files']
-
 logger = logging.getLogger(__name__)
 
 _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory
