@@ -134,10 +134,10 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         word = ''.join(pieces)
         return word[1:] if word.startswith(PREFIX) else word
 
-    def _look_up(self, found):
+    def _look_up(self, lists):
         if self._options:  # each occurrence has its own draw
-            return [self._learn(chunks) for chunks in found]
-        return super()._look_up(found)
+            return [self._learn(chunks) for chunks in lists]
+        return super()._look_up(lists)
 
     def _learn(self, chunks):
         return [self._segment(self.basic_tokenizer.align(chunk)) for chunk in chunks]

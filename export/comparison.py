@@ -75,19 +75,19 @@ def plain_calls(block):
     """Run `block` operator by operator, without its cached graphs and without keeping anything."""
     blocks, saved = [], []
     block.apply(blocks.append)
-    for each in blocks:
-        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(each, name)]
-        saved.append((each, {name: getattr(each, name) for name in names}))
+    for part in blocks:
+        names = [name for name in ('_active', 'keep_multihead_output') if hasattr(part, name)]
+        saved.append((part, {name: getattr(part, name) for name in names}))
     try:
-        for each, values in saved:
+        for part, values in saved:
             for name in values:
-                setattr(each, name, False)
+                setattr(part, name, False)
         with mx.autograd.pause(train_mode=False):
             yield
     finally:
-        for each, values in saved:
+        for part, values in saved:
             for name, value in values.items():
-                setattr(each, name, value)
+                setattr(part, name, value)
 
 
 def parameters_of(block):

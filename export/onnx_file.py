@@ -124,21 +124,21 @@ def export_onnx(
     used = set(graph.symbol.list_arguments())
     parameters = {name: array for name, array in parameters_of(block).items() if name in used}
     plain = to_onnx(graph.symbol, parameters, graph.inputs, graph.outputs)
-    model, told = plain, None
+    model, settings = plain, None
     if optimize:
         model = fuse(plain, block.config.num_heads, block.config.units)
     if measures is None:
         model = convert(model, precision)
     else:
-        model, told = quantize_measured(plain, model, measures)
+        model, settings = quantize_measured(plain, model, measures)
     path = os.path.join(directory, f'{name}.onnx')
     with written_together(directory, f'{name}-') as temporary:
         files = save(model, os.path.join(temporary, f'{name}.onnx'))
-        if told is None:
+        if settings is None:
             _check(graph, files[0], precision)
         else:  # random texts aren't what it is calibrated for
             files.append(measures_path(files[0]))
-            write_json(files[-1], told)
+            write_json(files[-1], settings)
         write_sums(sums_path(files[0]), files)
     for other in (f'{path}_data', measures_path(path)):
         written = [os.path.basename(file) for file in files]

@@ -90,22 +90,22 @@ class _Step:
     def symbol(self):
         layers = self.heads()
         names = [f'data{number}' for number in range(3 + 2 * len(layers))]
-        tokens, place, begins, *caches = map(mx.sym.var, names)
-        place = mx.sym.clip(without_nan(mx.sym, place), 0, self.capacity - 1)
+        tokens, position, begins, *caches = map(mx.sym.var, names)
+        position = mx.sym.clip(without_nan(mx.sym, position), 0, self.capacity - 1)
         begins = mx.sym.clip(without_nan(mx.sym, begins), 0, self.capacity)
-        places = mx.sym.arange(self.first + self.capacity)  # of memory and caches
-        seen = mx.sym.broadcast_lesser(places, place + self.first)
+        positions = mx.sym.arange(self.first + self.capacity)  # of memory and caches
+        seen = mx.sym.broadcast_lesser(positions, position + self.first)
         seen = mx.sym.broadcast_mul(
-            mx.sym.expand_dims(seen * self.near(places, place), 0),
+            mx.sym.expand_dims(seen * self.near(positions, position), 0),
             mx.sym.broadcast_greater_equal(
-                mx.sym.expand_dims(places, 0), mx.sym.expand_dims(begins, 1)
+                mx.sym.expand_dims(positions, 0), mx.sym.expand_dims(begins, 1)
             ),
         )  # (B, first + capacity)
         flat = [mx.sym.reshape(each, shape=(-3, 0, 0)) for each in caches]
         scores, keys, values = self.run(
-            tokens, place, begins, places, BLOCKED * (1 - seen), flat[::2], flat[1::2]
+            tokens, position, begins, positions, BLOCKED * (1 - seen), flat[::2], flat[1::2]
         )
-        here = mx.sym.broadcast_equal(mx.sym.arange(self.capacity), place)  # (capacity,)
+        here = mx.sym.broadcast_equal(mx.sym.arange(self.capacity), position)  # (capacity,)
         made = []
         for layer, pair in enumerate(zip(keys, values)):
             for part, (new, shape) in enumerate(zip(pair, ((1, 1, -1, 1), (1, 1, 1, -1)))):
@@ -115,9 +115,9 @@ class _Step:
                 made.append(cache + change)
         return mx.sym.Group([scores, *made])
 
-    def near(self, places, place):
+    def near(self, positions, position):
         """1 where the model doesn't look too far back."""
-        return mx.sym.ones_like(places)
+        return mx.sym.ones_like(positions)
 
     def parameters(self):
         return comparison.parameters_of(self.block)
@@ -128,11 +128,11 @@ class _DecoderStep(_Step):
         config = self.block.config
         return [(len(config.kept_heads(i)), config.head_size) for i in range(config.num_layers)]
 
-    def run(self, tokens, place, begins, places, mask, keys, values):
+    def run(self, tokens, position, begins, positions, mask, keys, values):
         base = self.block.transformer
-        positions = mx.sym.maximum(mx.sym.broadcast_sub(place, begins), 0)
+        of_rows = mx.sym.maximum(mx.sym.broadcast_sub(position, begins), 0)
         hidden, keys, values = base.step(
-            mx.sym, tokens, positions, mask, keys, values, base.position_weight.var()
+            mx.sym, tokens, of_rows, mask, keys, values, base.position_weight.var()
         )
         return self.block.token_scores(mx.sym, hidden), keys, values
 
@@ -159,28 +159,28 @@ class _TransfoXLStep(_Step):
         config = self.block.config
         return [(config.n_head, config.d_head)] * config.n_layer
 
-    def near(self, places, place):
+    def near(self, positions, position):
         if not self.block.config.same_length:
-            return super().near(places, place)
-        return mx.sym.broadcast_greater(places, place)
+            return super().near(positions, position)
+        return mx.sym.broadcast_greater(positions, position)
 
-    def run(self, tokens, place, begins, places, mask, keys, values):
-        own = [
+    def run(self, tokens, position, begins, positions, mask, keys, values):
+        constants = [
             [mx.sym.var(f'step_{name}_{layer}') for name in of_layer]
             for layer, of_layer in enumerate(self.constants)
         ]
         index = mx.sym.clip(
-            mx.sym.broadcast_sub(place + self.first, places), 0, self.furthest
+            mx.sym.broadcast_sub(position + self.first, positions), 0, self.furthest
         )
         layers = [
             [distance, key, value, *first]
-            for (distance, *first), key, value in zip(own, keys, values)
+            for (distance, *first), key, value in zip(constants, keys, values)
         ]
         hidden, keys, values = self.block.transformer.step(mx.sym, tokens, mask, index, layers)
         if self.first:  # before a row begins, its places are those of the memory
-            began = mx.sym.broadcast_lesser_equal(begins, place)  # (B,)
+            began = mx.sym.broadcast_lesser_equal(begins, position)  # (B,)
             began = mx.sym.reshape(began, shape=(-1, 1, 1, 1))
-            firsts = zip(*(first for _, *first in own))
+            firsts = zip(*(first for _, *first in constants))
             shapes = (1, 0, 1, -1), (1, 0, -1, 1)
             keys, values = (
                 [
@@ -224,18 +224,18 @@ def _compare(step, symbol_path, params_path):
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
         loaded = mx.gluon.SymbolBlock.imports(symbol_path, names, params_path)
-        for place in range(length):
+        for position in range(length):
             scores, *caches = loaded(
-                words[:, place], mx.nd.array([place]), mx.nd.array(begins), *caches
+                words[:, position], mx.nd.array([position]), mx.nd.array(begins), *caches
             )
             scores = scores.asnumpy()
             for row, begin in enumerate(begins):
-                if place < begin:
+                if position < begin:
                     continue
-                expected = wanted[row][place - begin]
+                expected = wanted[row][position - begin]
                 difference = np.abs(scores[row] - expected).max()
                 if not difference <= TOLERANCE * max(1, np.abs(expected).max()):  # NaN is not
                     raise comparison.ExportError(
                         f'the exported step differs from the block by {difference:.2g} at place '
-                        f'{place}; nothing was written'
+                        f'{position}; nothing was written'
                     )

@@ -57,8 +57,8 @@ class UnknownNameError(ZooError, ValueError):
     """An unknown model, data set, task or option; the message lists the known ones."""
 
     @classmethod
-    def of(cls, kind, name, known):
-        """Build the error for `name`, which isn't among the `known` names of its `kind`.
+    def of(cls, what, name, known):
+        """Build the error for `name`, which isn't among the `known` names; `what` is what it names.
 
         Of very many known names the message has the most similar ones.
         """
@@ -68,7 +68,7 @@ class UnknownNameError(ZooError, ValueError):
             shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
             more = f' and {len(known) - len(shown)} more'
         hint = did_you_mean(name, known)
-        return cls(f'unknown {kind} {name!r}; known: {", ".join(shown)}{more}{hint}')
+        return cls(f'unknown {what} {name!r}; known: {", ".join(shown)}{more}{hint}')
 
 
 class CheckpointError(ZooError, ValueError):
@@ -106,14 +106,14 @@ class MissingExtraError(ZooError, ImportError):
 
 
 @contextlib.contextmanager
-def reporting(problem, cure='', kind=InputError):
+def reporting(problem, cure='', error_class=InputError):
     """Raise an error of the operating system as one of ours: `problem`, its cause, `cure`."""
     try:
         yield
     except OSError as error:
         if isinstance(error, ZooError):
             raise
-        raise kind(f'{problem}: {error.strerror or error}{cure}') from error
+        raise error_class(f'{problem}: {error.strerror or error}{cure}') from error
 
 
 def did_you_mean(name, known):

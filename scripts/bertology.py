@@ -152,17 +152,17 @@ def find_family(args):
             f'--model {args.model!r}: {what}; heads of {", ".join(FAMILIES)} can be looked at'
         )
     is_bert = args.family not in LANGUAGE_MODELS
-    kind = 'a BERT' if is_bert else 'a language model'
+    described = 'a BERT' if is_bert else 'a language model'
     for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
         if getattr(args, name) is not None:
-            raise InputError(f'--{name} is not for {kind}, which --model {args.model!r} is')
+            raise InputError(f'--{name} is not for {described}, which --model {args.model!r} is')
     has_data = args.task_name or args.data_dir or args.eval_file or args.try_masking
     args.sentence_alone = bool(args.sentence) and not has_data
     if is_bert:
         args.task_name = args.task_name or (None if args.sentence_alone else 'MRPC')
         args.max_seq_length = 128 if args.max_seq_length is None else args.max_seq_length
     elif args.eval_file is None and not args.sentence_alone:
-        raise InputError(f'--model {args.model!r} is {kind}: it needs --eval_file')
+        raise InputError(f'--model {args.model!r} is {described}: it needs --eval_file')
     if len(args.sentence or ()) > (2 if is_bert else 1):
         raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
 
@@ -239,8 +239,8 @@ def draw_attention(args, folder, task, ctx):
     return {'tokens': tokens, 'pictures': names}
 
 
-def nested(values, kind=float):
-    return [[None if np.isnan(value) else kind(value) for value in row] for row in values]
+def nested(values, convert=float):
+    return [[None if np.isnan(value) else convert(value) for value in row] for row in values]
 
 
 def prune(args, folder, task, study, scores, importance):

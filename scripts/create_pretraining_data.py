@@ -227,7 +227,7 @@ def create_epochs(args, make_maker, folder):
     return join(folder, 'epoch_0.json'), total
 
 
-def report(facts, place, seconds):
+def report(facts, path, seconds):
     if facts.random_next > MOST_RANDOM * facts.samples:
         logger.warning(
             'the second sentence of %.0f%% of the samples is a random one, as documents of one '
@@ -239,7 +239,7 @@ def report(facts, place, seconds):
         'sentence; %.1f s, %.0f samples/s',
         facts.samples,
         facts.tokens / facts.samples,
-        place,
+        path,
         100 * facts.masks / facts.tokens,
         100 * facts.random_next / facts.samples,
         seconds,

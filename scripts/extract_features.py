@@ -318,9 +318,9 @@ def main(argv=None):
     check_files(args, 'input_file')
     if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
-    place = args.output_file
-    if is_url(place):
-        args.output_file = working_file(place)
+    target = args.output_file
+    if is_url(target):
+        args.output_file = working_file(target)
     args.output_file = PartialOutput.target(args.output_file)
     cli.setup_logging()
     # fail on bad lines before the work
@@ -349,7 +349,7 @@ def main(argv=None):
         seconds = time.perf_counter() - started
         write_results(
             about,
-            {**vars(args), 'output_file': place if is_url(place) else args.output_file},
+            {**vars(args), 'output_file': target if is_url(target) else args.output_file},
             lines=count,
             tokens=tokens,
             cut_lines=cut,
@@ -360,13 +360,13 @@ def main(argv=None):
             job=job,
         )
         partial.remove()
-    if is_url(place):
-        upload_files([about, args.output_file], place)
+    if is_url(target):
+        upload_files([about, args.output_file], target)
     if cut:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
         )
-    logger.info('%s: %d lines, %d tokens, %.1f s', place, count, tokens, seconds)
+    logger.info('%s: %d lines, %d tokens, %.1f s', target, count, tokens, seconds)
 
 
 if __name__ == '__main__':

@@ -226,29 +226,29 @@ def continue_all(generator, args, texts, prompts):
     results = [{'prompt': text, 'samples': []} for text in texts]
     numbers = iter(range(1, len(prompts) * args.nsamples + 1))
 
-    def begin(place):
-        if len(prompts) > 1 and not results[place]['samples']:
-            print(f'Prompt: {texts[place]}')
+    def begin(number):
+        if len(prompts) > 1 and not results[number]['samples']:
+            print(f'Prompt: {texts[number]}')
         print('=' * 40 + f' SAMPLE {next(numbers)} ' + '=' * 40)
 
     if args.stream:
-        for place, prompt in enumerate(prompts):
+        for number, prompt in enumerate(prompts):
             for _ in range(args.nsamples):
-                begin(place)
-                results[place]['samples'].append(generator.stream(prompt))
+                begin(number)
+                results[number]['samples'].append(generator.stream(prompt))
     else:
         total = len(prompts) * args.nsamples
         # disable=None: no bar where standard error isn't a terminal
         with tqdm(total=total, unit=' samples', disable=None if total > 1 else True) as bar:
             for chosen, samples in generator.batches(len(prompts)):
-                found = generator.run(prompts[chosen], samples)
-                bar.update(sum(map(len, found)))
+                continuations = generator.run(prompts[chosen], samples)
+                bar.update(sum(map(len, continuations)))
                 bar.clear()
-                for place, of_prompt in enumerate(found, chosen.start):
+                for number, of_prompt in enumerate(continuations, chosen.start):
                     for sample in of_prompt:
-                        begin(place)
+                        begin(number)
                         print(sample['text'], flush=True)
-                        results[place]['samples'].append(sample)
+                        results[number]['samples'].append(sample)
     print('=' * 80, flush=True)
     return results
 

@@ -352,10 +352,10 @@ def run_process(words):
         raise ZooError(f'{" ".join(words)} ended with status {status}; the same command continues')
 
 
-def read_summary(place):
-    path = os.path.join(place, SUMMARY) if os.path.isdir(place) else place
+def read_summary(folder):
+    path = os.path.join(folder, SUMMARY) if os.path.isdir(folder) else folder
     if not os.path.isfile(path):
-        raise InputError(f'--table {place!r}: no results there; run zoo run RECIPE first')
+        raise InputError(f'--table {folder!r}: no results there; run zoo run RECIPE first')
     return read_json(path, shape=Dict[str, Summary])
 
 

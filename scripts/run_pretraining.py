@@ -44,8 +44,8 @@ from model_zoo.util.display import new_figure, save_figure
 logger = logging.getLogger('run_pretraining')
 
 
-def parse_arguments(argv=None, kind=PretrainingSettings):
-    return parse_settings(kind, __doc__, argv, 'run_pretraining')
+def parse_arguments(argv=None, settings_class=PretrainingSettings):
+    return parse_settings(settings_class, __doc__, argv, 'run_pretraining')
 
 
 class PretrainingLogger(ProgressLogger):
@@ -221,8 +221,8 @@ class PretrainingRun(TaskRun):
             self.run.folder.write_eval_results(report)
 
 
-def main(argv=None, kind=PretrainingSettings):
-    run_task(PretrainingTask(parse_arguments(argv, kind)), PretrainingRun)
+def main(argv=None, settings_class=PretrainingSettings):
+    run_task(PretrainingTask(parse_arguments(argv, settings_class)), PretrainingRun)
 
 
 if __name__ == '__main__':

@@ -107,10 +107,10 @@ class _ParserFound(BaseException):
 
 def parser_of(main):
     """The parser that a command makes."""
-    found = []
+    parsers = []
 
     def take(parser, *args, **options):
-        found.append(parser)
+        parsers.append(parser)
         raise _ParserFound
 
     method, cli.Parser.parse_known_args = cli.Parser.parse_known_args, take
@@ -120,7 +120,7 @@ def parser_of(main):
         pass
     finally:
         cli.Parser.parse_known_args = method
-    return found[0]
+    return parsers[0]
 
 
 def main(argv=None):

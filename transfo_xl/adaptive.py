@@ -132,13 +132,13 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
             log_probability = log_probability + self._further(F, x, params, *tails)
         return -log_probability * counted
 
-    def _further(self, F, x, params, place, *tails):
+    def _further(self, F, x, params, positions, *tails):
         """Each position's log-probability within its further cluster, 0 where it has none."""
-        found = [F.zeros_like(F.slice_axis(place, axis=0, begin=0, end=1))]
+        parts = [F.zeros_like(F.slice_axis(positions, axis=0, begin=0, end=1))]
         for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
             scores = self._scores(F, F.take(x, rows), i, params)
-            found.append(F.pick(self._log_softmax(F, scores), column, axis=-1))
-        return F.take(F.concat(*found, dim=0), place)
+            parts.append(F.pick(self._log_softmax(F, scores), column, axis=-1))
+        return F.take(F.concat(*parts, dim=0), positions)
 
     def _head(self, F, x, params):
         """Scores of the first cluster's words and of the further clusters."""
@@ -191,7 +191,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         # clusters, its place in the list of all their log-probabilities, before which there is one
         # 0; and for each the numbers of the rows to compute, and their labels' columns in it.
         ids = labels.asnumpy().astype('int64')
-        target, place = np.maximum(ids, 0), np.zeros_like(ids)
+        target, positions = np.maximum(ids, 0), np.zeros_like(ids)
         step = max(1, len(ids) // self.steps)
         tails, start, used = [], self._sizes[0], 1
         for i, size in enumerate(self._sizes[1:]):
@@ -200,9 +200,9 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
             padded[0, : len(rows)] = rows
             padded[1, : len(rows)] = ids[rows] - start
             target[rows] = self._sizes[0] + i
-            place[rows] = used + np.arange(len(rows))
+            positions[rows] = used + np.arange(len(rows))
             tails += list(padded)
             used += padded.shape[1]
             start += size
-        arrays = [target, ids >= 0, *([place, *tails] if tails else [])]
+        arrays = [target, ids >= 0, *([positions, *tails] if tails else [])]
         return [mx.nd.array(array, ctx=labels.context, dtype='float32') for array in arrays]

@@ -157,20 +157,20 @@ class TransfoXLCorpus:
 
     @classmethod
     def _read(cls, path, folder, cache_dir, kwargs):
-        found = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
-        if not isinstance(found, dict):
-            found = getattr(found, '__dict__', {})
+        content = _read_npz(path) if path.endswith('.npz') else read_pickle(path, _CLASSES)
+        if not isinstance(content, dict):
+            content = getattr(content, '__dict__', {})
         corpus = cls()
-        if found.get('vocab') is not None:
-            corpus.vocab = TransfoXLTokenizer.from_fields(to_fields(found['vocab'], path), kwargs)
+        if content.get('vocab') is not None:
+            corpus.vocab = TransfoXLTokenizer.from_fields(to_fields(content['vocab'], path), kwargs)
         else:
             corpus.vocab = TransfoXLTokenizer.from_pretrained(
                 folder, cache_dir=cache_dir, **kwargs
             )
-        if found.get('dataset'):
-            corpus.dataset = checked_dataset(found['dataset'])
+        if content.get('dataset'):
+            corpus.dataset = checked_dataset(content['dataset'])
         for split in _SPLITS:
-            setattr(corpus, split, _checked_ids(found.get(split), split, path))
+            setattr(corpus, split, _checked_ids(content.get(split), split, path))
         return corpus
 
 
@@ -210,16 +210,16 @@ def _checked_ids(data, split, path):
 
 def _read_npz(path):
     with ArrayArchive(path) as archive:
-        found = {name: archive.read(name) for name in archive.names}
+        content = {name: archive.read(name) for name in archive.names}
     for split in _SPLITS:
-        lengths = found.get(f'{split}_lengths')
+        lengths = content.get(f'{split}_lengths')
         if lengths is not None:
             try:
-                found[split] = np.split(found[split], np.cumsum(lengths))[:-1]
+                content[split] = np.split(content[split], np.cumsum(lengths))[:-1]
             except (KeyError, TypeError, ValueError, IndexError) as error:
                 what = f'its {split} text has no lines of these lengths: {error}'
                 raise CheckpointError(f'{path!r} is damaged: {what}') from error
-        elif split in found and found[split].dtype.kind == 'U':
-            found[split] = found[split].tolist()
-    found['dataset'] = str(found.get('dataset', ''))
-    return found
+        elif split in content and content[split].dtype.kind == 'U':
+            content[split] = content[split].tolist()
+    content['dataset'] = str(content.get('dataset', ''))
+    return content

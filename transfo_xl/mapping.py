@@ -53,16 +53,16 @@ class _SplitMapping(Mapping):
         return {**result, **{prefix + name: value for name, value in self._constants.items()}}
 
 
-def _clusters(config, kind):
+def _clusters(config, name):
     """`splits` of a common table or bias of all clusters; none if there is one cluster."""
     if len(config.sizes) == 1:
         return {}
-    return {kind: {f'{kind}{i}': rows for i, rows in enumerate(config.sizes)}}
+    return {name: {f'{name}{i}': rows for i, rows in enumerate(config.sizes)}}
 
 
-def _name(config, kind):
+def _name(config, name):
     """The name in the rules of a table or bias that all clusters have in common."""
-    return f'{kind}0' if len(config.sizes) == 1 else kind
+    return f'{name}0' if len(config.sizes) == 1 else name
 
 
 def _huggingface(config):
@@ -80,20 +80,20 @@ def _huggingface(config):
         Rule(f'{ours}.attention.proj.weight', f'{theirs}.o_net.weight'),
         *layer_rules(layers, norm=('.weight', '.bias')),
     ]
-    for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
+    for name, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:
-            rules.append(Rule(f'{ours}.attention.{kind}', f'{theirs}.{their_kind}'))
+            rules.append(Rule(f'{ours}.attention.{name}', f'{theirs}.{their_name}'))
         else:
-            first = f'layers.0.attention.{kind}'
-            tied = tuple(f'layers.{i}.dec_attn.{their_kind}' for i in range(config.n_layer))
-            rules.append(Rule(first, their_kind, tied=tied, tied_to=first))
+            first = f'layers.0.attention.{name}'
+            tied = tuple(f'layers.{i}.dec_attn.{their_name}' for i in range(config.n_layer))
+            rules.append(Rule(first, their_name, tied=tied, tied_to=first))
     rules += _huggingface_words(config)
     steps = np.arange(0, config.d_model, 2, dtype='float32') / np.float32(config.d_model)
     constants = {'pos_emb.inv_freq': (1 / np.float32(10000) ** steps).astype('float32')}
     splits = {}
     if config.div_val == 1:
-        for kind in ('word_embed.table', '^softmax.table', '^softmax.bias'):
-            splits.update(_clusters(config, kind))
+        for name in ('word_embed.table', '^softmax.table', '^softmax.bias'):
+            splits.update(_clusters(config, name))
     return _SplitMapping(
         splits, constants, rules, 'transformer.', mark_heads=False, outside=('crit.',),
         ignore=(r'pos_emb\.inv_freq$',),

@@ -61,7 +61,7 @@ class CarriedMemory(Block):
         super().__init__()
         self.model = model
         rank, size = (0, 1) if workers is None else (workers.rank, workers.size)
-        self._own = slice(rank * batch_size, (rank + 1) * batch_size)
+        self._streams = slice(rank * batch_size, (rank + 1) * batch_size)
         self._first = model.init_mems(batch_size)
         self._memories = []
         for number, memory in enumerate(self._first):
@@ -86,15 +86,15 @@ class CarriedMemory(Block):
         )
         with mx.autograd.pause():
             for parameter, memory in zip(self._memories, memories):
-                parameter.data()[self._place(memory)] = memory
+                parameter.data()[self._slice(memory)] = memory
         return losses
 
-    def _place(self, memory):
+    def _slice(self, memory):
         """The slice of this worker's streams in the memory of all workers."""
-        return (slice(None),) * _batch_axis(memory) + (self._own,)
+        return (slice(None),) * _batch_axis(memory) + (self._streams,)
 
     def _read(self, parameter):
-        return parameter.data()[self._place(parameter)]
+        return parameter.data()[self._slice(parameter)]
 
     def gather(self, workers):
         """Collect the memories of all workers; all of them have to call it."""
@@ -102,9 +102,9 @@ class CarriedMemory(Block):
             return
         for parameter in self._memories:
             value = parameter.data()
-            own = np.zeros(value.shape)
-            own[self._place(value)] = self._read(parameter).asnumpy()
-            parameter.set_data(mx.nd.array(workers.sum(own), dtype=value.dtype))
+            padded = np.zeros(value.shape)
+            padded[self._slice(value)] = self._read(parameter).asnumpy()
+            parameter.set_data(mx.nd.array(workers.sum(padded), dtype=value.dtype))
 
     def regroup(self, before, now):
         """Order the memories that `before` workers have gathered for `now` workers."""

@@ -75,11 +75,11 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         x = F.reshape(x, shape=(0, 0, self._num_heads, self._head_size))
         return F.reshape(F.transpose(x, axes=(2, 1, 0, 3)), shape=(-3, 0, 0))
 
-    def _batch_dot(self, F, one, two, **options):
+    def _batch_dot(self, F, left, right, **options):
         """The products of (N, rows, inner) and (N, inner, columns)."""
         if self.precision == 'float16':  # which the faster operator doesn't have
-            return self.product(F, F.batch_dot, one, two, **options)
-        return F.linalg_gemm2(one, two, **options)
+            return self.product(F, F.batch_dot, left, right, **options)
+        return F.linalg_gemm2(left, right, **options)
 
     def _queries(self, F, query, content_bias, position_bias):
         """Queries for content and for distance, both (heads, batch, length, size)."""
@@ -183,8 +183,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (heads, B, size)
         by_distance = self.product(F, F.batch_dot, by_distance, distance_keys, transpose_b=True)
         by_distance = F.transpose(by_distance, axes=(1, 0, 2))  # (B, heads, distances)
-        here = F.slice_axis(by_distance, axis=2, begin=0, end=1)
-        there = F.reshape(F.take(by_distance, index, axis=2), shape=(-3, 1, -1)) + mask
+        at_zero = F.slice_axis(by_distance, axis=2, begin=0, end=1)
+        distances = F.reshape(F.take(by_distance, index, axis=2), shape=(-3, 1, -1)) + mask
 
         query = F.reshape(by_content, shape=(-3, 0, 1))
         scores = self.product(F, F.batch_dot, key_cache, query)
@@ -193,17 +193,17 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             common = F.broadcast_mul(by_content, F.expand_dims(first_key, 0))
             common = F.reshape(F.sum(common, axis=2), shape=(-1, 1, 1))
             scores.insert(0, F.broadcast_axis(common, axis=2, size=first))
-        own = F.sum(by_content * key, axis=2, keepdims=True) + here
-        scores = F.concat(*scores, dim=2) + there
-        scores = F.concat(scores, F.reshape(own, shape=(-3, 1, -1)), dim=2)
+        current = F.sum(by_content * key, axis=2, keepdims=True) + at_zero
+        scores = F.concat(*scores, dim=2) + distances
+        scores = F.concat(scores, F.reshape(current, shape=(-3, 1, -1)), dim=2)
         probabilities = F.reshape(F.softmax(scores, axis=-1), shape=(0, -1, 1))
 
-        old, own = (
+        old, current = (
             F.slice_axis(probabilities, axis=1, begin=begin, end=end)
             for begin, end in ((first, -1), (-1, None))
         )
         heads = self.product(F, F.batch_dot, value_cache, old)  # (B * heads, size, 1)
-        heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), own)
+        heads = heads + F.broadcast_mul(F.reshape(value, shape=(-3, 0, 1)), current)
         if first:
             common = F.slice_axis(probabilities, axis=1, begin=0, end=first)
             common = F.reshape(F.sum(common, axis=1), shape=(-1, self._num_heads, 1))

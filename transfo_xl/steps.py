@@ -4,7 +4,7 @@ import dataclasses
 
 import mxnet as mx
 
-from model_zoo.blocks.decoder_heads import widen, write_place
+from model_zoo.blocks.decoder_heads import widen, write_at
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.graphs import LockedGraph
@@ -109,7 +109,7 @@ class TransfoXLState:
     values: mx.nd.NDArray
     mask: mx.nd.NDArray
     layers: list
-    place: int
+    position: int
 
     def select(self, rows):
         """A state with rows of this one."""
@@ -119,7 +119,7 @@ class TransfoXLState:
             self.values.take(index, axis=1),
             self.mask.take(index),
             self.layers,
-            self.place,
+            self.position,
         )
 
 
@@ -155,27 +155,27 @@ class TransfoXLSteps:
 
     def step(self, tokens, state):
         """See `TransfoXLLMHeadModel.step`."""
-        capacity, place = state.keys.shape[3], state.place
-        if place >= capacity:
+        capacity, position = state.keys.shape[3], state.position
+        if position >= capacity:
             raise InputError(f'the state holds {capacity} tokens per row, and is full')
         if state.mask.shape[1] != self._mem_len + capacity:
             raise InputError('the state is of another length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
-        index = (self._mem_len + place - numbers).clip(0, furthest)
+        index = (self._mem_len + position - numbers).clip(0, furthest)
         layers = []
         for layer, (distance_key, *first) in enumerate(state.layers):
             # views; in the graph a reshaped input would be copied
             cache = [array[layer].reshape((-3, 0, 0)) for array in (state.keys, state.values)]
             layers.append([distance_key, *cache, *first])
         scores, key, value = self._step(tokens, state.mask, index, layers)
-        write_place(state.keys, key, 3, place)
-        write_place(state.values, value, 4, place)
+        write_at(state.keys, key, 3, position)
+        write_at(state.values, value, 4, position)
         column = mx.nd.zeros_like(state.mask[:, :1])
-        write_place(state.mask, column, 1, self._mem_len + place)
+        write_at(state.mask, column, 1, self._mem_len + position)
         if self._config.same_length:  # what will be too far for the next token
-            write_place(state.mask, column + BLOCKED, 1, place + 1)
-        state.place += 1
+            write_at(state.mask, column + BLOCKED, 1, position + 1)
+        state.position += 1
         return scores, state
 
 

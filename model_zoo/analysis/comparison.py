@@ -163,21 +163,21 @@ def differences_of(ours, theirs, mask):
     for name in ours:
         if name not in theirs:
             continue
-        one, two = ours[name].astype('float64'), theirs[name].astype('float64')
-        if one.shape != two.shape:
-            raise InputError(f'{name}: our shape is {one.shape}, and theirs is {two.shape}')
-        if one.shape[:2] == mask.shape:
-            one, two = one[mask], two[mask]
-        difference = one - two
+        our, their = ours[name].astype('float64'), theirs[name].astype('float64')
+        if our.shape != their.shape:
+            raise InputError(f'{name}: our shape is {our.shape}, and theirs is {their.shape}')
+        if our.shape[:2] == mask.shape:
+            our, their = our[mask], their[mask]
+        difference = our - their
         row = {
             'name': name,
             'max': float(np.abs(difference).max()),
             'std': float(difference.std()),
-            'std_of_values': float(two.std()),
+            'std_of_values': float(their.std()),
         }
         if name in PREDICTIONS:
-            row['same'] = int((one.argmax(-1) == two.argmax(-1)).sum())
-            row['of'] = int(one[..., 0].size)
+            row['same'] = int((our.argmax(-1) == their.argmax(-1)).sum())
+            row['of'] = int(our[..., 0].size)
         rows.append(row)
     return rows
 

@@ -226,13 +226,13 @@ def _in_pythons_words(rows_folder):
         message = re.sub(r'`(text|text_pair|label)_column`', r'`\1`', message)
         message = re.sub(r'`(train|dev|test)_file`', r'`\1`', message)
         path = re.escape(os.path.join(rows_folder, ''))
-        message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _place, message)
+        message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message)
         if message == str(error):
             raise
         raise type(error)(message) from None
 
 
-def _place(match):
+def _in_rows(match):
     segment, line = match.groups()
     return f'{segment}, row {int(line) - 1}' if line else f'the {segment} set'
 

@@ -151,21 +151,21 @@ def plot_curves(path, state, title='', score_name='score', guess=None):
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
-    left, right = figure.subplots(1, 2)
+    loss_axes, score_axes = figure.subplots(1, 2)
     points = loss_points(state.log)
     # a line through one point can't be seen, and one through a few hides where they are
     marker = 'o' if len(points) <= FEW_POINTS else None
-    left.plot(*zip(*points), marker=marker, label='training')
+    loss_axes.plot(*zip(*points), marker=marker, label='training')
     steps = [record['step'] for record in state.epochs]
     losses = [dev_loss(record) for record in state.epochs]
     if steps and None not in losses:
-        left.plot(steps, losses, marker='o', label='dev set')
-        left.legend()
-    right.plot(steps, [record['score'] for record in state.epochs], marker='o', color='C1')
+        loss_axes.plot(steps, losses, marker='o', label='dev set')
+        loss_axes.legend()
+    score_axes.plot(steps, [record['score'] for record in state.epochs], marker='o', color='C1')
     if guess and guess[1] is not None:
-        right.axhline(guess[1], linestyle='--', color='grey', label=guess[0])
-        right.legend()
-    for axes, label in ((left, 'loss'), (right, score_name)):
+        score_axes.axhline(guess[1], linestyle='--', color='grey', label=guess[0])
+        score_axes.legend()
+    for axes, label in ((loss_axes, 'loss'), (score_axes, score_name)):
         axes.set(xlabel='updates', ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)

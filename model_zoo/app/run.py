@@ -320,11 +320,11 @@ class EpochFiles(Callback):
 
     def finish(self, state, about, examination=None, **more):
         model = self._folder.file('best_model')
-        command = next_command(about, self._folder.place('best_model'))
+        command = next_command(about, self._folder.location('best_model'))
         if examination is not None:
             more['examination'] = {examination.segment: examination.to_dict()}
         self._curves.finish(state, examination)
         results = self._write(state, command, **more)
         curves = self._folder.file('curves.png')
         write_card(model, self._title, about, results, self._metric, curves)
-        log_summary(results, self._folder.path, command, self._folder.place())
+        log_summary(results, self._folder.path, command, self._folder.location())

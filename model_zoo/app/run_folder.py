@@ -267,7 +267,7 @@ class RunFolder:
         """The path of a file in the folder."""
         return os.path.join(self.path, name)
 
-    def place(self, *names):
+    def location(self, *names):
         """Where the folder, or a file in it, is after the run: at its URL, if it has one."""
         return join(self._remote.url if self._remote else self.path, *names)
 

@@ -67,7 +67,7 @@ class DecoderState:
     values: list
     mask: mx.nd.NDArray
     positions: mx.nd.NDArray
-    place: int
+    position: int
 
     @property
     def capacity(self):
@@ -81,7 +81,7 @@ class DecoderState:
             [array.take(index, axis=1) for array in self.values],
             self.mask.take(index),
             self.positions.take(index),
-            self.place,
+            self.position,
         )
 
 
@@ -117,8 +117,8 @@ class DecoderSteps:
         return scores, DecoderState(keys, values, mask, positions, length)
 
     def step(self, tokens, state):
-        place = state.place
-        if place >= state.capacity:
+        position = state.position
+        if position >= state.capacity:
             raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
         keys, values = (
             [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._places]
@@ -127,10 +127,10 @@ class DecoderSteps:
         scores, new_keys, new_values = self._step(tokens, state.positions, state.mask, keys, values)
         for arrays, new, axis in ((state.keys, new_keys, 3), (state.values, new_values, 4)):
             for array, part in zip(arrays, new):
-                write_place(array, part, axis, place)
-        write_place(state.mask, mx.nd.zeros_like(state.mask[:, :1]), 1, place)
+                write_at(array, part, axis, position)
+        write_at(state.mask, mx.nd.zeros_like(state.mask[:, :1]), 1, position)
         state.positions += 1
-        state.place += 1
+        state.position += 1
         return scores, state
 
 
@@ -145,10 +145,10 @@ def widen(array, axis, size):
     return result
 
 
-def write_place(array, part, axis, place):
-    """Write `part`, of size 1 along `axis`, to `place` of `array`."""
+def write_at(array, part, axis, position):
+    """Write `part`, of size 1 along `axis`, to `position` of `array`."""
     begin, end = [None] * array.ndim, [None] * array.ndim
-    begin[axis], end[axis] = place, place + 1
+    begin[axis], end[axis] = position, position + 1
     mx.nd._internal._slice_assign(array, part, begin=begin, end=end, out=array)
 
 

@@ -95,21 +95,21 @@ class BlockFiles:
         maps = cls.name_maps(cls.config_class()).values()
         return max((each.matches(tensors) for each in maps), default=0)
 
-    def _assign(self, found, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
+    def _assign(self, tensors, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
         """Set the parameters; returns the names missing, and left over."""
-        own = self.parameters_by_name()
-        missing = [name for name in own if name not in found]
-        unknown = [*unknown, *(name for name in found if name not in own)]
+        parameters = self.parameters_by_name()
+        missing = [name for name in parameters if name not in tensors]
+        unknown = [*unknown, *(name for name in tensors if name not in parameters)]
         problems = []
         if missing and not allow_missing:
             problems.append('missing: ' + self._list_names(missing))
         if unknown and not ignore_extra:
             problems.append('not in the model: ' + self._list_names(unknown))
         wrong = [
-            f'{name.lstrip("^")} has shape {found[name].shape}, the model wants {own[name].shape}'
-            for name in own
-            if name in found and found[name].shape != own[name].shape
+            f'{name.lstrip("^")} has shape {tensors[name].shape}, the model wants {parameter.shape}'
+            for name, parameter in parameters.items()
+            if name in tensors and tensors[name].shape != parameter.shape
         ]
         if wrong:
             problems.append('wrong shape: ' + self._list_names(wrong))
@@ -120,25 +120,26 @@ class BlockFiles:
                     'it was trained for another number of labels: start from the model that it was '
                     'trained from'
                 )
-        other = [
-            f'{name.lstrip("^")} is {found[name].dtype}, the model has {np.dtype(own[name].dtype)}'
-            for name in own
-            if name in found and found[name].dtype != np.dtype(own[name].dtype)
+        other_types = [
+            f'{name.lstrip("^")} is {tensors[name].dtype}, '
+            f'the model has {np.dtype(parameter.dtype)}'
+            for name, parameter in parameters.items()
+            if name in tensors and tensors[name].dtype != np.dtype(parameter.dtype)
         ]
-        if other and not cast_dtype:
-            problems.append('pass cast_dtype=True: ' + self._list_names(other))
-        broken = [name for name in own if name in found and not np.isfinite(found[name]).all()]
+        if other_types and not cast_dtype:
+            problems.append('pass cast_dtype=True: ' + self._list_names(other_types))
+        used = {name: tensors[name] for name in parameters if name in tensors}
+        broken = [name for name, array in used.items() if not np.isfinite(array).all()]
         if broken:
             problems.append('NaN or infinite values: ' + self._list_names(broken))
         if problems:
             raise CheckpointError(
                 f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
             )
-        if other and dtype_source == 'saved':
-            self.cast(np.result_type(*(found[name].dtype for name in own if name in found)))
-        for name, parameter in own.items():
-            if name not in found:
-                continue
+        if other_types and dtype_source == 'saved':
+            self.cast(np.result_type(*(array.dtype for array in used.values())))
+        for name, array in used.items():
+            parameter = parameters[name]
             try:
                 parameter.list_ctx()
             except RuntimeError:  # it isn't initialized
@@ -146,7 +147,7 @@ class BlockFiles:
             else:
                 if ctx is not None:
                     parameter.reset_ctx(ctx)
-            parameter.set_data(mx.nd.array(found[name], dtype=parameter.dtype))
+            parameter.set_data(mx.nd.array(array, dtype=parameter.dtype))
         return missing, unknown
 
     @staticmethod

@@ -269,7 +269,7 @@ class Mapping:
 
     def load(self, tensors, config):
         """Their tensors -> ours, and their names that no rule knows or whose rule lacks a part."""
-        found, unknown = {}, []
+        parts_of, unknown = {}, []
         numbered = self._numbered(len(tensors))
         tensors = {numbered.get(name, name): array for name, array in tensors.items()}
         for name, canonical in self.canonical(tensors).items():
@@ -277,12 +277,12 @@ class Mapping:
                 match = pattern.match(canonical)
                 if match:
                     ours = rule.ours.replace('{i}', match.group(1) if match.groups() else '')
-                    found.setdefault((ours, rule), {})[part] = name
+                    parts_of.setdefault((ours, rule), {})[part] = name
                     break
             else:
                 unknown.append(name)
         result = {}
-        for (ours, rule), parts in found.items():
+        for (ours, rule), parts in parts_of.items():
             if len(parts) == len(rule.theirs):
                 names = [parts[part] for part in range(len(parts))]
                 arrays = [tensors[name] for name in names]
@@ -320,12 +320,12 @@ class Mapping:
                 result[self._full(name, layer, with_prefix)] = np.ascontiguousarray(value)
         return self._in_order(result) if self._order else result
 
-    def names(self, ours, own, with_prefix):
+    def names(self, ours, parameters, with_prefix):
         """Their names of one of our parameters; none if no rule knows it."""
         rule, layer = self._rule(ours)
         if rule is None:
             return []
-        with_prefix = with_prefix or self._has_outside(own)
+        with_prefix = with_prefix or self._has_outside(parameters)
         return [self._full(name, layer, with_prefix) for name in rule.theirs]
 
     def _rule(self, ours):

@@ -123,9 +123,9 @@ class _Reader(TorchFile):
     def make_tuple(self, items=()):
         return self.limits.check_tuple(self._made(tuple, items))
 
-    def _made(self, kind, items):
+    def _made(self, make, items):
         self.limits.spend_items(len(items))
-        return kind(items)
+        return make(items)
 
     def make_bytes(self):
         return b''
@@ -134,10 +134,10 @@ class _Reader(TorchFile):
         self.limits.spend(len(data))
         return bytearray(_to_bytes(data))
 
-    def make_record(self, kind, base=object, state=None):
-        if kind is not self.record:
-            raise TypeError(f'no instance of {kind!r}')
-        return kind()
+    def make_record(self, record_class, base=object, state=None):
+        if record_class is not self.record:
+            raise TypeError(f'no instance of {record_class!r}')
+        return record_class()
 
     def encode_latin1(self, text, encoding='latin1'):
         if encoding not in ('latin1', 'latin-1'):
@@ -145,7 +145,7 @@ class _Reader(TorchFile):
         self.limits.spend(len(text))
         return text.encode('latin1')
 
-    def make_array(self, kind=None, shape=(), code=b''):
+    def make_array(self, array_class=None, shape=(), code=b''):
         return self.array()
 
     def make_array_from_buffer(self, buffer, dtype, shape, order):
@@ -170,8 +170,8 @@ class _Reader(TorchFile):
             if settled.dtype != object:
                 return settled
             items = np.empty(settled.size, object)
-            for place, item in enumerate(settled.flat):
-                items[place] = self.settle(item, seen)
+            for index, item in enumerate(settled.flat):
+                items[index] = self.settle(item, seen)
             return items.reshape(settled.shape)
         if isinstance(value, _Record):
             result = seen[id(value)] = types.SimpleNamespace()
@@ -185,9 +185,9 @@ class _Reader(TorchFile):
                     value[key] = self.settle(value[key], seen)
         elif isinstance(value, list):
             seen[id(value)] = value
-            for place, item in enumerate(value):
+            for index, item in enumerate(value):
                 if isinstance(item, (_Array, Tensor, _Record, dict, list, tuple)):
-                    value[place] = self.settle(item, seen)
+                    value[index] = self.settle(item, seen)
         elif type(value) is tuple:
             seen[id(value)] = settled = tuple(self.settle(item, seen) for item in value)
             return settled

@@ -118,7 +118,7 @@ def read_tensors(path, warns=False):
     path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
         path += '.index'
-    with reporting(f'cannot read {path!r}', kind=CheckpointError):
+    with reporting(f'cannot read {path!r}', error_class=CheckpointError):
         head, tail = _head_and_tail(path)
         folder, name = os.path.split(path)
         check_sums(os.path.join(folder, SUMS), _parts(name), warns)
@@ -225,7 +225,7 @@ def check_sums(path, pattern=re.compile('.*'), warns=False):
                 if warns and os.path.getsize(file) <= _SMALL and sha256_of(file) != wanted:
                     changed.append(name)
             continue
-        with reporting(f'cannot check {file!r}, which {path!r} names', kind=CheckpointError):
+        with reporting(f'cannot check {file!r}, which {path!r} names', error_class=CheckpointError):
             if not os.path.isfile(file):
                 raise FileNotFoundError(0, 'there is no such file')
             if sha256_of(file) == wanted:

@@ -74,15 +74,15 @@ def check_graph(path):
     try:
         graph = read_json(path)
         nodes = graph['nodes']
-        for place, node in enumerate(nodes):
+        for number, node in enumerate(nodes):
             if not isinstance(node['op'], str) or not isinstance(node['name'], str):
-                raise ValueError(f'node {place} has no operator')
+                raise ValueError(f'node {number} has no operator')
             for source in node['inputs']:
-                _check_source(nodes[:place], source)
+                _check_source(nodes[:number], source)
         for source in graph['heads']:
             _check_source(nodes, source)
-        for place in graph['arg_nodes']:
-            _check_number(place, len(nodes))
+        for number in graph['arg_nodes']:
+            _check_number(number, len(nodes))
     except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f'the graph {path!r} is damaged: {error}') from error
 
@@ -94,9 +94,9 @@ def _check_number(number, end):
 
 def _check_source(nodes, source):
     """A source is a node's number, the number of its output, and a version."""
-    place, output = source[:2]
-    _check_number(place, len(nodes))
-    node = nodes[place]
+    number, output = source[:2]
+    _check_number(number, len(nodes))
+    node = nodes[number]
     attributes = node.get('attrs', {})
     count = 1 if node['op'] == 'null' else int(attributes.get('num_outputs', _MOST_OUTPUTS))
     _check_number(output, count)

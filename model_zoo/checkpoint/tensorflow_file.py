@@ -168,52 +168,53 @@ def _entries(content, start, size, left):
     if block[-1]:
         raise CheckpointError('its index is compressed, which TensorFlow does not do')
     (count,) = struct.unpack_from('<I', block, size - 4)
-    stop, place, key, result = size - 4 - 4 * count, 0, b'', {}
-    while place < stop:
-        shared, place = _varint(block, place)
-        length, place = _varint(block, place)
-        value_length, place = _varint(block, place)
-        value = place + length
-        key = key[:shared] + block[place:value]
+    stop, position, key, result = size - 4 - 4 * count, 0, b'', {}
+    while position < stop:
+        shared, position = _varint(block, position)
+        length, position = _varint(block, position)
+        value_length, position = _varint(block, position)
+        value = position + length
+        key = key[:shared] + block[position:value]
         left[1] -= len(key)
         if value + value_length > stop or left[1] < 0:
             raise ValueError('a block ends within an entry')
-        place = value + value_length
-        result[key] = block[value:place]
+        position = value + value_length
+        result[key] = block[value:position]
     return result
 
 
 def read_message(content):
     """Number of a field of a protocol buffer -> its values: integers, or bytes."""
-    place, fields = 0, {}
-    while place < len(content):
-        tag, place = _varint(content, place)
-        kind = tag & 7
-        if kind == 0:
-            value, place = _varint(content, place)
-        elif kind == 2:
-            length, place = _varint(content, place)
-            value, place = content[place : place + length], place + length
-        elif kind in (1, 5):
-            length = 8 if kind == 1 else 4
-            value, place = int.from_bytes(content[place : place + length], 'little'), place + length
+    position, fields = 0, {}
+    while position < len(content):
+        tag, position = _varint(content, position)
+        wire_type = tag & 7
+        if wire_type == 0:
+            value, position = _varint(content, position)
+        elif wire_type == 2:
+            length, position = _varint(content, position)
+            value, position = content[position : position + length], position + length
+        elif wire_type in (1, 5):
+            length = 8 if wire_type == 1 else 4
+            value = int.from_bytes(content[position : position + length], 'little')
+            position += length
         else:
-            raise ValueError(f'a field of kind {kind}')
-        if place > len(content):
+            raise ValueError(f'a field of kind {wire_type}')
+        if position > len(content):
             raise ValueError('a field ends too late')
         fields.setdefault(tag >> 3, []).append(value)
     return fields
 
 
-def _varint(content, place):
-    """The number at `place`, and the place behind it."""
+def _varint(content, position):
+    """The number at `position`, and the place behind it."""
     number = shift = 0
     while True:
-        byte = content[place]
+        byte = content[position]
         number |= (byte & 127) << shift
-        place += 1
+        position += 1
         if byte < 128:
-            return number, place
+            return number, position
         shift += 7
         if shift > 63:
             raise ValueError('a number of more than 64 bits')
@@ -328,10 +329,12 @@ class _Bundle:
         return result
 
     def values(self, name, fields):
-        kind, shape, size = _single(fields, 1), _shape(fields), _single(fields, 5)
-        if kind not in _TYPES:
-            raise CheckpointError(f'{name} is of type number {kind}, which NumPy does not have')
-        dtype = np.dtype(_TYPES[kind]).newbyteorder('<')
+        type_number, shape, size = _single(fields, 1), _shape(fields), _single(fields, 5)
+        if type_number not in _TYPES:
+            raise CheckpointError(
+                f'{name} is of type number {type_number}, which NumPy does not have'
+            )
+        dtype = np.dtype(_TYPES[type_number]).newbyteorder('<')
         self.left -= size
         if math.prod(shape) * dtype.itemsize != size or self.left < 0:
             raise ValueError(f'{name} of shape {shape} has {size} bytes')
@@ -341,7 +344,7 @@ class _Bundle:
         if len(data) != size or crc32c(data, masked=True) != _single(fields, 6):
             raise ValueError(f'the checksum of {name} is wrong')
         array = np.ndarray(shape, dtype, data)
-        return np.asarray(from_bfloat16(array)) if kind == _BFLOAT16 else array
+        return np.asarray(from_bfloat16(array)) if type_number == _BFLOAT16 else array
 
 
 def _open(path):

@@ -414,9 +414,9 @@ class _Weights(TorchFile):
             'reading these could run code; save only the state_dict, or use safetensors'
         )
 
-    def make_subclass(self, make, kind, arguments, state):
-        if kind != 'Parameter' or make not in (self.make_tensor, self.make_unsigned):
-            raise TypeError(f'a tensor of class {kind!r:.80}')
+    def make_subclass(self, make, name, arguments, state):
+        if name != 'Parameter' or make not in (self.make_tensor, self.make_unsigned):
+            raise TypeError(f'a tensor of class {name!r:.80}')
         return make(*arguments)
 
 
@@ -427,15 +427,15 @@ def write_torch_object(path, value):
     except ImportError as error:
         raise MissingExtraError.of('torch', 'torch') from error
 
-    def with_tensors(each):
-        if isinstance(each, np.ndarray):
-            return torch.from_numpy(np.array(each))
-        if isinstance(each, list) and each and isinstance(each[0], np.ndarray):
-            return [with_tensors(part) for part in each]
-        return each
+    def with_tensors(item):
+        if isinstance(item, np.ndarray):
+            return torch.from_numpy(np.array(item))
+        if isinstance(item, list) and item and isinstance(item[0], np.ndarray):
+            return [with_tensors(part) for part in item]
+        return item
 
     if isinstance(value, dict):
-        value = type(value)((name, with_tensors(each)) for name, each in value.items())
+        value = type(value)((name, with_tensors(item)) for name, item in value.items())
     with atomic_write(path, 'wb') as file:
         torch.save(value, file)
 

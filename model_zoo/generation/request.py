@@ -81,7 +81,7 @@ def _number(name, value, low, high=2**31 - 1):
         number = operator.index(value)
     except TypeError:
         raise InputError(f'{name} must be an integer: {value!r:.80}') from None
-    told = _told(number)
+    told = _shown(number)
     if number < low or isinstance(value, bool):
         raise InputError(f'{name} must be an integer of at least {low}: {told}')
     if number > high:
@@ -89,7 +89,7 @@ def _number(name, value, low, high=2**31 - 1):
     return number
 
 
-def _told(value):
+def _shown(value):
     if isinstance(value, int) and abs(value) >= 2**200:  # Python refuses to write long ones
         return f'a number of {value.bit_length()} bits'
     return f'{value!r:.80}'
@@ -170,7 +170,7 @@ class Request:
         if not _is_real(length_penalty) or abs(length_penalty) > _MOST_PENALTY:
             raise InputError(
                 f'length_penalty must be a number from {-_MOST_PENALTY} to {_MOST_PENALTY}: '
-                f'{_told(length_penalty)}'
+                f'{_shown(length_penalty)}'
             )
         self.sampler = self._make_sampler(temperature, top_k, top_p)
         self._top_k = top_k
@@ -185,7 +185,7 @@ class Request:
             return None
         temperature = 1.0 if temperature is None else temperature
         if not _is_real(temperature) or temperature < 0:
-            raise InputError(f'temperature must be a number above 0: {_told(temperature)}')
+            raise InputError(f'temperature must be a number above 0: {_shown(temperature)}')
         if 0 < temperature < _COLDEST:
             raise InputError(f'temperature is {temperature}, and must be {_COLDEST} at least')
         if temperature == 0:
@@ -196,7 +196,7 @@ class Request:
         if top_k is not None:
             top_k = _number('top_k', top_k, 1)
         if top_p is not None and not (_is_real(top_p) and 0 < top_p <= 1):
-            raise InputError(f'top_p must be above 0 and at most 1: {_told(top_p)}')
+            raise InputError(f'top_p must be above 0 and at most 1: {_shown(top_p)}')
         return Sampler(temperature, top_k, top_p)
 
     def _check_ways(self):

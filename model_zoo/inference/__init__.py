@@ -173,7 +173,7 @@ def pipeline(
             )
         del options['tokenizer']
     options.setdefault('exact', True)
-    own = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
+    limits = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
     options['ctx'] = ctx
     where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
     try:
@@ -196,8 +196,8 @@ def pipeline(
         pipeline_class = PIPELINES[task]
         opened = open_model(located, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
-    made = make_engine(opened.block, engine, precision, ctx)
-    return pipeline_class(opened, engine=made, **own)
+    engine = make_engine(opened.block, engine, precision, ctx)
+    return pipeline_class(opened, engine=engine, **limits)
 
 
 def _block_task(pipeline_class, family):

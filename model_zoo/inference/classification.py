@@ -297,13 +297,13 @@ class Reranking(TextPairs):
         )
 
     def _finish(self, item, rows, outputs, options):
-        logits = np.array([each.reshape(()) for (each,) in outputs], np.float32)
+        logits = np.array([score.reshape(()) for (score,) in outputs], np.float32)
         scores = self._activate(logits).tolist()
         if not isinstance(item, dict):
             return scores[0]
-        order = sorted(range(len(scores)), key=lambda place: -scores[place])[: options['top_k']]
-        ranked = [{'corpus_id': place, 'score': scores[place]} for place in order]
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options['top_k']]
+        ranked = [{'corpus_id': number, 'score': scores[number]} for number in order]
         if options['documents']:
-            for each in ranked:
-                each['text'] = item['documents'][each['corpus_id']]
+            for document in ranked:
+                document['text'] = item['documents'][document['corpus_id']]
         return ranked

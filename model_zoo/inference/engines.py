@@ -93,17 +93,17 @@ def choices(precision, work='forward'):
         ]
         is_of_mxnet = precision in PRECISIONS['mxnet']
         rows = [row for row in rows if len(row) > 1 and (not is_of_mxnet or 'mxnet' in row)]
-    found = []
+    ranked = []
     for engine in {name: None for row in rows for name in row}:
         ratios = [
             row.get('mxnet', next(iter(row.values()))) / row[engine] for row in rows
             if engine in row
         ]  # fmt: skip
-        found.append(Choice(
+        ranked.append(Choice(
             engine, math.exp(sum(map(math.log, ratios)) / len(ratios)), has_engine(engine),
             '' if engine == 'mxnet' else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
         ))  # fmt: skip
-    return sorted(found, key=lambda choice: -choice.speed)
+    return sorted(ranked, key=lambda choice: -choice.speed)
 
 
 def make_engine(block, engine='mxnet', precision='float32', ctx=None):

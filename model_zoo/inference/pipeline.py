@@ -69,14 +69,14 @@ def check_option(name, value, schema):
     if not fitting or not _is_within(value, fitting[0], schema):
         raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, kinds)}')
     if fitting[0] == 'array':
-        for each in value:
-            check_option(name, each, schema['items'])
+        for item in value:
+            check_option(name, item, schema['items'])
 
 
-def _is_within(value, kind, schema):
-    if kind in ('integer', 'number'):  # NaN is nowhere
+def _is_within(value, type_name, schema):
+    if type_name in ('integer', 'number'):  # NaN is nowhere
         return schema['minimum'] <= value <= schema['maximum']
-    if kind == 'array':
+    if type_name == 'array':
         return len(value) <= schema['maxItems']
     return value in schema.get('enum', [value])
 

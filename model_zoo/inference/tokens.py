@@ -161,12 +161,12 @@ class TokenClassification(Pipeline):
         """The words of tokens; where one isn't in the vocabulary, its text."""
         unknown = self.tokenizer.unk_token_id
         if len(parts) == 1 and not joined:
-            ((place, text),) = parts
-            return text if place == unknown else self.tokenizer.convert_ids_to_tokens(place)
+            ((token_id, text),) = parts
+            return text if token_id == unknown else self.tokenizer.convert_ids_to_tokens(token_id)
         ids, texts = zip(*parts)
-        replaced = iter([text for place, text in parts if place == unknown])
+        replaced = iter([text for token_id, text in parts if token_id == unknown])
         mark = re.escape(str(self.tokenizer.unk_token))
-        return re.sub(mark, lambda found: next(replaced, found.group()), self.tokenizer.decode(ids))
+        return re.sub(mark, lambda match: next(replaced, match.group()), self.tokenizer.decode(ids))
 
 
 def _tag(label):
@@ -274,9 +274,9 @@ class FillMask(Pipeline):
         ]
         return found[0] if len(found) == 1 else found
 
-    def _word(self, row, place, word, score):
+    def _word(self, row, position, word, score):
         ids = row.input_ids.copy()
-        ids[place] = word
+        ids[position] = word
         # with several masks the others stay visible
         is_single = len(row.about) == 1
         return {

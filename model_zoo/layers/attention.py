@@ -264,8 +264,8 @@ class CausalSelfAttention(SelfAttention):
         parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
         return [F.reshape(part, shape=(-3, 0, 0, 0)) for part in parts]
 
-    def _batch_dot(self, F, one, two, **options):
-        return self.product(F, F.batch_dot, one, two, **options)
+    def _batch_dot(self, F, left, right, **options):
+        return self.product(F, F.batch_dot, left, right, **options)
 
     @staticmethod
     def _rows(F, x):
@@ -281,14 +281,14 @@ class CausalSelfAttention(SelfAttention):
         column = (0, self._head_size, 1)
         query = F.reshape(query / math.sqrt(self._head_size), shape=column)
         value = F.reshape(value, shape=column)
-        old = F.reshape(self._batch_dot(F, key_cache, query), shape=(0, 0))
-        old = old + mask  # (B * heads, capacity)
-        own = F.reshape(self._batch_dot(F, key, query), shape=(0, 0))  # (B * heads, 1)
-        probabilities = F.softmax(F.concat(old, own, dim=1), axis=-1)
-        old = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
-        own = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
-        context = self._batch_dot(F, value_cache, F.expand_dims(old, 2))  # (B * heads, size, 1)
-        context = context + F.broadcast_mul(value, F.expand_dims(own, 2))
+        past = F.reshape(self._batch_dot(F, key_cache, query), shape=(0, 0))
+        past = past + mask  # (B * heads, capacity)
+        current = F.reshape(self._batch_dot(F, key, query), shape=(0, 0))  # (B * heads, 1)
+        probabilities = F.softmax(F.concat(past, current, dim=1), axis=-1)
+        past = F.slice_axis(probabilities, axis=1, begin=0, end=-1)
+        current = F.slice_axis(probabilities, axis=1, begin=-1, end=None)
+        context = self._batch_dot(F, value_cache, F.expand_dims(past, 2))  # (B * heads, size, 1)
+        context = context + F.broadcast_mul(value, F.expand_dims(current, 2))
         context = F.reshape(context, shape=(1, -1, self._num_heads * self._head_size))
         heads = (-1, self._num_heads)
         key = F.reshape(key, shape=(*heads, 1, self._head_size))

@@ -111,11 +111,11 @@ class Files:
     source: str = 'path'
     labels: Optional[Tuple[str, ...]] = None
 
-    def with_vocab_of(self, other):
+    def with_vocab_of(self, files):
         """These files with the vocabulary of others, and what is known about it."""
         return dataclasses.replace(
-            self, vocab=other.vocab, do_lower_case=other.do_lower_case,
-            special_tokens=other.special_tokens,
+            self, vocab=files.vocab, do_lower_case=files.do_lower_case,
+            special_tokens=files.special_tokens,
         )  # fmt: skip
 
     @property

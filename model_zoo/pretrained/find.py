@@ -139,7 +139,7 @@ class CacheSource(Source):
     @staticmethod
     def _check(file, root):
         path = os.path.join(root, file.name)
-        with reporting(repr(path), kind=SourceError):
+        with reporting(repr(path), error_class=SourceError):
             mismatch = file.checksum.mismatch(path)
         if mismatch:
             logger.warning('%s is damaged (%s)', path, mismatch)
@@ -395,39 +395,39 @@ def copy_of(url, folder):
     url = url.rstrip('/')
     parent, _, name = url.rpartition('/')
     if is_file(url) or is_file(f'{url}.index'):
-        found = {
+        files = {
             each: facts
             for each, facts in sizes_in(parent).items()
             if '/' not in each and (each.startswith(name) or facts[0] <= _SMALL)
         }
         base, name, path = parent, posixpath.basename(parent), name
     else:
-        found, base, path = sizes_in(url), url, ''
-    if not found:
+        files, base, path = sizes_in(url), url, ''
+    if not files:
         raise FileNotFoundError(2, 'there is no such file or folder', url)
-    if len(found) > _MOST_COPIED:
-        problem = f'{len(found)} files are too many for a model, {_MOST_COPIED} at most'
+    if len(files) > _MOST_COPIED:
+        problem = f'{len(files)} files are too many for a model, {_MOST_COPIED} at most'
         raise OSError(errno.EFBIG, problem, url)
     os.makedirs(folder, exist_ok=True)
     target, note = os.path.join(folder, name), os.path.join(folder, _NOTE)
     with locked(os.path.join(folder, '.lock'), url):
-        have = {}
+        copied = {}
         if os.path.exists(note):
             try:
-                have = read_json(note, shape=Dict[str, Tuple[object, object]])
+                copied = read_json(note, shape=Dict[str, Tuple[object, object]])
             except InputError as error:
                 logger.warning('%s; all of %s is fetched again', error, url)
-        for each, facts in found.items():
+        for each, facts in files.items():
             copy = os.path.join(target, *each.split('/'))
-            if have.get(each) != list(facts) or not os.path.exists(copy):
+            if copied.get(each) != list(facts) or not os.path.exists(copy):
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
                 check_space(copy, facts[0])
                 remote.download(join(base, each), copy, facts)
-        for each in set(have).difference(found):
+        for each in set(copied).difference(files):
             copy, is_within = os.path.join(target, each), '..' not in each.split('/')
             if is_within and not os.path.isabs(each) and os.path.isfile(copy):
                 os.remove(copy)
-        write_json(note, found)
+        write_json(note, files)
     return os.path.join(target, path) if path else target
 
 
@@ -481,12 +481,12 @@ def _unpack(path, target):
                 )
             if file is None:
                 continue
-            place = os.path.join(temporary, *_safe_parts(path, name))
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            check_space(place, size)
-            with file, open(place, 'xb') as written:
+            copy = os.path.join(temporary, *_safe_parts(path, name))
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            check_space(copy, size)
+            with file, open(copy, 'xb') as written:
                 shutil.copyfileobj(file, written, _BLOCK)
-            if os.path.getsize(place) != size:
+            if os.path.getsize(copy) != size:
                 raise EOFError(f'{name} is cut off')
         os.replace(temporary, target)
     except (
@@ -555,10 +555,10 @@ class _Limited:
         self.seek, self.tell = self._checked(file.seek), file.tell
 
     def _checked(self, seek):
-        def checked(place, *rest):
-            if place > self._limit:
+        def checked(position, *rest):
+            if position > self._limit:
                 raise tarfile.ReadError('it holds too much')
-            return seek(place, *rest)
+            return seek(position, *rest)
 
         return checked
 
@@ -605,7 +605,7 @@ def local_path(name, weights=True, vocab=True, root=None):
     if path.startswith(('https://', 'http://')):
         path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
     elif is_url(path):
-        with reporting(f'cannot read {path!r}', kind=PretrainedNotFoundError):
+        with reporting(f'cannot read {path!r}', error_class=PretrainedNotFoundError):
             path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
     elif not os.path.exists(path):
         return _from_hub(path, weights, vocab), 'Hugging Face hub'

@@ -236,11 +236,11 @@ class Repository:
             shutil.copyfile(blob, pointer)
         return pointer
 
-    def _pointer(self, home, kind, commit, name):
+    def _pointer(self, home, folder, commit, name):
         """Where a file of a commit is in the cache, whose branch or tag is noted."""
         _hexadecimal(commit, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
         revision = self.revision or constants.DEFAULT_REVISION
-        pointer = os.path.join(home, kind, commit, *name.split('/'))
+        pointer = os.path.join(home, folder, commit, *name.split('/'))
         note = os.path.join(home, 'refs', *revision.split('/'))
         if '..' in (*name.split('/'), *revision.split('/')):
             raise ValueError(f'{name!r} of {revision!r} would lie outside its folder')

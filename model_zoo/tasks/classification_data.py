@@ -582,11 +582,11 @@ def infer_labels(task, data_dir=None):
     return task.with_labels(labels)
 
 
-def _are_all(kind, values):
+def _are_all(number_type, values):
     """Whether all `values` spell an int, or a float."""
     try:
         for value in values:
-            kind(value)
+            number_type(value)
     except ValueError:
         return False
     return True

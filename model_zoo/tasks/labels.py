@@ -204,7 +204,7 @@ def _follow(task, stated):
     elif task.labels is None:
         task = _take_names(task, stated, known, names)
     else:
-        task = task.with_labels(_place(task, stated, names))
+        task = task.with_labels(_in_model_order(task, stated, names))
     is_other = stated.task in _UNCLASSIFIED or known is not None and known.name != task.name
     # names that are words mean the same in another task
     if is_other and not task.names_its_files and (task.regression or not task.has_words):
@@ -236,7 +236,7 @@ def _take_names(task, stated, known, names):
     return inferred
 
 
-def _place(task, stated, names):
+def _in_model_order(task, stated, names):
     """The task's labels in the order of a model's outputs."""
     ordered = names and task.match(names)
     if ordered:

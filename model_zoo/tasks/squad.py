@@ -238,14 +238,14 @@ def _check_place(answer, start, context, where):
         )
 
 
-def _field(mapping, name, kind, where):
+def _field(mapping, name, value_type, where):
     """The value of a field that has to be there."""
     if not isinstance(mapping, dict) or name not in mapping:
         raise InputError(f'{where}: the field {name!r} is missing; is this a file of SQuAD?')
     value = mapping[name]
-    if not isinstance(value, kind) or isinstance(value, bool):
+    if not isinstance(value, value_type) or isinstance(value, bool):
         names = {list: 'a list', str: 'a text', int: 'a whole number'}
-        raise InputError(f'{where}: {name!r} is {str(value)[:40]!r} and not {names[kind]}')
+        raise InputError(f'{where}: {name!r} is {str(value)[:40]!r} and not {names[value_type]}')
     return value
 
 
@@ -734,12 +734,12 @@ def normalize_answer(text):
     return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
 
 
-def _overlap_f1(words, right):
+def _overlap_f1(words, answer):
     """F1 of two lists of words."""
-    common = sum((collections.Counter(words) & collections.Counter(right)).values())
+    common = sum((collections.Counter(words) & collections.Counter(answer)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(words), common / len(right)
+    precision, recall = common / len(words), common / len(answer)
     return 2 * precision * recall / (precision + recall)
 
 

@@ -263,7 +263,7 @@ def has_entities(labels):
     return bool(marks) and all(_ENTITY.match(label) for label in marks)
 
 
-def score_tags(right, predicted, entities=None):
+def score_tags(labels, predicted, entities=None):
     """Scores of predicted labels.
 
     Parameters
@@ -278,13 +278,13 @@ def score_tags(right, predicted, entities=None):
         ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
         these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
     """
-    pairs = [pair for sentences in zip(right, predicted) for pair in zip(*sentences)]
+    pairs = [pair for sentences in zip(labels, predicted) for pair in zip(*sentences)]
     metrics = {'accuracy': sum(one == other for one, other in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
         scores = entity_scorer()(
-            _as_iobes(right), _as_iobes(predicted), average='micro', zero_division=0
+            _as_iobes(labels), _as_iobes(predicted), average='micro', zero_division=0
         )
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics

@@ -526,18 +526,18 @@ class Examination:
         }
 
 
-def class_scores(classes, right, guessed):
+def class_scores(classes, labels, predictions):
     """Precision, recall and F1 of each class; 0 where they aren't defined.
 
     Parameters
     ----------
-    right, guessed : numpy.ndarray, shape (samples,) or (samples, classes)
+    labels, predictions : numpy.ndarray, shape (samples,) or (samples, classes)
         Numbers of the classes; or 1 where a sample has the class, else 0.
     """
     from sklearn.metrics import precision_recall_fscore_support
 
     columns = precision_recall_fscore_support(
-        right, guessed, labels=range(len(classes)), zero_division=0
+        labels, predictions, labels=range(len(classes)), zero_division=0
     )
     return [
         {

@@ -92,17 +92,17 @@ class _Kinds(dict):
 
     def __missing__(self, char):
         if char in '\t\n\r':
-            kind = ' '
+            result = ' '
         elif char in '\0\ufffd' or unicodedata.category(char).startswith(self._dropped):
-            kind = ''
+            result = ''
         elif char.isspace():  # category Zs, and U+2028 and U+2029, at which str.split splits
-            kind = ' '
+            result = ' '
         elif any(low <= ord(char) <= high for low, high in _IDEOGRAPHS):
-            kind = 'cjk'
+            result = 'cjk'
         else:
-            kind = 'text'
-        self[char] = kind
-        return kind
+            result = 'text'
+        self[char] = result
+        return result
 
 
 class BasicTokenizer:
@@ -128,7 +128,7 @@ class BasicTokenizer:
         self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
         self._splitter = pre_tokenizers.BertPreTokenizer()
         self._same = set()  # characters that the Rust library treats as we do
-        self._other = set()
+        self._differing = set()
         self._whole = [word for word in self.never_split if word]
         # Words that something else in the text might be lower-cased to; none by default.
         self._lower_whole = [
@@ -159,9 +159,9 @@ class BasicTokenizer:
     def suits_rust(self, text):
         """Whether the Rust library's normalizer and splitter give our words for `text`."""
         if not self._same.issuperset(text):
-            unseen = set(text) - self._same - self._other
+            unseen = set(text) - self._same - self._differing
             for char in unseen:
-                (self._same if self._agrees(char) else self._other).add(char)
+                (self._same if self._agrees(char) else self._differing).add(char)
             if not self._same.issuperset(text):
                 return False
         if any(word in text for word in self._whole):
@@ -208,17 +208,17 @@ class BasicTokenizer:
     def _clean(self, text):
         """Yield (characters, their spans) of each run between white space and ideographs."""
         chars, spans = [], []
-        for place, char in enumerate(text):
-            kind = self._kinds[char]
-            if kind == 'text':
+        for position, char in enumerate(text):
+            result = self._kinds[char]
+            if result == 'text':
                 chars.append(char)
-                spans.append((place, place + 1))
-            elif kind:
+                spans.append((position, position + 1))
+            elif result:
                 if chars:
                     yield chars, spans
                     chars, spans = [], []
-                if kind == 'cjk':
-                    yield [char], [(place, place + 1)]
+                if result == 'cjk':
+                    yield [char], [(position, position + 1)]
         if chars:
             yield chars, spans
 

@@ -45,31 +45,31 @@ def merge_symbols(symbols, ranks):
     """
     symbols, count = list(symbols), len(symbols)
     following, previous = list(range(1, count + 1)), list(range(-1, count - 1))
-    places = collections.defaultdict(list)  # pair -> where it may stand
+    positions = collections.defaultdict(list)  # pair -> where it may stand
     queue = []
 
-    def note(left, right):
-        pair = symbols[left], symbols[right]
+    def note(first, second):
+        pair = symbols[first], symbols[second]
         if pair in ranks:
-            if pair not in places:
+            if pair not in positions:
                 heapq.heappush(queue, (ranks[pair], pair))
-            places[pair].append(left)
+            positions[pair].append(first)
 
-    for left in range(count - 1):
-        note(left, left + 1)
+    for first in range(count - 1):
+        note(first, first + 1)
     while queue:
         _, pair = heapq.heappop(queue)
-        for left in sorted(places.pop(pair)):
-            right = following[left]
-            if right == count or (symbols[left], symbols[right]) != pair:
+        for first in sorted(positions.pop(pair)):
+            second = following[first]
+            if second == count or (symbols[first], symbols[second]) != pair:
                 continue  # one of the two was merged with its other neighbour
-            symbols[left], symbols[right] = ''.join(pair), None
-            after = following[left] = following[right]
+            symbols[first], symbols[second] = ''.join(pair), None
+            after = following[first] = following[second]
             if after < count:
-                previous[after] = left
-                note(left, after)
-            if previous[left] >= 0:
-                note(previous[left], left)
+                previous[after] = first
+                note(first, after)
+            if previous[first] >= 0:
+                note(previous[first], first)
     return [symbol for symbol in symbols if symbol is not None]
 
 
@@ -265,20 +265,20 @@ class BPETokenizer(ChunkTokenizer):
         return self.special_tokens_decoder
 
     def _id_of(self, token):
-        found = self.special_tokens.get(token)
-        if found is None:
-            found = self.encoder.get(token, self._id_of_unknown)
-        if found is None:
+        token_id = self.special_tokens.get(token)
+        if token_id is None:
+            token_id = self.encoder.get(token, self._id_of_unknown)
+        if token_id is None:
             raise InputError(
                 f'token {token!r} is not in the vocabulary, which has no <unk> either; '
                 'tokenize the text first'
             )
-        return found
+        return token_id
 
-    def _token_of(self, place):
-        token = self.decoder.get(place, self.special_tokens_decoder.get(place))
+    def _token_of(self, token_id):
+        token = self.decoder.get(token_id, self.special_tokens_decoder.get(token_id))
         if token is None:
-            raise self._unknown_id(place)
+            raise self._unknown_id(token_id)
         return token
 
     def _learn(self, chunks):

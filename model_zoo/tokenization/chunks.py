@@ -102,16 +102,16 @@ class ChunkTokenizer(Tokenizer):
         """Where the chunks of `text` begin."""
         return [match.start() for match in self._pattern.finditer(text)]
 
-    def _look_up(self, found):
+    def _look_up(self, lists):
         """The `Chunk` of each chunk in lists of chunks."""
         if self._cached_chars > _CACHED_CHARS:
             self._forget()
         cache = self._cache
-        new = list(set().union(*found).difference(cache))
+        new = list(set().union(*lists).difference(cache))
         if new:
             cache.update(zip(new, self._learn(new)))
             self._cached_chars += sum(map(len, new))
-        return [[cache[chunk] for chunk in chunks] for chunks in found]
+        return [[cache[chunk] for chunk in chunks] for chunks in lists]
 
     def _pieces(self, texts):
         pieces = []
@@ -145,7 +145,7 @@ class MarkTokenizer(ChunkTokenizer):
     def _library_token(self, token):
         return AddedToken(token, lstrip=token == self.mask_token, normalized=False, special=True)
 
-    def _found(self, text):
+    def _matches(self, text):
         """Yield the place of each chunk and the chunk."""
         start = 0
         for mark in self._mark_pattern.finditer(text):
@@ -159,10 +159,10 @@ class MarkTokenizer(ChunkTokenizer):
             yield match.start(), match.group()
 
     def _split(self, text):
-        return [chunk for _, chunk in self._found(text)]
+        return [chunk for _, chunk in self._matches(text)]
 
     def _places(self, text):
-        return [place for place, _ in self._found(text)]
+        return [place for place, _ in self._matches(text)]
 
     def _learn(self, chunks):
         marks = [chunk.strip() in self._marks for chunk in chunks]

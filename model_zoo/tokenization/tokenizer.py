@@ -375,14 +375,15 @@ eos_token_id : int or None
     def _id_of(self, token):
         return self.vocab[token]
 
-    def _token_of(self, place):
+    def _token_of(self, token_id):
         tokens = self.vocab.idx_to_token
-        if not 0 <= place < len(tokens):
-            raise self._unknown_id(place)
-        return tokens[place]
+        if not 0 <= token_id < len(tokens):
+            raise self._unknown_id(token_id)
+        return tokens[token_id]
 
-    def _unknown_id(self, place):
-        return InputError(f'id {place} is not in the vocabulary; its ids are 0 to {len(self) - 1}')
+    def _unknown_id(self, token_id):
+        last = len(self) - 1
+        return InputError(f'id {token_id} is not in the vocabulary; its ids are 0 to {last}')
 
     def decode(self, ids, skip_special_tokens=False):
         """Text of a sequence or array of ids."""

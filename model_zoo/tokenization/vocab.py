@@ -127,11 +127,11 @@ def load_vocab(source):
             shadowed[ids[token]] = token
         ids[token] = position
     if shadowed:
-        place, token = next(iter(shadowed.items()))
+        position, token = next(iter(shadowed.items()))
         _log.warning(
             '%s: token %r is on line %d and again on line %d; the last line is its id, as in '
             "BERT's original (%d such lines); is the file damaged?",
-            origin, token, place + 1, ids[token] + 1, len(shadowed),
+            origin, token, position + 1, ids[token] + 1, len(shadowed),
         )  # fmt: skip
     missing = [token for token in SPECIAL_TOKENS if token not in ids]
     if {*missing} - _OPTIONAL.keys():
@@ -145,15 +145,15 @@ def load_vocab(source):
             origin, ' and no '.join(missing),
         )  # fmt: skip
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
-    held = {place: f'{token} on line {place + 1}' for place, token in shadowed.items()}
-    ids.update((name, place) for place, name in held.items())
+    held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}
+    ids.update((name, position) for position, name in held.items())
     vocab = BERTVocab(
         counter=count_tokens(list(ids)),
         token_to_idx=ids,
         **{_OPTIONAL[token]: None for token in missing},
     )
-    for place, name in held.items():
-        vocab.idx_to_token[place] = shadowed[place]
+    for position, name in held.items():
+        vocab.idx_to_token[position] = shadowed[position]
         del vocab.token_to_idx[name]
     return vocab
 
@@ -284,34 +284,34 @@ def read_words(path):
     return to_fields(fields, path)
 
 
-def to_fields(found, path):
+def to_fields(content, path):
     """Check the fields of a vocabulary that was read from `path`."""
-    if isinstance(found, types.SimpleNamespace):
-        found = vars(found)
-    if not isinstance(found, dict) or not isinstance(found.get('idx2sym'), list):
+    if isinstance(content, types.SimpleNamespace):
+        content = vars(content)
+    if not isinstance(content, dict) or not isinstance(content.get('idx2sym'), list):
         raise InputError(f'{path!r} holds no vocabulary of words: it has no list idx2sym')
-    words = found['idx2sym']
+    words = content['idx2sym']
     for word in words:
         if not isinstance(word, str):
             raise InputError(f'{path!r}: {word!r:.80} among its words is not a str')
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')
-    order = found.get('sym2idx')  # a dict, or a subclass of it
-    if order is not None and order != {word: place for place, word in enumerate(words)}:
+    order = content.get('sym2idx')  # a dict, or a subclass of it
+    if order is not None and order != {word: position for position, word in enumerate(words)}:
         raise InputError(f'{path!r}: its idx2sym and sym2idx give different ids')
     fields = {'idx2sym': words}
-    for name, kind in OPTIONS.items():
-        value = found.get(name)
+    for name, value_type in OPTIONS.items():
+        value = content.get(name)
         if value is None:
             continue
         if isinstance(value, tuple):
             value = list(value)
-        texts = value if kind is list else ()
-        if not isinstance(value, kind) or not all(isinstance(each, str) for each in texts):
+        texts = value if value_type is list else ()
+        if not isinstance(value, value_type) or not all(isinstance(each, str) for each in texts):
             raise InputError(f'{path!r}: its {name} is {value!r:.80}')
         fields[name] = value
-    counter = found.get('counter') or {}
+    counter = content.get('counter') or {}
     if not isinstance(counter, dict) or not all(isinstance(n, int) for n in counter.values()):
         raise InputError(f'{path!r}: its counter is not a map from words to numbers')
     fields['counter'] = collections.Counter(counter)

@@ -127,7 +127,7 @@ def _check_places(tokens, ids=None):
         if token in seen:
             raise ValueError(f'the token {token!r:.80} is there twice')
         seen.add(token)
-    wanted = {token: place for place, token in enumerate(tokens)}
+    wanted = {token: position for position, token in enumerate(tokens)}
     check_tokens(wanted)
     if ids is not None and (
         dict(ids) != wanted or any(type(each) is not int for each in ids.values())

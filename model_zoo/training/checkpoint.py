@@ -220,7 +220,8 @@ class Checkpoint:
             content = read_json(os.path.join(path, _STATE))
             if not isinstance(content, dict) or not {*_FIELDS} <= {*content}:
                 raise ValueError(f'{_STATE} lacks one of {", ".join(_FIELDS)}')
-            if _NAME.match(os.path.basename(path)) and _place(path) != _place_of(content['state']):
+            is_named = _NAME.match(os.path.basename(path))
+            if is_named and _position(path) != _position_of(content['state']):
                 raise ValueError(f'{_STATE} is that of another step, epoch or batch')
         except (OSError, KeyError, ValueError, TypeError) as error:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
@@ -273,12 +274,12 @@ class CheckpointStore:
             raise InputError(f'keep is {keep}; at least 1 checkpoint must be kept')
         self.folder = make_writable_dir(folder)
         self.keep, self._on_save = keep, on_save
-        self._own = []  # written, or gone on from, by this training; the newest last
+        self._kept = []  # written, or gone on from, by this training; the newest last
 
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""
         names = [name for name in os.listdir(self.folder) if _NAME.match(name)]
-        names.sort(key=_place, reverse=True)
+        names.sort(key=_position, reverse=True)
         return [os.path.join(self.folder, name) for name in names]
 
     def save(self, block, trainer, state, config, weights=None):
@@ -317,29 +318,29 @@ class CheckpointStore:
                 ) from error
             raise
         shutil.rmtree(replaced, ignore_errors=True)
-        self._own = [path for path in self._own if path != final] + [final]
-        self._own = self._own[-self.keep :]
+        self._kept = [path for path in self._kept if path != final] + [final]
+        self._kept = self._kept[-self.keep :]
         for path in self.paths():  # also those of an earlier training that this one replaces
-            if path not in self._own:
+            if path not in self._kept:
                 shutil.rmtree(path, ignore_errors=True)
         if self._on_save is not None:
             self._on_save()
         return final
 
-    def place(self, checkpoint):
+    def position(self, checkpoint):
         """Step, epoch and batch of a checkpoint, for `load`."""
-        return _place(checkpoint.path)
+        return _position(checkpoint.path)
 
     def load(self, step, epoch, batch):
-        """The checkpoint of a place."""
+        """The checkpoint of a position."""
         return Checkpoint(os.path.join(self.folder, _name(step, epoch, batch)))
 
     def at(self, step):
         """The checkpoint of a step."""
         for path in self.paths():
-            if _place(path)[0] == step:
+            if _position(path)[0] == step:
                 return Checkpoint(path)
-        steps = sorted(_place(path)[0] for path in self.paths())
+        steps = sorted(_position(path)[0] for path in self.paths())
         there = f'there are those of {", ".join(map(str, steps))}' if steps else 'there is none'
         raise CheckpointError(f'no checkpoint of step {step} in {self.folder!r}: {there}')
 
@@ -353,7 +354,7 @@ class CheckpointStore:
             except CheckpointError as error:
                 logger.warning('%s; trying the one before it', error)
             else:
-                self._own = paths[number:][::-1]  # damaged newer ones go at the next save
+                self._kept = paths[number:][::-1]  # damaged newer ones go at the next save
                 return checkpoint
         if paths:
             raise CheckpointError(
@@ -412,10 +413,10 @@ def _save_weights(block, path, same):
         raise OSError(0, str(error).splitlines()[-1]) from error
 
 
-def _place(path):
+def _position(path):
     """Step, epoch and batch in a checkpoint's name."""
     return tuple(map(int, _NAME.match(os.path.basename(path)).groups()))
 
 
-def _place_of(state):
+def _position_of(state):
     return tuple(state[name] for name in ('step', 'epoch', 'batch'))

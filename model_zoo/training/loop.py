@@ -275,16 +275,16 @@ class TrainingLoop:
 
     def _find(self, step):
         """The checkpoint of a step, or the newest one; worker 0 decides for all."""
-        checkpoint, place, store = None, (0, 0, 0), self._checkpoints.store
+        checkpoint, position, store = None, (0, 0, 0), self._checkpoints.store
         if self._workers.rank == 0:
             if step is not None:
                 checkpoint = store.at(step)
             elif store.paths():
                 checkpoint = store.newest()
-            place = (-1, 0, 0) if checkpoint is None else store.place(checkpoint)
-        place = self._workers.sum(place).astype(int).tolist()
-        if checkpoint is None and place[0] >= 0:
-            checkpoint = store.load(*place)
+            position = (-1, 0, 0) if checkpoint is None else store.position(checkpoint)
+        position = self._workers.sum(position).astype(int).tolist()
+        if checkpoint is None and position[0] >= 0:
+            checkpoint = store.load(*position)
         return checkpoint
 
     def run(self):

@@ -133,34 +133,34 @@ def check_fields(cls, values):
 
 
 def _checked(field, value):
-    kind, is_list = value_type(field)
+    item_type, is_list = value_type(field)
     if is_list:
-        if isinstance(value, str) and kind is str:
+        if isinstance(value, str) and item_type is str:
             value = [part.strip() for part in value.split(',')]
         if isinstance(value, dict) and field.name == 'hparams':
             value = [f'{name}={number}' for name, number in value.items()]
         if not isinstance(value, (list, tuple)):
             raise InputError(f'`{field.name}` {value!r}: give a list')
-        if kind is str:
+        if item_type is str:
             value = [str(item) if type(item) is int else item for item in value]
-        return [_converted(field, kind, item) for item in value]
-    return _converted(field, kind, value)
+        return [_converted(field, item_type, item) for item in value]
+    return _converted(field, item_type, value)
 
 
-def _converted(field, kind, value):
-    if kind is str and isinstance(value, os.PathLike):
+def _converted(field, item_type, value):
+    if item_type is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is int and is_number and value == int(value):
+    if item_type is int and is_number and value == int(value):
         value = int(value)
-    fits = is_number if kind is float else isinstance(value, kind)
-    if not fits or kind is int and isinstance(value, bool):
-        raise InputError(f'`{field.name}` {value!r}: give {_NAMES[kind]}')
+    fits = is_number if item_type is float else isinstance(value, item_type)
+    if not fits or item_type is int and isinstance(value, bool):
+        raise InputError(f'`{field.name}` {value!r}: give {_NAMES[item_type]}')
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
     if choices is not None and value not in choices:
         raise UnknownNameError.of(f'`{field.name}`', value, choices)
     if bounds and not _is_within(value, **bounds):
-        raise InputError(f'`{field.name}` {value}: give {_describe(kind, **bounds)}')
+        raise InputError(f'`{field.name}` {value}: give {_describe(item_type, **bounds)}')
     return value
 
 
@@ -169,8 +169,8 @@ def _is_within(value, at_least=-float('inf'), above=-float('inf'), below=float('
     return above < value < below and at_least <= value <= at_most
 
 
-def _describe(kind, at_least=None, above=None, below=None, at_most=None):
-    if kind is int:
+def _describe(item_type, at_least=None, above=None, below=None, at_most=None):
+    if item_type is int:
         return f'{at_least} or more'
     low = f'above {above:g}' if at_least is None else f'from {at_least:g}'
     if below is None and at_most is None:

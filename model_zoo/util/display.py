@@ -77,17 +77,17 @@ def _counter(unit, title, total):
     """``advance(count)`` that logs a line every 30 seconds."""
     before = '' if title is None else f'{title}: '
     whole = '' if total is None else f' of {total}'
-    done, told, time_told = 0, None, 0.0
+    done, logged, time_logged = 0, None, 0.0
 
     def advance(count):
-        nonlocal done, told, time_told
+        nonlocal done, logged, time_logged
         done, now = done + count, time.monotonic()
-        if told is not None:
-            if now - time_told < INTERVAL:
+        if logged is not None:
+            if now - time_logged < INTERVAL:
                 return
-            speed = (done - told) / (now - time_told)
+            speed = (done - logged) / (now - time_logged)
             logger.info('%s%d%s %s, %.2f %s/s', before, done, whole, unit, speed, unit)
         # of items that come in groups, the first one's time is the group's
-        told, time_told = done, now
+        logged, time_logged = done, now
 
     return advance

@@ -201,7 +201,7 @@ class _Ranges(io.RawIOBase):
     """A file that is read range by range, so that a broken connection costs one range."""
 
     def __init__(self, url):
-        self._url, self._place = url, 0
+        self._url, self._position = url, 0
         self.facts = self._size, self._version = _facts(url)
 
     def readable(self):
@@ -211,17 +211,17 @@ class _Ranges(io.RawIOBase):
         return True
 
     def tell(self):
-        return self._place
+        return self._position
 
     def seek(self, offset, whence=os.SEEK_SET):
-        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self._size}[whence]
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         if start + offset < 0:
             raise OSError(errno.EINVAL, 'a place before the file', self._url)
-        self._place = start + offset
-        return self._place
+        self._position = start + offset
+        return self._position
 
     def readinto(self, buffer):
-        start, stop = self._place, min(self._place + len(buffer), self._size)
+        start, stop = self._position, min(self._position + len(buffer), self._size)
         if start >= stop:
             return 0
         system, path = _system(self._url)
@@ -237,13 +237,13 @@ class _Ranges(io.RawIOBase):
             return content
 
         buffer[: stop - start] = _ask(self._url, fetch)
-        self._place = stop
+        self._position = stop
         return stop - start
 
 
-def _differ(one, other):
+def _differ(facts, other_facts):
     """Whether two files' facts tell that they are not the same; many systems tell sizes only."""
-    sizes, versions = zip(one, other)
+    sizes, versions = zip(facts, other_facts)
     are_tags = all(version.startswith('"') for version in versions)
     return sizes[0] != sizes[1] or are_tags and versions[0] != versions[1]
 

@@ -385,7 +385,7 @@ def show_processes(args):
 
 def measure(teams, args):
     """Medians and all times of all teams, which take turns."""
-    one, first = teams[:2]
+    single, first = teams[:2]
     for team in teams:
         team.ask('step', times=2)  # the first ones plan memory
     steps = {team.name: [] for team in teams}
@@ -399,7 +399,7 @@ def measure(teams, args):
     return {
         'shape': args.shape, 'layers': args.layers, 'units': args.units,
         'processes': args.processes,
-        'gradient_bytes': one.num_bytes, 'steps': steps, 'own_part': alone, 'sums': sums,
+        'gradient_bytes': single.num_bytes, 'steps': steps, 'own_part': alone, 'sums': sums,
     }  # fmt: skip
 
 

@@ -124,9 +124,9 @@ def _make_optimizer(model, args):
     from pytorch_pretrained_bert.optimization import BertAdam
     from pytorch_pretrained_bert.optimization_openai import OpenAIAdam
 
-    kinds = {'bertadam': BertAdam, 'openaiadam': OpenAIAdam}
-    kind = kinds.get(args.optimizer.lower())
-    if kind is None or args.as_bertadam or args.accumulate or args.dtype != 'float32':
+    classes = {'bertadam': BertAdam, 'openaiadam': OpenAIAdam}
+    optimizer_class = classes.get(args.optimizer.lower())
+    if optimizer_class is None or args.as_bertadam or args.accumulate or args.dtype != 'float32':
         raise InputError(
             'a peer trains in float32 with the optimizer bertadam or openaiadam, without '
             '--as_bertadam and --accumulate'
@@ -136,7 +136,7 @@ def _make_optimizer(model, args):
         {'params': [p for name, p in named if name.endswith(NO_DECAY)], 'weight_decay': 0.0},
         {'params': [p for name, p in named if not name.endswith(NO_DECAY)]},
     ]
-    return kind(
+    return optimizer_class(
         groups, lr=args.lr, e=args.epsilon, weight_decay=args.wd, schedule='none',
         max_grad_norm=-1,
     )  # fmt: skip

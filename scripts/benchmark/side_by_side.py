@@ -387,26 +387,26 @@ def report(title, measured, options, unit='GF/s'):
     import model_zoo
     from model_zoo.util.files import write_json
 
-    kind = 'cpu' if options.cpu_time else 'clock'
+    clock = 'cpu' if options.cpu_time else 'clock'
     peak = _matrix_product_speed(options.cpu_time)
     title = f'{title} (model_zoo {model_zoo.__version__})'
-    print(f'{title}; seconds of the {kind}, {threads()} threads, matrix product {peak:.0f} GF/s')
-    width = max(len(each.contender) for each in measured)
+    print(f'{title}; seconds of the {clock}, {threads()} threads, matrix product {peak:.0f} GF/s')
+    width = max(len(result.contender) for result in measured)
     print(
         f'{"case":>8}  {"contender":<{width}}{"best ms":>10}{"median ms":>11}{unit:>15}{"+MB":>7}'
         f'  best, median / ours'
     )
     results, ours = [], {}
-    for each in measured:
-        seconds = each.cpu_seconds if options.cpu_time else each.seconds
-        first = ours.setdefault(each.case.label, seconds)
+    for result in measured:
+        seconds = result.cpu_seconds if options.cpu_time else result.seconds
+        first = ours.setdefault(result.case.label, seconds)
         row = {
-            'case': each.case.label,
-            'contender': each.contender,
+            'case': result.case.label,
+            'contender': result.contender,
             'best_s': min(seconds),
             'median_s': statistics.median(seconds),
-            unit: each.case.work / statistics.median(seconds) / SCALES.get(unit, 1),
-            'added_megabytes': each.megabytes,
+            unit: result.case.work / statistics.median(seconds) / SCALES.get(unit, 1),
+            'added_megabytes': result.megabytes,
             'best_over_ours': min(seconds) / min(first),
             # round by round, so that a slow moment counts for both
             'median_over_ours': statistics.median(a / b for a, b in zip(seconds, first)),
@@ -414,7 +414,7 @@ def report(title, measured, options, unit='GF/s'):
         }
         print(
             f'{row["case"]:>8}  {row["contender"]:<{width}}{1e3 * row["best_s"]:>10.1f}'
-            f'{1e3 * row["median_s"]:>11.1f}{row[unit]:>15.0f}{each.megabytes:>7.0f}'
+            f'{1e3 * row["median_s"]:>11.1f}{row[unit]:>15.0f}{result.megabytes:>7.0f}'
             f'  {row["best_over_ours"]:.2f}, {row["median_over_ours"]:.2f}',
             flush=True,
         )
@@ -422,7 +422,7 @@ def report(title, measured, options, unit='GF/s'):
     if options.json:
         write_json(options.json, {
             'title': title, 'threads': threads(), 'matrix_product_gflops': peak,
-            'seconds_of': kind, 'results': results,
+            'seconds_of': clock, 'results': results,
         })  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def describe(served):
     """What ``/v1/models`` tells of a model."""
     pipeline = served.pipeline
     extras = getattr(getattr(pipeline.block, 'config', None), 'extras', {})
-    told = {
+    description = {
         'id': served.name,
         'object': 'model',
         'created': served.created,
@@ -163,10 +163,10 @@ def describe(served):
         'engine': pipeline.engine.name,
     }
     if pipeline.task in ('text-classification', 'token-classification'):
-        told['labels'] = pipeline.labels
+        description['labels'] = pipeline.labels
     if pipeline.task == 'fill-mask':
-        told['mask_token'] = pipeline.tokenizer.mask_token
-    return told
+        description['mask_token'] = pipeline.tokenizer.mask_token
+    return description
 
 
 def error_response(path, error, status=None, headers=None):

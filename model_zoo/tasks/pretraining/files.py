@@ -305,22 +305,23 @@ def _read(path, names, verify):
 
 def _records(content, verify):
     """The contents of a file's records."""
-    place, view = 0, memoryview(content)
-    while place < len(content):
-        head = bytes(view[place : place + _HEADER.size])
+    position, view = 0, memoryview(content)
+    while position < len(content):
+        head = bytes(view[position : position + _HEADER.size])
         if len(head) < _HEADER.size:
             raise ValueError('its last record is not whole')
         length, checksum = _HEADER.unpack(head)
         if crc32c(head[:8], masked=True) != checksum:
-            raise ValueError(f'the length at byte {place} has another checksum')
-        place += _HEADER.size
-        record, end = view[place : place + length], view[place + length : place + length + 4]
+            raise ValueError(f'the length at byte {position} has another checksum')
+        position += _HEADER.size
+        record, position = view[position : position + length], position + length
+        end = view[position : position + _CHECKSUM.size]
         if len(end) < _CHECKSUM.size:
             raise ValueError('its last record is not whole')
         if verify and crc32c(record, masked=True) != _CHECKSUM.unpack(end)[0]:
-            raise ValueError(f'the record at byte {place} has another checksum')
+            raise ValueError(f'the record at byte {position - length} has another checksum')
         yield record
-        place += length + _CHECKSUM.size
+        position += _CHECKSUM.size
 
 
 def _features(record):

@@ -30,7 +30,7 @@ _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and woul
 
 def matching_files(patterns):
     """The files that wildcards match, sorted, each once."""
-    found = set()
+    files = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
         with reporting(f'cannot read {pattern!r}'):
             paths = matching(pattern)
@@ -39,10 +39,10 @@ def matching_files(patterns):
         for path in paths:
             if not is_file(path):
                 raise InputError(f'{path!r} is not a file; name files, such as {path}/*')
-        found.update(paths)
-    if not found:
+        files.update(paths)
+    if not files:
         raise InputError(f'{patterns!r} names no files')
-    return sorted(found)
+    return sorted(files)
 
 
 def describe_files(patterns):
@@ -92,16 +92,16 @@ class Corpus:
 
 def _documents(path, start, stop):
     with open_binary(path) as file:
-        place, may_begin = start, start == 0
+        position, may_begin = start, start == 0
         if start:  # a line that has begun before isn't ours
             file.seek(start - 1)
-            place = start - 1 + _skip_line(file)
-        sentences, begin = [], place
+            position = start - 1 + _skip_line(file)
+        sentences, begin = [], position
         # lines end at a newline only, as everywhere here; the limit is for files without any
         for line in iter(lambda: file.readline(_LONGEST_DOCUMENT), b''):
-            sentence = decode_at(path, place, line).strip()
+            sentence = decode_at(path, position, line).strip()
             if sentence and may_begin:
-                if place + len(line) - begin >= _LONGEST_DOCUMENT:
+                if position + len(line) - begin >= _LONGEST_DOCUMENT:
                     raise InputError(
                         f'{path}: from byte {begin} on there is no blank line for '
                         f'{_LONGEST_DOCUMENT >> 20} MB; put one sentence on a line, and blank '
@@ -111,11 +111,11 @@ def _documents(path, start, stop):
             elif not sentence:
                 if sentences:
                     yield sentences
-                sentences, begin = [], place
-                may_begin = place < stop
-            if not may_begin and place >= stop:
+                sentences, begin = [], position
+                may_begin = position < stop
+            if not may_begin and position >= stop:
                 return
-            place += len(line)
+            position += len(line)
         if sentences:
             yield sentences
 

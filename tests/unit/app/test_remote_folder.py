@@ -95,6 +95,6 @@ def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
 def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
     args = argparse.Namespace(output_dir=URL, seed=0, resume=False, overwrite_output_dir=False)
     folder = RunFolder(URL, args, 'log.txt')
-    assert folder.place('best_model') == f'{URL}/best_model' and folder.place() == URL
+    assert folder.location('best_model') == f'{URL}/best_model' and folder.location() == URL
     args.output_dir = str(tmp_path / 'out')
-    assert RunFolder(args.output_dir, args, 'log.txt').place() == args.output_dir
+    assert RunFolder(args.output_dir, args, 'log.txt').location() == args.output_dir

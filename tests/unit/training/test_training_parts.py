@@ -179,7 +179,7 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
     )
     state = loop.run()
     assert calls == [4, 8, 11] == [record['step'] for record in state.epochs]
-    steps = sorted(store.place(store.at(step))[0] for step in (3, 4, 6, 8, 9, 11))
+    steps = sorted(store.position(store.at(step))[0] for step in (3, 4, 6, 8, 9, 11))
     assert steps == [3, 4, 6, 8, 9, 11] and len(store.paths()) == 6
     with pytest.raises(CheckpointError, match=r'no checkpoint of step 5.*3, 4, 6, 8, 9, 11'):
         store.at(5)

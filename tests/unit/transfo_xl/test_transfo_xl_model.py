@@ -349,7 +349,7 @@ def test_steps_are_the_whole_text(variant):
             lengths, text = [lengths[row] for row in rows], text[rows]
         tokens = [text[row, length + step] for row, length in enumerate(lengths)]
         scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
-    assert before.place == 12 and state.place == 18
+    assert before.position == 12 and state.position == 18
     with pytest.raises(InputError, match='the state holds 18 tokens per row, and is full'):
         block.step(mx.nd.array(tokens), state)
 
