@@ -48,7 +48,7 @@ from model_zoo.errors import InputError, MissingExtraError  # noqa: E402
 from model_zoo.layers.precision import PRECISIONS  # noqa: E402
 from model_zoo.layers.sequences import Mask  # noqa: E402
 from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
-from model_zoo.tasks.labels import label_names, write_labels  # noqa: E402
+from model_zoo.tasks.labels import write_labels  # noqa: E402
 from model_zoo.util.arrays import flatten  # noqa: E402
 from model_zoo.util.files import make_writable_dir  # noqa: E402
 
@@ -133,7 +133,7 @@ def export_block(
         for batch in batches:
             _compare(block, names, batch, *paths, one_output)
         if block.config.extras.get('id2label'):
-            write_labels(os.path.join(os.path.dirname(paths[0]), name), label_names(block))
+            write_labels(os.path.join(os.path.dirname(paths[0]), name), block.label_names)
 
     return write_symbol(directory, name, symbol, parameters_of(block), check)
 

@@ -17,7 +17,6 @@ from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import leave_out
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
-from model_zoo.tasks.labels import label_names
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
@@ -337,7 +336,7 @@ def _config(block, tokenizer):
     _, fields = block.config.to_format('huggingface', architecture)
     count = getattr(block, 'num_labels', None)
     if count is not None:
-        names = label_names(block)
+        names = block.label_names
         fields['id2label'] = {str(number): name for number, name in enumerate(names)}
         fields['label2id'] = {name: number for number, name in enumerate(names)}
         if count == 1:

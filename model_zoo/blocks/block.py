@@ -136,6 +136,15 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         """The family's backbone: the block itself, or its part that `backbone` names."""
         return getattr(self, self.backbone) if self.backbone else self
 
+    @property
+    def label_names(self):
+        """Names of a classifier's outputs in their order: the configuration's ``id2label``, else
+        LABEL_0 and so on; empty for other blocks.
+        """
+        names = self.config.extras.get('id2label') or {}
+        count = getattr(self, 'num_labels', None) or len(names)
+        return [str(names.get(str(number), f'LABEL_{number}')) for number in range(count)]
+
     def check(self, inputs):
         """Raise InputError if the inputs are invalid."""
         if 'words' in inputs:

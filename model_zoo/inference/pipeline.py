@@ -10,7 +10,6 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError, UnknownNameError
-from ..tasks.labels import label_names
 from .engine import MXNetEngine
 
 __all__ = [
@@ -226,7 +225,7 @@ class Pipeline:
         elif limit is not None and not 3 <= max_length <= limit:
             raise InputError(f'max_length is {max_length}; it must be from 3 to {limit}')
         self.max_length, self.batch_tokens = max_length, batch_tokens
-        self.labels = label_names(self.block)
+        self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id
 
     @property

@@ -20,7 +20,7 @@ from ..util.files import write_json
 from ..util.reading import read_json
 from .classification_data import get_task, infer_labels
 
-__all__ = ['adopt_labels', 'label_names', 'labels_of_folder', 'name_labels', 'write_labels']
+__all__ = ['adopt_labels', 'labels_of_folder', 'name_labels', 'write_labels']
 
 logger = logging.getLogger(__name__)
 
@@ -103,15 +103,6 @@ def _fields_beside(files):
     match = _EXPORTED.fullmatch(files.weights or '') if files else None
     path = f'{match[1]}-labels.json' if match else ''
     return read_json(path, shape=dict) if os.path.isfile(path) else {}
-
-
-def label_names(block):
-    """Names of a block's outputs in their order: the configuration's ``id2label``, else LABEL_0 and
-    so on; empty for a block that is no classifier.
-    """
-    names = block.config.extras.get('id2label') or {}
-    count = getattr(block, 'num_labels', None) or len(names)
-    return [str(names.get(str(number), f'LABEL_{number}')) for number in range(count)]
 
 
 def write_labels(prefix, names):

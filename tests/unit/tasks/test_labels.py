@@ -16,7 +16,6 @@ from model_zoo.tasks.labels import (
     GLUONNLP,
     ORIGINALS,
     adopt_labels,
-    label_names,
     labels_of_folder,
     name_labels,
     write_labels,
@@ -264,9 +263,9 @@ def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
     tiny.save_bert(tmp_path / 'small', ['a'], BertForSequenceClassification)
     shutil.copytree(tmp_path / 'small', root)
     block = open_model(name, 'classification', root=str(tmp_path)).block
-    assert label_names(block) == ['not_equivalent', 'equivalent']
+    assert block.label_names == ['not_equivalent', 'equivalent']
     block = open_model(name, 'classification', root=str(tmp_path), num_labels=2).block
-    assert label_names(block) == ['not_equivalent', 'equivalent']
+    assert block.label_names == ['not_equivalent', 'equivalent']
 
 
 def test_orders_of_the_originals():
@@ -280,10 +279,10 @@ def test_orders_of_the_originals():
 
 def test_names_in_the_configuration(tmp_path):
     block = tiny.save_bert(tmp_path, ['a'], BertForSequenceClassification)
-    assert label_names(block) == ['LABEL_0', 'LABEL_1']
+    assert block.label_names == ['LABEL_0', 'LABEL_1']
     block.config.extras['label_order'] = ORIGINALS
     name_labels(block, 'RTE', ('entailment', 'not_entailment'))
-    assert label_names(block) == ['entailment', 'not_entailment']
+    assert block.label_names == ['entailment', 'not_entailment']
     assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
     assert 'label_order' not in block.config.extras  # the names say it
 
