@@ -228,7 +228,7 @@ def names_files(name, weights=True):
     name = os.fspath(name)
     path = os.path.expanduser(name)
     if os.path.isdir(path):
-        if not is_alias(name) or weights_in_folder(path) is not None:
+        if weights_in_folder(path) is not None or not is_alias(name):
             return True
         files = files_in_folder(path)
         return not weights and bool(files.config or files.vocab)
