@@ -343,11 +343,11 @@ class BertEmbedding:
             vectors = self.iter_sentence_vectors(corpus)
             corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
         numbers, cosines = nearest(self._vectors(queries), corpus, k, index)
-        found = [
+        answers = [
             [{'corpus_id': number, 'score': score} for number, score in zip(*each)]
             for each in zip(numbers.tolist(), cosines.tolist())
         ]
-        return found[0] if isinstance(queries, str) else found
+        return answers[0] if isinstance(queries, str) else answers
 
     def _vectors(self, texts):
         if isinstance(texts, np.ndarray):

@@ -256,14 +256,14 @@ def open_writer(path):
         With the methods ``words(tokens, vectors)`` and ``sentence(vector)``.
     """
     path = os.fspath(path)
-    kind = _WRITERS.get(os.path.splitext(path)[1].lower())
-    if kind is None:
+    writer_class = _WRITERS.get(os.path.splitext(path)[1].lower())
+    if writer_class is None:
         raise InputError(
             f'the format of {path!r} is not known: let its name end in {" or ".join(_WRITERS)}'
         )
     if os.path.isdir(path):
         raise InputError(f'cannot write {path!r}: it is a directory')
-    with atomic_write(path, kind.mode) as file, contextlib.ExitStack() as stack:
-        writer = kind(file, None if is_url(path) else os.path.dirname(path) or '.', stack)
+    with atomic_write(path, writer_class.mode) as file, contextlib.ExitStack() as stack:
+        writer = writer_class(file, None if is_url(path) else os.path.dirname(path) or '.', stack)
         yield writer
         writer.finish()

@@ -114,12 +114,12 @@ def find_family(name_or_folder, dataset_name=None, like=None):
     """
     where = {'dataset_name': dataset_name, 'weights': False, 'vocab': False}
     try:
-        found = locate(name_or_folder, **where).family
+        family = locate(name_or_folder, **where).family
     except NoConfigurationError:
         if like is None:
             raise
         return get_family(like)
-    return found if like in (None, found.variant_of) else get_family(like)
+    return family if like in (None, family.variant_of) else get_family(like)
 
 
 def config_of_folder(folder):

@@ -245,12 +245,12 @@ def nested(values, convert=float):
 
 def prune(args, folder, task, study, scores, importance):
     """Mask heads and prune them; returns an entry for results.json."""
-    found = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
+    result = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
     path = folder.file('pruned_model')
     task.model.save_pretrained(path, task.tokenizer)
-    left, all_heads = found['after']['heads'], found['before']['heads']
+    left, all_heads = result['after']['heads'], result['before']['heads']
     logger.info('%d of %d heads remain; the model is in %s', left, all_heads, path)
-    return {**found, 'model': 'pruned_model'}
+    return {**result, 'model': 'pruned_model'}
 
 
 def compare_with_baseline(args, task, scores, results):

@@ -149,10 +149,10 @@ def family_of_vocab(path, file):
     families += [each for each in list_families() if each.variant_of == 'bert']
     if not is_file(path):
         named = family_of(path)
-        found = [each for each in families if each.name == named]
-        if named is not None and not found:
+        chosen = [each for each in families if each.name == named]
+        if named is not None and not chosen:
             raise InputError(f'--vocab {path!r}: {named} models have no masked words')
-        families = found or families
+        families = chosen or families
     return next((each for each in families if file.kind in each.vocab_kinds), families[0])
 
 

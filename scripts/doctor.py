@@ -110,12 +110,12 @@ def _cpu():
     kinds = {
         'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
     }  # fmt: skip
-    found = [name for flag, name in kinds.items() if flag in known]
+    present = [name for flag, name in kinds.items() if flag in known]
     if may_use_amx():
-        found.append('AMX')
-    if not found:
+        present.append('AMX')
+    if not present:
         return Finding('processor', 'slow', 'no AVX2', 'take a newer machine')
-    return Finding('processor', 'ok', ', '.join(found))
+    return Finding('processor', 'ok', ', '.join(present))
 
 
 def _blas():
@@ -133,14 +133,14 @@ def _cache():
     from model_zoo.pretrained import default_root
 
     root = default_root()
-    place = root
-    while not os.path.isdir(place):
-        place = os.path.dirname(place) or '.'
-    if not os.access(place, os.W_OK):
+    folder = root
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder) or '.'
+    if not os.access(folder, os.W_OK):
         return Finding(
             'cache', 'wrong', f'{root} cannot be written to', 'set MXNET_HOME to another folder'
         )
-    free = shutil.disk_usage(place).free / 1e9
+    free = shutil.disk_usage(folder).free / 1e9
     count = len(os.listdir(root)) if os.path.isdir(root) else 0
     return Finding('cache', 'ok', f'{root}: {count} files, {free:.1f} GB free')
 
@@ -170,16 +170,16 @@ def _engines():
 
     for work in ('forward', 'generation'):
         for precision in ('float32', 'bfloat16', 'int8'):
-            found = choices(precision, work)
+            ranked = choices(precision, work)
             text = ', '.join(
                 f'{each.engine} {each.speed:.2f}{"" if each.is_installed else " (not installed)"}'
-                for each in found
+                for each in ranked
             )
             name = f'{precision} {work}'
-            if not found or found[0].is_installed:
+            if not ranked or ranked[0].is_installed:
                 yield Finding(name, 'ok', text or 'not measured on this kind of processor')
             else:
-                yield Finding(name, 'optional', f'faster: {text}', found[0].cure)
+                yield Finding(name, 'optional', f'faster: {text}', ranked[0].cure)
 
 
 def _extras():

@@ -195,11 +195,11 @@ class Generator:
 
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
-        found = generation.generate(
+        continuations = generation.generate(
             self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
         )  # fmt: skip
-        return [[self._result(*each) for each in of_prompt] for of_prompt in found]
+        return [[self._result(*each) for each in of_prompt] for of_prompt in continuations]
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""

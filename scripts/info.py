@@ -60,7 +60,7 @@ def describe(name):
     config = block.config
     parameters = block.collect_params().values()
     count = sum(int(parameter.data().size) for parameter in parameters)
-    told = {
+    facts = {
         'model': name,
         'family': family_of_class(type(block)).name,
         'block': type(block).__name__,
@@ -77,7 +77,7 @@ def describe(name):
         },
         'history': history(name),
     }
-    return {key: value for key, value in told.items() if value not in (None, {})}
+    return {key: value for key, value in facts.items() if value not in (None, {})}
 
 
 def history(folder):

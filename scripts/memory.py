@@ -52,10 +52,10 @@ def parse_arguments(argv=None):
 
 def shapes(text):
     """``'1x128,2x64'`` -> [(1, 128), (2, 64)]"""
-    found = [re.fullmatch(r'([1-9]\d*)x([1-9]\d*)', part) for part in text.split(',')]
-    if not all(found):
+    matches = [re.fullmatch(r'([1-9]\d*)x([1-9]\d*)', part) for part in text.split(',')]
+    if not all(matches):
         raise argparse.ArgumentTypeError(f'{text!r}: write batch x length, as 8x128,16x128')
-    return [tuple(map(int, each.groups())) for each in found]
+    return [tuple(map(int, each.groups())) for each in matches]
 
 
 def make_model(args):

@@ -189,11 +189,11 @@ def open_recipe(name, folder):
         if name not in known:
             raise UnknownNameError.of('recipe', name, known)
         path = pathlib.Path(folder) / f'{name}.json'
-    content, place = read_json(path, 'the recipe', dict), f'the recipe {str(path)!r}'
+    content, origin = read_json(path, 'the recipe', dict), f'the recipe {str(path)!r}'
     if 'name' in content:
-        raise InputError(f'{place} has unknown name: it is called as its file')
+        raise InputError(f'{origin} has unknown name: it is called as its file')
     try:
-        check_json({'name': path.stem, **content}, Recipe, place)
+        check_json({'name': path.stem, **content}, Recipe, origin)
     except ValueError as error:
         raise InputError(str(error)) from error
     return Recipe(path.stem, **content)
@@ -229,10 +229,10 @@ def check_scores(recipes, summary):
     for recipe in recipes:
         for seed, run in summary[recipe.name]['runs'].get('ours', {}).items():
             for metric, wanted in recipe.scores.items():
-                found = run['scores'][metric]
-                if wanted and not abs(found - wanted['expected']) <= wanted['tolerance']:
+                score = run['scores'][metric]
+                if wanted and not abs(score - wanted['expected']) <= wanted['tolerance']:
                     wrong.append(
-                        f'{recipe.name}, seed {seed}: {metric} {found:.4g} is not '
+                        f'{recipe.name}, seed {seed}: {metric} {score:.4g} is not '
                         f'{wanted["expected"]:g} within {wanted["tolerance"]:g}'
                     )
     if wrong:

@@ -53,16 +53,16 @@ def find_family(args):
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')
         return args.family
-    found = family_of(args.model, args.dataset)
-    if found is None and args.family is None:
+    family = family_of(args.model, args.dataset)
+    if family is None and args.family is None:
         raise InputError(
             f'--model {args.model!r}: its config.json does not tell the family; give --family'
         )
-    if found is not None and found not in FAMILIES:
-        raise InputError(f'--model {args.model!r} is a {found}: give one of {", ".join(FAMILIES)}')
-    if None not in (found, args.family) and found != args.family:
-        raise InputError(f'--family {args.family}: --model {args.model!r} is a {found}')
-    return found or args.family
+    if family is not None and family not in FAMILIES:
+        raise InputError(f'--model {args.model!r} is a {family}: give one of {", ".join(FAMILIES)}')
+    if None not in (family, args.family) and family != args.family:
+        raise InputError(f'--family {args.family}: --model {args.model!r} is a {family}')
+    return family or args.family
 
 
 def parse_arguments(argv=None):

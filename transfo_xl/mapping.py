@@ -20,11 +20,11 @@ class _SplitMapping(Mapping):
         self._constants = constants
 
     def load(self, tensors, config):
-        found, unknown = super().load(tensors, config)
+        tensors_of_ours, unknown = super().load(tensors, config)
         for name, parts in self._splits.items():
-            if name in found:
-                found.update(self._split(found.pop(name), parts))
-        return found, unknown
+            if name in tensors_of_ours:
+                tensors_of_ours.update(self._split(tensors_of_ours.pop(name), parts))
+        return tensors_of_ours, unknown
 
     @staticmethod
     def _split(whole, parts):

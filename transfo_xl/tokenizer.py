@@ -107,22 +107,22 @@ class CountedWords:
 
     def get_sym(self, idx):
         """The word with id `idx`."""
-        place = int(idx)
-        if not 0 <= place < len(self):
-            raise self._unknown_id(place)
-        return self.idx2sym[place]
+        number = int(idx)
+        if not 0 <= number < len(self):
+            raise self._unknown_id(number)
+        return self.idx2sym[number]
 
     def get_idx(self, sym):
         """The id of `sym`, or of the unknown word."""
-        found = self.sym2idx.get(sym, self.unk_idx)
-        if found is None:
-            found = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
-        if found is None:
+        number = self.sym2idx.get(sym, self.unk_idx)
+        if number is None:
+            number = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
+        if number is None:
             raise InputError(
                 f'word {sym!r} is not in the vocabulary ({len(self)} words), which has no <unk> '
                 "either; build it from a text that has the word, or with special=['<unk>', ...]"
             )
-        return found
+        return number
 
 
 class _Words(Pieces):

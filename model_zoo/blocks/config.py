@@ -102,12 +102,14 @@ class Config(metaclass=_ConfigType):
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
-        for name, kind in _EXTRAS.items():
+        for name, json_type in _EXTRAS.items():
             value = config.extras.get(name)
-            parts = value if kind is list and isinstance(value, list) else ()
-            if value is None or isinstance(value, kind) and all(isinstance(x, str) for x in parts):
+            parts = value if json_type is list and isinstance(value, list) else ()
+            if value is None or isinstance(value, json_type) and all(
+                isinstance(part, str) for part in parts
+            ):
                 continue
-            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[kind]
+            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[json_type]
             raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
         free = names - values.keys()
         for name in itertools.islice(config.extras, _MOST_HINTS):

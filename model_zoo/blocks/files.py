@@ -72,10 +72,10 @@ class BlockFiles:
                     'a checkpoint of another family?'
                 )
             return best.load(tensors, config)
-        own = cls.config_class.model_type if cls.config_class else None
-        family = metadata.get('family', own)
-        if family != own:
-            raise CheckpointError(f'a checkpoint of another family, {family}: {own} is wanted')
+        wanted = cls.config_class.model_type if cls.config_class else None
+        family = metadata.get('family', wanted)
+        if family != wanted:
+            raise CheckpointError(f'a checkpoint of another family, {family}: {wanted} is wanted')
         backbone = metadata.get('backbone')
         result = {}
         for name, value in tensors.items():

@@ -79,10 +79,10 @@ LAYOUTS = {
 
 def weights_in_folder(folder, format=None):
     """Path of the file of weights in `folder`, for `read_tensors`."""
-    found = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
-    if found is None and format in (None, 'tensorflow'):
+    path = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
+    if path is None and format in (None, 'tensorflow'):
         return newest_checkpoint(folder)
-    return found
+    return path
 
 
 def first_file(folder, names):
@@ -193,10 +193,10 @@ def read_sums(path):
             raise ValueError('it is not a list of checksums')
         with open(path, encoding='utf-8') as file:
             lines = [line for line in file.read().split('\n') if line]
-        found = [_LINE.fullmatch(line) for line in lines]
-        if not all(found):
+        matches = [_LINE.fullmatch(line) for line in lines]
+        if not all(matches):
             raise ValueError('a line is not a checksum with a name')
-        sums = {match.group(2): match.group(1) for match in found}
+        sums = {match.group(2): match.group(1) for match in matches}
         for name in sums:
             if os.path.isabs(name) or '..' in name.split('/') or not name.isprintable():
                 raise ValueError(f'{name!r:.80} is not in its folder')
@@ -287,8 +287,8 @@ def weights_of(path):
     """The files at a path of weights: itself, and what goes with it."""
     folder, name = os.path.split(path)
     with reporting(f'cannot read {folder!r}'):
-        found = sorted(os.listdir(folder or '.'))
-    return [os.path.join(folder, each) for each in found if _parts(name).fullmatch(each)]
+        names = sorted(os.listdir(folder or '.'))
+    return [os.path.join(folder, each) for each in names if _parts(name).fullmatch(each)]
 
 
 def _parts(name):

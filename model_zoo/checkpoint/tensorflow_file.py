@@ -144,14 +144,14 @@ def read_table(path):
     footer = content[-_FOOTER:]
     if len(footer) < _FOOTER or not footer.endswith(TABLE_MAGIC):
         raise ValueError('its end is missing')
-    place = 0
+    position = 0
     for _ in range(3):  # the first block's place and size, then the second one's place
-        index, place = _varint(footer, place)
-    size, _ = _varint(footer, place)
+        index, position = _varint(footer, position)
+    size, _ = _varint(footer, position)
     result, left = {}, [len(content), _KEYS_LIMIT * len(content)]
     for handle in _entries(content, index, size, left).values():
-        start, place = _varint(handle, 0)
-        size, _ = _varint(handle, place)
+        start, position = _varint(handle, 0)
+        size, _ = _varint(handle, position)
         result.update(_entries(content, start, size, left))
     return result
 
@@ -247,10 +247,10 @@ def newest_checkpoint(folder):
         if os.path.isfile(path):
             return path
     try:
-        found = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
+        names = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
     except OSError:
         return None
-    return os.path.join(folder, found[0]) if len(found) == 1 else None
+    return os.path.join(folder, names[0]) if len(names) == 1 else None
 
 
 def _import_tensorflow():
@@ -314,18 +314,18 @@ class _Bundle:
             return self.values(name, fields)
         parts = [_extents(read_message(part)) for part in fields[7]]
         shape = _shape(fields)
-        found = [
+        arrays = [
             self.values(name, read_message(self.entries[_part_key(name, part)])) for part in parts
         ]
-        if sum(each.size for each in found) != math.prod(shape):
+        if sum(each.size for each in arrays) != math.prod(shape):
             raise ValueError(f'the parts of {name} are not the whole')
-        result = np.zeros(shape, found[0].dtype)
-        for part, values in zip(parts, found):
-            place = tuple(
+        result = np.zeros(shape, arrays[0].dtype)
+        for part, values in zip(parts, arrays):
+            slices = tuple(
                 slice(start, size if length < 0 else start + length)
                 for (start, length), size in zip(part, shape)
             )
-            result[place] = values
+            result[slices] = values
         return result
 
     def values(self, name, fields):

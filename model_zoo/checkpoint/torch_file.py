@@ -379,10 +379,10 @@ def _state_dict(path, content):
             content = inner[named[0]]
     for name, value in content.items():
         if not isinstance(value, Tensor) or not isinstance(name, str):
-            kind = 'dict' if isinstance(value, dict) else type(value).__name__
+            type_name = 'dict' if isinstance(value, dict) else type(value).__name__
             raise CheckpointError(
                 f'{path!r} holds other things than tensors by their names: {name!r:.80} is a '
-                f'{kind}; save the state_dict alone'
+                f'{type_name}; save the state_dict alone'
             )
     return content
 

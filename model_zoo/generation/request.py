@@ -81,11 +81,11 @@ def _number(name, value, low, high=2**31 - 1):
         number = operator.index(value)
     except TypeError:
         raise InputError(f'{name} must be an integer: {value!r:.80}') from None
-    told = _shown(number)
+    shown = _shown(number)
     if number < low or isinstance(value, bool):
-        raise InputError(f'{name} must be an integer of at least {low}: {told}')
+        raise InputError(f'{name} must be an integer of at least {low}: {shown}')
     if number > high:
-        raise InputError(f'{name} is {told}, and may be {high} at most')
+        raise InputError(f'{name} is {shown}, and may be {high} at most')
     return number
 
 

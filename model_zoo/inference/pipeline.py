@@ -332,12 +332,12 @@ class Pipeline:
         )
         kept = []
         for number, row in enumerate(rows):
-            own = [each[number] for each in outputs]
+            arrays = [each[number] for each in outputs]
             if self.token_outputs:
-                own = [each[: len(row.input_ids)] for each in own[: self.token_outputs]]
+                arrays = [each[: len(row.input_ids)] for each in arrays[: self.token_outputs]]
             if row.reduce is not None:  # of the row's pipeline, which may be another one
-                own = row.reduce(row, own)
-            kept.append([each.copy() for each in own])  # so that the batch's are freed
+                arrays = row.reduce(row, arrays)
+            kept.append([each.copy() for each in arrays])  # so that the batch's are freed
         return kept
 
     def finish(self, work, outputs):

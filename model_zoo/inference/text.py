@@ -58,12 +58,12 @@ class TextGeneration(Pipeline):
             results = [None] * len(pool)
             for places in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
                 with self.engine.lock:
-                    found = generate(
+                    continuations = generate(
                         self.engine.language_model,
                         [prompts[place] for place in places],
                         **options['generate'],
                     )
-                for place, of_prompt in zip(places, found):
+                for place, of_prompt in zip(places, continuations):
                     start = pool[place] if options['full'] else ''
                     results[place] = [
                         {'generated_text': start + self._new_text(each)} for each in of_prompt

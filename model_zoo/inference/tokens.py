@@ -268,11 +268,11 @@ class FillMask(Pipeline):
 
     def _finish(self, item, rows, outputs, options):
         (row,), ((words, scores),) = rows, outputs
-        found = [
+        words_of_masks = [
             [self._word(row, place, int(word), float(score)) for word, score in zip(*of_mask)]
             for place, *of_mask in zip(row.about, words, scores)
         ]
-        return found[0] if len(found) == 1 else found
+        return words_of_masks[0] if len(words_of_masks) == 1 else words_of_masks
 
     def _word(self, row, position, word, score):
         ids = row.input_ids.copy()
@@ -403,12 +403,12 @@ class QuestionAnswering(Pipeline):
                 # windows that overlap find the same answer
                 known = answers.setdefault(answer['answer'].lower(), answer)
                 known['score'] += score
-        found = list(answers.values())
+        ranked = list(answers.values())
         if options['may_be_empty']:
-            found.append({'score': float(null_score), 'start': 0, 'end': 0, 'answer': ''})
-        found.sort(key=lambda answer: -answer['score'])
-        found = found[: options['top_k']]
-        return found[0] if len(found) == 1 else found
+            ranked.append({'score': float(null_score), 'start': 0, 'end': 0, 'answer': ''})
+        ranked.sort(key=lambda answer: -answer['score'])
+        ranked = ranked[: options['top_k']]
+        return ranked[0] if len(ranked) == 1 else ranked
 
     def _answer(self, row, start, end, context, align):
         (offsets, words), head, first, _ = row.about

@@ -314,12 +314,12 @@ def _fully_connected(writer, node):
 
 @translates('dot', 'batch_dot', '_linalg_gemm2', '_linalg_gemm')
 def _product(writer, node):
-    one, two, *added = node.inputs
+    left, right, *added = node.inputs
     if node.attrs.get('transpose_a', False):
-        one = _transposed(writer, one)
+        left = _transposed(writer, left)
     if node.attrs.get('transpose_b', False):
-        two = _transposed(writer, two)
-    made = writer.add('MatMul', [one, two], rank=node.ranks[0])
+        right = _transposed(writer, right)
+    made = writer.add('MatMul', [left, right], rank=node.ranks[0])
     if node.attrs.get('alpha', 1) != 1:
         made = writer.add('Mul', [made, writer.constant(node.attrs['alpha'], made.dtype)])
     if added:
@@ -452,10 +452,11 @@ def _take(writer, node):
 
 @translates('where')
 def _where(writer, node):
-    condition, one, two = node.inputs
-    one, two = writer.same_type(one, two)
+    condition, chosen, otherwise = node.inputs
+    chosen, otherwise = writer.same_type(chosen, otherwise)
     condition = writer.cast(condition, 'bool')
-    return writer.add('Where', [condition, one, two], one.dtype, max(one.rank, two.rank))
+    rank = max(chosen.rank, otherwise.rank)
+    return writer.add('Where', [condition, chosen, otherwise], chosen.dtype, rank)
 
 
 @translates('gather_nd')

@@ -373,12 +373,12 @@ def _with_vocab_of(model, dataset, root, path, files):
     remedy = f'put {" or ".join(VOCAB_NAMES)} beside it'
     if model is None:
         raise InputError(f'no vocabulary belongs to {os.fspath(path)!r}; {remedy}')
-    found = find_files(model, dataset, root, weights=False)
+    others = find_files(model, dataset, root, weights=False)
     foreign = files.weights and not files.weights.endswith('.params')
-    if foreign and found.vocab.endswith('.vocab'):
+    if foreign and others.vocab.endswith('.vocab'):
         # other programs' files come with vocab.txt, whose order is another than GluonNLP's
         raise InputError(f'the vocabulary of {files.weights!r} is missing; {remedy}')
-    return files.with_vocab_of(found)
+    return files.with_vocab_of(others)
 
 
 _MOST_COPIED = 10_000

@@ -709,10 +709,10 @@ class ClassificationTask(Task):
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
             answers = outputs.astype(np.float64).reshape(-1)
-            right, predicted = ([f'{x:.4g}' for x in numbers] for numbers in (labels, answers))
+            expected, predicted = ([f'{x:.4g}' for x in numbers] for numbers in (labels, answers))
             errors = (answers - labels) ** 2
             return Examination(
-                segment, texts, right, predicted, errors, baseline, f'{guess:.4g}'
+                segment, texts, expected, predicted, errors, baseline, f'{guess:.4g}'
             )
         examination = super().examine(segment, data, outputs)
         examination.baseline = baseline

@@ -166,11 +166,10 @@ def read_squad(source, version_2=False, training=False):
                 questions.append(question)
     if not questions:
         raise InputError(f'{path} has no questions')
-    told = [question.answers is not None for question in questions]
-    if any(told) and not all(told):
+    lacking = [question for question in questions if question.answers is None]
+    if 0 < len(lacking) < len(questions):
         raise InputError(
-            f"{path}: the question {questions[told.index(False)].id!r} lacks the field 'answers', "
-            'which others have'
+            f"{path}: the question {lacking[0].id!r} lacks the field 'answers', which others have"
         )
     return SquadSet(path, paragraphs, questions, training, checksum)
 
@@ -782,15 +781,15 @@ def _scores_v2(questions, predictions):
     exact, f1 = {}, {}
     for question in questions:
         predicted = normalize_answer(predictions[question.id])
-        right = [normalize_answer(answer) for answer in question.answers]
-        right = [answer for answer in right if answer] or ['']
-        exact[question.id] = int(predicted in right)
+        answers = [normalize_answer(answer) for answer in question.answers]
+        answers = [answer for answer in answers if answer] or ['']
+        exact[question.id] = int(predicted in answers)
         # if one text is empty, the F1 is 1 if the other one is, too
         f1[question.id] = max(
             _overlap_f1(predicted.split(), answer.split())
             if predicted and answer
             else predicted == answer
-            for answer in right
+            for answer in answers
         )
     return exact, f1
 

@@ -450,13 +450,13 @@ class TaggingTask(Task):
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
     def examine(self, segment, data, outputs):
-        right = [label for row in data.rows for label in row.labels]
-        guess = max(self.labels, key=right.count)
+        expected = [label for row in data.rows for label in row.labels]
+        guess = max(self.labels, key=expected.count)
         guesses = [[guess] * len(row.words) for row in data.rows]
         return Examination(
             segment,
             [_marked(row.words, n) for row in data.rows for n in range(len(row.words))],
-            right,
+            expected,
             [self.labels[number] for number in outputs.argmax(axis=-1)],
             cross_entropies(self.numbers(data.rows), outputs),
             score_tags([row.labels for row in data.rows], guesses, self._entities),

@@ -414,15 +414,15 @@ class Task:
         """The `Examination` of a labelled set, or None; by default of classes."""
         if self.labels is None:
             return None
-        right, guessed = self.numbers(data.rows), outputs.argmax(axis=-1)
-        guess = int(np.bincount(right).argmax())
+        labels, predictions = self.numbers(data.rows), outputs.argmax(axis=-1)
+        guess = int(np.bincount(labels).argmax())
         return Examination(
             segment,
             [self.text_of(row) for row in data.rows],
-            [self.labels[number] for number in right],
-            [self.labels[number] for number in guessed],
-            cross_entropies(right, outputs),
-            {'accuracy': float((right == guess).mean())},
+            [self.labels[number] for number in labels],
+            [self.labels[number] for number in predictions],
+            cross_entropies(labels, outputs),
+            {'accuracy': float((labels == guess).mean())},
             self.labels[guess],
             self.labels,
         )

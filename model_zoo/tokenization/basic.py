@@ -271,12 +271,12 @@ def _canonical_order(parts):
 def _split_punctuation(word, spans):
     """Each punctuation character, and each run between them, with its spans."""
     words, start = [], 0
-    for place, char in enumerate(word):
+    for position, char in enumerate(word):
         if _is_punctuation(char):
-            if start < place:
-                words.append((word[start:place], spans[start:place]))
-            words.append((char, spans[place : place + 1]))
-            start = place + 1
+            if start < position:
+                words.append((word[start:position], spans[start:position]))
+            words.append((char, spans[position : position + 1]))
+            start = position + 1
     if start < len(word):
         words.append((word[start:], spans[start:]))
     return words

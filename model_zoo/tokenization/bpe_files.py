@@ -22,14 +22,14 @@ def read_bpe_vocab(path):
     check_tokens(ids, f'vocabulary {path!r}')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
     owners = {}
-    for token, found in ids.items():
-        if found < 0 or found in owners:
-            other = f', as {owners[found]!r} has' if found in owners else ''
+    for token, token_id in ids.items():
+        if token_id < 0 or token_id in owners:
+            other = f', as {owners[token_id]!r} has' if token_id in owners else ''
             raise InputError(
                 f'vocabulary {path!r}: tokens must have ids from 0 on, each one of its own; token '
-                f'{token!r} has {found}{other}'
+                f'{token!r} has {token_id}{other}'
             )
-        owners[found] = token
+        owners[token_id] = token
     gaps = max(owners) + 1 - len(ids)
     if gaps:
         _log.warning('vocabulary %r: no token has %d of the ids up to %d; is it whole?',

@@ -62,15 +62,15 @@ class Frame(NamedTuple):
 
     def fill_types(self, row, lengths):
         """Write the token types into a row of zeros."""
-        place = 0
+        position = 0
         for number, gap in enumerate(self.types):
             if any(gap):
-                row[place : place + len(gap)] = gap
-            place += len(gap)
+                row[position : position + len(gap)] = gap
+            position += len(gap)
             if number < len(self.text_types):
                 if self.text_types[number]:
-                    row[place : place + lengths[number]] = self.text_types[number]
-                place += lengths[number]
+                    row[position : position + lengths[number]] = self.text_types[number]
+                position += lengths[number]
 
 
 class Pieces:

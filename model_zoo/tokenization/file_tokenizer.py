@@ -108,13 +108,13 @@ class FileTokenizer(Tokenizer):
         bare = (encode_rust(self._rust, [text])[0].ids for text in samples)
         sample = next((text for text, ids in zip(samples, bare) if ids), '')
         encoding = call_rust(self._rust.encode, *[sample] * count)
-        gaps, text_types, place = [[] for _ in range(count + 1)], [0] * count, 0
+        gaps, text_types, position = [[] for _ in range(count + 1)], [0] * count, 0
         marks = zip(encoding.tokens, encoding.ids, encoding.type_ids)
         for mark, number in zip(marks, encoding.sequence_ids):
             if number is None:
-                gaps[place].append(mark)
+                gaps[position].append(mark)
             else:
-                place, text_types[number] = number + 1, mark[-1]
+                position, text_types[number] = number + 1, mark[-1]
         tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
         return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
@@ -157,15 +157,15 @@ class FileTokenizer(Tokenizer):
         return {**tokens, **super()._settings()}
 
     def _id_of(self, token):
-        found = token_id(self._rust, token)
-        if found is None and self.unk_token is not None:
-            found = token_id(self._rust, self.unk_token)
-        if found is None:
+        number = token_id(self._rust, token)
+        if number is None and self.unk_token is not None:
+            number = token_id(self._rust, self.unk_token)
+        if number is None:
             raise InputError(
                 f'token {token!r} is not in the vocabulary, which has no unknown token either; '
                 'tokenize the text first'
             )
-        return found
+        return number
 
     def _special_ids(self):
         return self._special

@@ -287,10 +287,10 @@ def segment(processor, word, **options):
         result = processor.Encode(word, out_type='immutable_proto', **options).pieces
         pieces = [piece.piece for piece in result]
         offsets = [(piece.begin, piece.end) for piece in result]
-    for place in range(len(pieces) - 2, -1, -1):
-        start, end = offsets[place]
-        if start == end and pieces[place] != PREFIX:
-            offsets[place] = start, offsets[place + 1][1]
+    for position in range(len(pieces) - 2, -1, -1):
+        start, end = offsets[position]
+        if start == end and pieces[position] != PREFIX:
+            offsets[position] = start, offsets[position + 1][1]
     return pieces, offsets
 
 

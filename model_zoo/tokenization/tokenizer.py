@@ -152,10 +152,10 @@ class TokenizerFiles(abc.ABC):
 
     def _template_processing(self):
         before, between, after = ([self._roles[role] for role in part] for part in self.template)
-        kind = self.pair_type
+        end = f':{self.pair_type}'  # of the second text's pieces
         return processors.TemplateProcessing(
             single=[*before, '$A', *after],
-            pair=[*before, '$A', *between, f'$B:{kind}', *(f'{token}:{kind}' for token in after)],
+            pair=[*before, '$A', *between, f'$B{end}', *(token + end for token in after)],
             special_tokens=[
                 (token, self._id_of(token)) for token in {*before, *between, *after}
             ],

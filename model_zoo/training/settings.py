@@ -111,14 +111,14 @@ def settings(**defaults):
 
 def value_type(field):
     """The type of a field's value, or of its items, and whether it is a list of them."""
-    kind = field.type
-    arguments = [one for one in typing.get_args(kind) if one is not type(None)]
-    if typing.get_origin(kind) is typing.Union:
-        (kind,) = arguments
-        arguments = typing.get_args(kind)
-    if typing.get_origin(kind) is list:
+    item_type = field.type
+    arguments = [one for one in typing.get_args(item_type) if one is not type(None)]
+    if typing.get_origin(item_type) is typing.Union:
+        (item_type,) = arguments
+        arguments = typing.get_args(item_type)
+    if typing.get_origin(item_type) is list:
         return arguments[0], True
-    return kind, False
+    return item_type, False
 
 
 def check_fields(cls, values):

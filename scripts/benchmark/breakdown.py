@@ -405,13 +405,13 @@ def measure(teams, args):
 
 def show(figures, args):
     """The measured times, the check of the prediction, and the predictions."""
-    size, one = figures['processes'], figures['steps']['one process']
+    size, single = figures['processes'], figures['steps']['one process']
     print(
         f'BERT, {args.layers} layers of {args.units} units, {args.shape}: seconds of a step, best '
         'and median'
     )
     for name, times in figures['steps'].items():
-        ratio = statistics.median(a / b for a, b in zip(one, times))
+        ratio = statistics.median(a / b for a, b in zip(single, times))
         print(
             f'  {name:26} {min(times):7.3f} {statistics.median(times):7.3f}   '
             f'one process over it, pairwise: {ratio:.3f}'

@@ -277,12 +277,12 @@ def main(argv=None):
                 f'{library} is missing: `make peers` makes an environment that has it'
             ) from error
     script = load_script(path)
-    place = script if hasattr(script, 'Run') else task_run
-    own, place.Run = place.Run, PeerRun
+    module = script if hasattr(script, 'Run') else task_run
+    usual, module.Run = module.Run, PeerRun
     try:
         script.main(args.arguments)
     finally:
-        place.Run = own
+        module.Run = usual
 
 
 if __name__ == '__main__':

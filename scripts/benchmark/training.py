@@ -734,10 +734,10 @@ def transformers_program(job, folder, precision='float32'):
         seconds += time.perf_counter() - begin
         model.eval()
         with torch.no_grad(), cast:
-            right = sum(
+            correct = sum(
                 (model(**batch).logits.argmax(-1) == batch['labels']).sum().item() for batch in dev
             )
-        print(f'accuracy {right / len(job["dev"]):.3f}', flush=True)
+        print(f'accuracy {correct / len(job["dev"]):.3f}', flush=True)
     model.save_pretrained(folder / 'transformers')
     return seconds
 
@@ -863,11 +863,11 @@ def compare_programs(args):
             for contender in present if done % 2 == 0 else reversed(present):
                 turns[contender.name].append(turn(contender, args, pathlib.Path(folder)))
     measured = []
-    for name, found in turns.items():
-        clock, cpu, _ = zip(*found)
+    for name, records in turns.items():
+        clock, cpu, _ = zip(*records)
         measured.append(Measured(Case('program', None, texts), name, clock, cpu, 0, None))
-    for name, found in () if args.cpu_time else turns.items():  # whose CPU isn't known
-        *_, updates = zip(*found)
+    for name, records in () if args.cpu_time else turns.items():  # whose CPU isn't known
+        *_, updates = zip(*records)
         measured.append(Measured(Case('updates', None, texts), name, updates, updates, 0, None))
     title = f'{args.task_name}, {args.bert_model}, {args.epochs} epochs'
     report(title, measured, args, 'texts/s')

@@ -326,12 +326,12 @@ def _records(content, verify):
 
 def _features(record):
     """Name of a tf.train.Example's feature -> its kind, and its numbers, packed."""
-    found = {}
+    features = {}
     for entry in read_message(_only(read_message(record), 1)).get(1, ()):
         fields = read_message(entry)
         ((kind, (numbers,)),) = read_message(_only(fields, 2)).items()
-        found[bytes(_only(fields, 1)).decode('ascii')] = kind, _only(read_message(numbers), 1)
-    return found
+        features[bytes(_only(fields, 1)).decode('ascii')] = kind, _only(read_message(numbers), 1)
+    return features
 
 
 def _only(fields, number):
@@ -362,10 +362,10 @@ def _integers(packed):
     """The int32 numbers of varints that stand one behind the other."""
     last = packed < 128
     starts = np.flatnonzero(np.concatenate([[True], last[:-1]]))
-    place = np.arange(len(packed)) - np.repeat(starts, np.diff([*starts, len(packed)]))
-    if len(packed) and (not last[-1] or place.max() > 4):
+    position = np.arange(len(packed)) - np.repeat(starts, np.diff([*starts, len(packed)]))
+    if len(packed) and (not last[-1] or position.max() > 4):
         raise ValueError('a number is too large')
-    bits = (packed & 127).astype(np.int64) << 7 * place
+    bits = (packed & 127).astype(np.int64) << 7 * position
     return np.add.reduceat(bits, starts).astype(np.int32)
 
 
@@ -396,13 +396,13 @@ def _examples(samples, length, masks):
         width = widths.get(name, masks if name.startswith('masked') else length)
         rows = fit_columns(columns[name], width)
         if name == WEIGHTS:
-            kind, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
+            list_type, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
         else:
-            kind, packed = _INTEGERS, _varints(rows)
+            list_type, packed = _INTEGERS, _varints(rows)
         key = _delimited(1, name.encode())
         encoded.append(
             [
-                _delimited(1, key + _delimited(2, _delimited(kind, _delimited(1, row))))
+                _delimited(1, key + _delimited(2, _delimited(list_type, _delimited(1, row))))
                 for row in packed
             ]
         )

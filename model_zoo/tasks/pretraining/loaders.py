@@ -121,7 +121,7 @@ class PretrainingLoader(Loader):
         ids = lengths = np.zeros(0, np.int64)  # of what the groups before have left
         left, skipped = None, {}  # the own samples themselves, or the parts that have them
         for parts, is_last in groups:
-            fresh, own = len(ids), self._own_parts(parts)
+            fresh, parts_here = len(ids), self._own_parts(parts)
             ids, lengths = self._add(parts, ids, lengths)
             batches, rest = self._deal(lengths, fresh, is_last, rng)
             is_own = self._sharing.is_own(ids >> ROW_BITS)
@@ -129,7 +129,7 @@ class PretrainingLoader(Loader):
             if done + len(batches) > first:
                 if left is None:
                     left = _gather(ids[:fresh][is_own[:fresh]], skipped)
-                samples = self._read([left, *own], waiting)
+                samples = self._read([left, *parts_here], waiting)
                 wanted = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
                 pool, places = self._sharing.give(samples, ids, wanted)
                 for place, rows in wanted[self._rank]:
@@ -137,7 +137,7 @@ class PretrainingLoader(Loader):
                 left, skipped = samples.take((np.cumsum(is_own) - 1)[kept]), {}
                 del samples, pool
             else:
-                skipped.update((part.number, part) for part in own)
+                skipped.update((part.number, part) for part in parts_here)
                 skipped = {n: skipped[n] for n in np.unique(ids[kept] >> ROW_BITS).tolist()}
             done += len(batches)
             ids, lengths = ids[rest], lengths[rest]

@@ -79,10 +79,10 @@ class Sharing:
         if self._size == 1:
             return samples, np.arange(len(ids))
         owners = (ids >> ROW_BITS) % self._size
-        own = np.cumsum(owners == self._rank) - 1
+        rows_read = np.cumsum(owners == self._rank) - 1
         rows = [np.concatenate([_NONE, *(each for _, each in group)]) for group in wanted]
         given = self._workers.exchange(
-            [_pack(samples.take(own[each[owners[each] == self._rank]])) for each in rows]
+            [_pack(samples.take(rows_read[each[owners[each] == self._rank]])) for each in rows]
         )
         mine, places = rows[self._rank], np.full(len(ids), -1)
         places[mine[np.argsort(owners[mine], kind='stable')]] = np.arange(len(mine))
@@ -97,11 +97,11 @@ def _pack(samples):
 
 
 def _unpack(packed):
-    arrays, place = [], 3
+    arrays, position = [], 3
     for name, empty in Samples.empty(*packed[:3].tolist())._asdict().items():
-        part = packed[place : place + empty.size].reshape(empty.shape)
+        part = packed[position : position + empty.size].reshape(empty.shape)
         arrays.append(part.view(np.float32) if name == WEIGHTS else part)
-        place += empty.size
+        position += empty.size
     return Samples(*arrays)
 
 

@@ -100,13 +100,13 @@ class TorchLike:
         if not getattr(self.base, 'output_attentions', False):
             return outputs
         names = [] if self.backbone else self.base.output_names
-        place = names.index('attentions') if names else len(outputs) - 1
-        rest = [output for number, output in enumerate(outputs) if number != place]
+        position = names.index('attentions') if names else len(outputs) - 1
+        rest = [output for number, output in enumerate(outputs) if number != position]
         if any(labels.get(name) is not None for name in labels if 'label' in name):
             return rest[0] if len(rest) == 1 else rest
         if self.backbone and len(rest) == 1 and isinstance(rest[0], (list, tuple)):
             rest = list(rest[0])  # of a head with several scores
-        return [outputs[place], *rest]
+        return [outputs[position], *rest]
 
     @classmethod
     def from_pretrained(cls, name_or_dir, *inputs, cache_dir=None, **kwargs):
