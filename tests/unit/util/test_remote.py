@@ -133,7 +133,7 @@ def test_a_large_text_is_not_in_memory(bucket, tmp_path):
     remote.upload(str(tmp_path / 'text'), f'{bucket}/text')  # in several parts
     code = (
         'import sys, resource\n'
-        'from model_zoo.util.lines import read_lines\n'
+        'from model_zoo.util.reading import read_lines\n'
         'list(zip(range(9), read_lines(sys.argv[1])))\n'
         'before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n'
         'count = sum(1 for _ in read_lines(sys.argv[1]))\n'
