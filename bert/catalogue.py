@@ -189,14 +189,14 @@ PRETRAINED = (
         _entry(
             'distilbert_6_768_12',
             f'distilbert_{dataset}',
-            f'distilbert-base-{kind}',
+            f'distilbert-base-{suffix}',
             family='distilbert',
             owner='distilbert',
             default=dataset == 'book_corpus_wiki_en_uncased',
             # as GluonNLP's function, but not its table, calls it
             dataset_aliases=(f'distil_{dataset}',),
         )
-        for dataset, kind in [
+        for dataset, suffix in [
             ('book_corpus_wiki_en_uncased', 'uncased'),
             ('book_corpus_wiki_en_cased', 'cased'),
             ('wiki_multilingual_cased', 'multilingual-cased'),

@@ -26,7 +26,7 @@ _CLASSIFIER = tuple(
     layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
 )
 _CHOICE = tuple(layer_rules({'^dense': 'sequence_summary.summary'}))
-_OTHERS = layer_rules(
+_DENSE = layer_rules(
     {
         'encoder.project': 'embeddings_project',
         '^discriminator_dense': 'discriminator_predictions.dense',
@@ -37,7 +37,7 @@ _OTHERS = layer_rules(
 
 @functools.lru_cache(None)
 def _mappings(head, has_dropout):
-    after = (*_CLASSIFIER, *_CHOICE, *_OTHERS)
+    after = (*_CLASSIFIER, *_CHOICE, *_DENSE)
     return {'huggingface': huggingface_mapping('electra', _NAMES, _OUTSIDE, head, after)}
 
 

@@ -42,7 +42,7 @@ class BertTask(TaskMixin, BertBlock):
     backbone = 'bert'
     model_class = BertModel
     parts = {'use_pooler': False}
-    #: of the configuration: the usual rate before the head's dense layer
+    #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'hidden_dropout_prob'
 
     def encode(self, words, token_types, valid_length, masked_positions=None, head_mask=None):
@@ -209,7 +209,7 @@ class BertForTokenClassification(BertTask):
         encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
         result = self.classifier(self.dropout(encoded.sequence))  # (B, L, labels)
         if labels is not None:
-            # padding has no label, whatever the labels say
+            # labels of padding don't count
             result = cross_entropy(F, result, without_padding(F, labels, valid_length))
         return self.join_outputs(result, encoded.attentions)
 
@@ -276,7 +276,7 @@ class BertForPreTraining(BertTask):
 
     label_inputs = {'masked_lm_labels': (2, 'vocab_size'), 'next_sentence_label': (1, 2)}
     parts = {'use_pooler': True, 'use_decoder': True, 'use_classifier': True}
-    #: what a pre-training of it minimizes
+    #: terms that pre-training minimizes
     pretraining_terms = ('mlm', 'nsp')
 
     def hybrid_forward(

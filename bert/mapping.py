@@ -36,7 +36,7 @@ def _gluonnlp_rules(has_dropout):
         '^span_classifier': '^span_classifier',
     }
     # the task's dense layer comes after the dropout, if there is one; on loading either will do
-    places = (1, 0) if has_dropout else (0, 1)
+    numbers = (1, 0) if has_dropout else (0, 1)
     return [
         *_embeddings(
             'word_embed.0.weight', 'token_type_embed.0.weight', 'encoder.position_weight',
@@ -44,7 +44,7 @@ def _gluonnlp_rules(has_dropout):
         ),
         *layer_rules(layers),
         Rule('decoder.bias', 'decoder.3.bias'),
-        *(rule for n in places for rule in layer_rules({'^classifier': f'^classifier.{n}'})),
+        *(rule for n in numbers for rule in layer_rules({'^classifier': f'^classifier.{n}'})),
     ]  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _huggingface_rules():
         '^classifier': 'classifier',
         '^span_classifier': 'qa_outputs',
     }
-    tables = (f'embeddings.{kind}_embeddings.weight' for kind in ('word', 'token_type', 'position'))
+    tables = (f'embeddings.{name}_embeddings.weight' for name in ('word', 'token_type', 'position'))
     return [
         *_embeddings(*tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
         *layer_rules(layers, norm=('.weight', '.bias')),
@@ -101,7 +101,7 @@ def _tensorflow_rules():
     norm = '/LayerNorm/gamma', '/LayerNorm/beta'
     return [
         *_embeddings(
-            *(f'bert/embeddings/{kind}_embeddings' for kind in ('word', 'token_type', 'position'))
+            *(f'bert/embeddings/{name}_embeddings' for name in ('word', 'token_type', 'position'))
         ),
         *layer_rules(layers, ('/kernel', '/bias'), norm, weight=Transposed),
         Rule('decoder.bias', 'cls/predictions/output_bias'),
@@ -110,7 +110,7 @@ def _tensorflow_rules():
 
 
 class _Reversed:
-    """The rows in reverse: there class 1 of next sentences, and not 0, says that they follow."""
+    """The rows in reverse: pytorchic-bert's class 1 of next sentences says that they follow."""
 
     def load(self, arrays, config):
         return arrays[0][::-1]
@@ -133,7 +133,7 @@ def _pytorchic_rules(pretraining):
         'pooler': 'fc',
     }
     rules = _embeddings(
-        *(f'embed.{kind}_embed.weight' for kind in ('tok', 'seg', 'pos')),
+        *(f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')),
         tied=('decoder.weight',), tied_to='decoder.bias',
     )  # fmt: skip
     rules += layer_rules(layers)
@@ -151,13 +151,13 @@ _TENSORFLOW = Mapping(
     _tensorflow_rules(),
     '',
     mark_heads=False,
-    ignore=(r'.*/adam_[mv]$', r'(global_step|beta\d_power)$'),  # the training's
+    ignore=(r'.*/adam_[mv]$', r'(global_step|beta\d_power)$'),  # the optimizer's
 )
 
 
-def gluonnlp_mapping(backbone, has_dropout, *own_rules):
+def gluonnlp_mapping(backbone, has_dropout, *head_rules):
     """A `Mapping` of GluonNLP's files of a model like BERT."""
-    return Mapping([*own_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
+    return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
 
 
 def huggingface_mapping(backbone, names, outside, before=(), after=()):
@@ -169,8 +169,8 @@ def huggingface_mapping(backbone, names, outside, before=(), after=()):
         return name
 
     rules = [
-        replace(each, theirs=tuple(map(renamed, each.theirs)), tied=tuple(map(renamed, each.tied)))
-        for each in _huggingface_rules()
+        replace(rule, theirs=tuple(map(renamed, rule.theirs)), tied=tuple(map(renamed, rule.tied)))
+        for rule in _huggingface_rules()
     ]
     return Mapping(
         [*before, *rules, *after],

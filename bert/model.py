@@ -68,8 +68,8 @@ class BertBlock(AttentionBlock):
             inputs['valid_length'] = Mask([valid])
         if inputs['token_types'] is not None:
             check_shape('token_types', inputs['token_types'], words.shape)
-            kinds = self.config.type_vocab_size
-            check_range('token_types', inputs['token_types'], 0, kinds, are_ids=True)
+            count = self.config.type_vocab_size
+            check_range('token_types', inputs['token_types'], 0, count, are_ids=True)
         if positions is not None:
             if not self.base.has_decoder:
                 raise InputError('masked_positions needs a model with use_decoder=True')
@@ -102,24 +102,24 @@ class BertEncoder(HybridBlock):
             )
 
     def hybrid_forward(
-        self, F, x, valid_length=None, head_mask=None, places=None, position_weight=None
+        self, F, x, valid_length=None, head_mask=None, rows=None, position_weight=None
     ):
-        places = () if places is None else (places,)
+        rows = () if rows is None else (rows,)
         if uses_standard_operators():
-            x = self._embed(F, x, position_weight, *places)  # (B, L, C)
+            x = self._embed(F, x, position_weight, *rows)  # (B, L, C)
             return self.layers(x, valid_length, head_mask)
-        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight, *places)  # (L, B, C)
+        x = self._embed(F, F.transpose(x, axes=(1, 0, 2)), position_weight, *rows)  # (L, B, C)
         states, attentions = self.layers(x, valid_length, head_mask)
         return [batch_major(F, x, valid_length) for x in states], attentions
 
-    def _embed(self, F, x, position_weight, places=None):
+    def _embed(self, F, x, position_weight, rows=None):
         """What the first layer gets (L, B, units), of the embeddings (L, B, embedding_units)."""
         standard = uses_standard_operators()
-        if standard or places is not None:
-            if places is None:
-                places = F.expand_dims(F.contrib.arange_like(x, axis=1), 0)  # (1, L)
+        if standard or rows is not None:
+            if rows is None:
+                rows = F.expand_dims(F.contrib.arange_like(x, axis=1), 0)  # (1, L)
             table = dict(zip(('input_dim', 'output_dim'), self.position_weight.shape))
-            positions = F.Embedding(places, position_weight, **table)  # (B, L, C)
+            positions = F.Embedding(rows, position_weight, **table)  # (B, L, C)
             if not standard:
                 positions = F.transpose(positions, axes=(1, 0, 2))
             return self.dropout(self.norm(F.broadcast_add(x, positions)))
@@ -278,20 +278,20 @@ class BertModel(BertBlock):
             token_types = F.zeros_like(words)
         return self.word_embed(words) + self.token_type_embed(token_types)
 
-    def _places(self, F, words, valid_length):
+    def _table_rows(self, F, words, valid_length):
         """Rows of the position table (B, L), or None for 0, 1, 2, ..."""
         return
 
     @property
     def output_names(self):
         """What the model returns, in this order."""
-        there = {
+        has = {
             'attentions': self.output_attentions,
             'pooled': self.has_pooler,
             'next_sentence': self.has_classifier,
             'masked_lm': self.has_decoder,
         }
-        return [name for name in self.outputs if there.get(name, True)]
+        return [name for name in self.outputs if has.get(name, True)]
 
     def run(self, *inputs):
         *inputs, all_layers = inputs
@@ -318,8 +318,8 @@ class BertModel(BertBlock):
         if not uses_standard_operators():
             valid_length = bounded(F, valid_length, words)
         embedding = self._embed(F, words, token_types)  # (B, L, C)
-        places = self._places(F, words, valid_length)
-        states, attentions = self.encoder(embedding, valid_length, head_mask, places)
+        rows = self._table_rows(F, words, valid_length)
+        states, attentions = self.encoder(embedding, valid_length, head_mask, rows)
         sequence = states[-1]
         pooled = next_sentence = masked_lm = None
         if self.has_pooler:
@@ -328,10 +328,10 @@ class BertModel(BertBlock):
         if self.has_classifier:
             next_sentence = self.classifier(pooled)  # (B, 2)
         if self.has_decoder:
-            places = sequence
+            vectors = sequence
             if masked_positions is not None:
-                places = self._gather(F, sequence, masked_positions)  # (B, M, C)
-            masked_lm = self.decoder(places, word_weight)  # (B, M, V)
+                vectors = self._gather(F, sequence, masked_positions)  # (B, M, C)
+            masked_lm = self.decoder(vectors, word_weight)  # (B, M, V)
         return self.join_outputs(
             states if self.output_all_encodings else sequence,
             attentions if self.output_attentions else None,

@@ -92,7 +92,7 @@ class RobertaModel(RobertaBlock, variants.TypelessModel):
     backbone = None
     huggingface_names = {(True, False): 'RobertaForMaskedLM'}
 
-    def _places(self, F, words, valid_length):
+    def _table_rows(self, F, words, valid_length):
         if not is_mask(valid_length):
             return None
         is_word = 1 - F.cast(words == self.config.fixed['pad_token_id'], 'float32')  # (B, L)

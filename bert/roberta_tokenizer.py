@@ -72,15 +72,15 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
 
 
 class _Pieces(ChunkTokenizer):
-    """What learns chunks by SentencePiece; `MarkTokenizer` asks it for those without marks."""
+    """Learns chunks by SentencePiece; `MarkTokenizer` asks it for those without marks."""
 
     def _learn(self, chunks):
         return [self._segment(chunk) for chunk in chunks]
 
     def _segment(self, chunk):
         tokens, spans = segment(self._sentencepiece, chunk)
-        begins = [not place or token[0] == PREFIX for place, token in enumerate(tokens)]
-        starts = [place for place, begin in enumerate(begins) if begin]
+        begins = [not n or token[0] == PREFIX for n, token in enumerate(tokens)]
+        starts = [n for n, begin in enumerate(begins) if begin]
         numbers = [count - 1 for count in itertools.accumulate(begins)]
         ends = [*starts[1:], len(tokens)]
         words = (chunk[spans[a][0] : spans[b - 1][1]].strip() for a, b in zip(starts, ends))

@@ -41,7 +41,7 @@ class FullTokenizer(BertTokenizer):
 
 
 def convert_to_unicode(text):
-    """A text as a str: bytes are read as UTF-8, without those that can't be."""
+    """A text as a str: bytes are decoded as UTF-8, and invalid ones are left out."""
     if isinstance(text, str):
         return text
     if isinstance(text, bytes):
@@ -61,17 +61,17 @@ def load_vocab(vocab_file):
 
 
 def convert_by_vocab(vocab, items):
-    """What a dict has for each of the items, a list."""
+    """The values of a dict for several items, a list."""
     return [vocab[item] for item in items]
 
 
 def convert_tokens_to_ids(vocab, tokens):
-    """The ids of tokens, of a dict of all."""
+    """The ids of tokens, by a dict of all tokens."""
     return convert_by_vocab(vocab, tokens)
 
 
 def convert_ids_to_tokens(inv_vocab, ids):
-    """The tokens of ids, of a dict of all."""
+    """The tokens of ids, by a dict of all ids."""
     return convert_by_vocab(inv_vocab, ids)
 
 
@@ -81,7 +81,7 @@ def whitespace_tokenize(text):
 
 
 def _is_whitespace(char):
-    """Whether a character parts words."""
+    """Whether a character separates words."""
     return char in ' \t\n\r' or unicodedata.category(char) == 'Zs'
 
 

@@ -99,8 +99,8 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
             from gluonnlp.vocab import BERTVocab
 
             try:
-                own = self._sentencepiece.pad_id()
-                padding = '[PAD]' if own < 0 else self._sentencepiece.IdToPiece(own)
+                pad_id = self._sentencepiece.pad_id()
+                padding = '[PAD]' if pad_id < 0 else self._sentencepiece.IdToPiece(pad_id)
                 vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
             except Exception as error:  # these libraries check little of what they read
                 raise InputError(f'{os.fspath(path)!r} has no vocabulary: {error}') from error
@@ -145,10 +145,10 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
     def _segment(self, words):
         """Pieces of words, each cut by SentencePiece."""
         tokens, spans, numbers = [], [], []
-        for number, (word, places) in enumerate(words):
+        for number, (word, chars) in enumerate(words):
             pieces, offsets = segment(self._sentencepiece, word, **self._options)
             tokens += pieces
-            spans += [cover(places, start, end) for start, end in offsets]
+            spans += [cover(chars, start, end) for start, end in offsets]
             numbers += [number] * len(pieces)
         return Chunk(
             tuple(self.vocab[tokens]),
@@ -329,7 +329,7 @@ class BertTokenizer(BertTokenizerBase):
     def _align(self, chunk):
         if self.do_basic_tokenize:
             return self.basic_tokenizer.align(chunk)
-        return [(chunk, [(place, place + 1) for place in range(len(chunk))])]
+        return [(chunk, [(n, n + 1) for n in range(len(chunk))])]
 
 
 def _joined(tokens, numbers):

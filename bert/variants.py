@@ -13,7 +13,7 @@ from .model import BertModel
 class VariantBlock:
     """A block whose parameters have other names in other programs' files than BERT's."""
 
-    #: what the head of the class is called, and that of another class otherwise
+    #: rules for the names of the head's parameters, before those that all classes share
     head_rules = ()
 
     @staticmethod
@@ -24,9 +24,9 @@ class VariantBlock:
     @classmethod
     def name_maps(cls, config):
         # GluonNLP's names depend on whether there is a dropout, which a file doesn't say
-        other = cls.make_mappings(cls.head_rules, True)
-        others = {f'{name}, dropout': mapping for name, mapping in other.items()}
-        return {**cls.make_mappings(cls.head_rules, False), **others}
+        with_dropout = cls.make_mappings(cls.head_rules, True)
+        renamed = {f'{name}, dropout': mapping for name, mapping in with_dropout.items()}
+        return {**cls.make_mappings(cls.head_rules, False), **renamed}
 
     def mappings(self):
         return self.make_mappings(self.head_rules, bool(getattr(self, 'dropout_rate', 0)))
@@ -50,7 +50,7 @@ class TypelessModel(Typeless, BertModel):
 
 
 class OwnPooler:
-    """A head on a sequence with a dense layer of its own in the place of the backbone's pooler."""
+    """A head on a sequence with a dense layer of its own instead of the backbone's pooler."""
 
     parts = {'use_pooler': False}
     pooler_activation = 'tanh'

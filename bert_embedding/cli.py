@@ -193,9 +193,9 @@ def _options(args):
 def _embed_files(args):
     """``--files``: a file of vectors for each."""
     options, wanted = _options(args), _Wanted.of(args)
-    places = filter(None, [args.model, args.params_path, args.sentencepiece])
+    paths = filter(None, [args.model, args.params_path, args.sentencepiece])
     settings = [{**options, 'ctx': str(options['ctx'])}, wanted]
-    settings += [sorted(state_of(place)) for place in places]
+    settings += [sorted(state_of(path)) for path in paths]
     count = run_over_files(FileEmbedder(options, wanted), args, [*settings, args.output_format])
     logger.info('%d texts in %s', count, args.output_dir)
 

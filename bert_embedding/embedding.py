@@ -279,8 +279,8 @@ class BertEmbedding:
             vector = modules.vector(states, skip)
             return normalized(vector) if normalize else vector
 
-        is_own = modules is self.sentence_modules
-        length = self.max_seq_length if is_own else self._given_length
+        is_default = modules is self.sentence_modules
+        length = self.max_seq_length if is_default else self._given_length
         return self._results(sentences, finish, length, on_batch)
 
     def _modules(self, pooling):
@@ -317,7 +317,7 @@ class BertEmbedding:
             Shape (texts of `a`, texts of `b`), without the axis of a single str.
         """
         cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
-        return cosines[tuple(0 if isinstance(each, str) else slice(None) for each in (a, b))]
+        return cosines[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
 
     def search(self, queries, corpus, k=10, index='exact'):
         """The texts of a corpus that are most similar to queries.
@@ -416,8 +416,8 @@ class BertEmbedding:
                 seen[0], seen[-1] = ids[0], ids[-1]
                 jobs.append(_Job(number, window, seen))
         lengths = [len(job.ids) for job in jobs]
-        for places in longest_first(lengths, self.batch_size, BATCH_PIECES):
-            batch = [jobs[place] for place in places]
+        for indices in longest_first(lengths, self.batch_size, BATCH_PIECES):
+            batch = [jobs[index] for index in indices]
             outputs, *_ = self.engine.run_rows(
                 [job.ids for job in batch], pad=self.tokenizer.pad_token_id
             )

@@ -64,7 +64,7 @@ class JsonLines:
 
 
 class Csv:
-    """A row a vector; the first one tells how many columns there are."""
+    """A row for each vector; the first vector gives the number of columns."""
 
     mode = 'w'
 
@@ -90,7 +90,7 @@ class Csv:
 
 
 class Npz:
-    """The header of an array has its shape, which is known at the end: data wait in files."""
+    """Data are kept in temporary files: an array's header has its shape, which is known last."""
 
     mode = 'wb'
 
@@ -153,7 +153,7 @@ def _entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
 
 
 class Safetensors(Npz):
-    """Data wait in files, as those of ``.npz`` do."""
+    """Data are kept in temporary files, as for ``.npz``."""
 
     def finish(self):
         self._tokens.flush()
@@ -162,10 +162,10 @@ class Safetensors(Npz):
         if self._has_words:
             pieces.append(('offsets', 'I64', (len(self._offsets),), 8 * len(self._offsets)))
             pieces.append(('tokens', 'U8', (size,), size))
-        header, place = {}, 0
+        header, start = {}, 0
         for name, dtype, shape, count in pieces:
-            header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [place, place + count]}
-            place += count
+            header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [start, start + count]}
+            start += count
         text = json.dumps(header, separators=(',', ':')).encode()
         text += b' ' * (-len(text) % 8)
         self._file.write(len(text).to_bytes(8, 'little') + text)
@@ -178,7 +178,7 @@ class Safetensors(Npz):
 
 
 class Parquet:
-    """Row groups are written as they are full."""
+    """Writes each row group when it is full."""
 
     mode = 'wb'
 

@@ -162,7 +162,8 @@ _TRAINED = {
 
 def tasks():
     """Names of all families' tasks; ``'model'`` is the backbone."""
-    return sorted({'model', *_TRAINED, *(task for each in list_families() for task in each.tasks)})
+    names = (task for family in list_families() for task in family.tasks)
+    return sorted({'model', *_TRAINED, *names})
 
 
 def task_of(name):
@@ -228,9 +229,9 @@ def _open(args, family):
 
 def find_tokenizer(args, block):
     """The tokenizer that belongs to the weights, or None if it isn't known."""
-    own = block.own_tokenizer()
-    if own is not None:
-        return own
+    tokenizer = block.own_tokenizer()
+    if tokenizer is not None:
+        return tokenizer
     try:
         return opening.open_tokenizer(
             args.model_name, dataset_name=args.dataset_name, weights=args.model_parameters

@@ -66,7 +66,7 @@ def make_batch(block, names, batch_size, length, id_type, random, masked=False):
 def map_arrays(function, value):
     """`function` of an array, or of each array of a list."""
     if isinstance(value, (list, tuple)):
-        return type(value)([map_arrays(function, each) for each in value])
+        return type(value)([map_arrays(function, item) for item in value])
     return function(value)
 
 
@@ -93,8 +93,8 @@ def plain_calls(block):
 def parameters_of(block):
     """A block's parameters as NumPy arrays, by their names."""
     return {
-        each.name: each.data(each.list_ctx()[0]).asnumpy()
-        for each in block.collect_params().values()
+        parameter.name: parameter.data(parameter.list_ctx()[0]).asnumpy()
+        for parameter in block.collect_params().values()
     }
 
 

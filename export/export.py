@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 if not __package__:
     # run as a file: Python put this folder first on the path, where `export` names this file
     _here = os.path.dirname(os.path.abspath(__file__))
-    _others = [path for path in sys.path if os.path.abspath(path) != _here]
-    sys.path[:] = [os.path.dirname(_here), *_others, _here]
+    _paths = [path for path in sys.path if os.path.abspath(path) != _here]
+    sys.path[:] = [os.path.dirname(_here), *_paths, _here]
 
 import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
 import mxnet as mx  # noqa: E402
@@ -204,7 +204,7 @@ def _compare(block, names, batch, symbol_path, params_path, one_output):
     }
     with plain_calls(block), warnings.catch_warnings():
         # not as a `Mask`: the block would skip the check of its values
-        arrays = {name: each[0] if isinstance(each, Mask) else each for name, each in batch.items()}
+        arrays = {name: item[0] if isinstance(item, Mask) else item for name, item in batch.items()}
         expected = _outputs(mx.nd, block, arrays, one_output)
         if 'head_mask' in batch:
             batch['head_mask'] = block.base.full_head_mask(batch['head_mask'])

@@ -105,10 +105,10 @@ def export_onnx(
         raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
-    for what, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
+    for change, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
         if is_asked and not block.fuses_in_onnx:
             raise InputError(
-                f'{type(block).__name__} cannot be {what}: only models of BERT with one text an '
+                f'{type(block).__name__} cannot be {change}: only models of BERT with one text an '
                 'example can'
             )
     if optimize and measures is not None and measures.static:
@@ -135,15 +135,15 @@ def export_onnx(
         files = save(model, os.path.join(temporary, f'{name}.onnx'))
         if settings is None:
             _check(graph, files[0], precision)
-        else:  # random texts aren't what it is calibrated for
+        else:  # it isn't calibrated for random texts
             files.append(measures_path(files[0]))
             write_json(files[-1], settings)
         write_sums(sums_path(files[0]), files)
-    for other in (f'{path}_data', measures_path(path)):
+    for stale in (f'{path}_data', measures_path(path)):
         written = [os.path.basename(file) for file in files]
-        if os.path.basename(other) not in written and os.path.exists(other):
+        if os.path.basename(stale) not in written and os.path.exists(stale):
             with contextlib.suppress(OSError):
-                os.remove(other)  # of an earlier export
+                os.remove(stale)  # files of an earlier export
     return path
 
 
@@ -159,8 +159,8 @@ def _check(graph, path, precision):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
-    inputs = [each.name for each in session.get_inputs()]
-    outputs = [each.name for each in session.get_outputs()]
+    inputs = [tensor.name for tensor in session.get_inputs()]
+    outputs = [tensor.name for tensor in session.get_outputs()]
 
     def run(feed):
         return dict(zip(outputs, session.run(None, {name: feed[name] for name in inputs})))
@@ -236,8 +236,8 @@ def quantize_measured(plain, model, measures):
         [array.asnumpy().astype('int32') for array in batch.inputs] for batch in measures.batches
     ]
     engine = _engine(plain)
-    wanted = [_flat(engine.run(*each)) for each in arrays]
-    feeds = [engine.feed(*each) for each in arrays] if measures.static else None
+    wanted = [_flat(engine.run(*inputs)) for inputs in arrays]
+    feeds = [engine.feed(*inputs) for inputs in arrays] if measures.static else None
     quantizer = Quantizer(model, feeds, measures.method)
     evaluate = measures.evaluate or _cosine(measures.batches, wanted)
     before, report = evaluate(engine_forward(engine))
@@ -250,7 +250,7 @@ def quantize_measured(plain, model, measures):
         return score, report, made
 
     def harm(layer):
-        engine = _engine(quantizer.quantize([each for each in quantizer.layers if each != layer]))
+        engine = _engine(quantizer.quantize([name for name in quantizer.layers if name != layer]))
         return float(((_flat(engine.run(*arrays[0])) - wanted[0]) ** 2).mean())
 
     most_lost = measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED
@@ -276,23 +276,23 @@ def quantize_measured(plain, model, measures):
 def _engine(model):
     """An engine of a model that needs no file when it runs."""
     copy = type(model)()
-    copy.CopyFrom(model)  # large weights are taken out of what is saved
+    copy.CopyFrom(model)  # saving takes large weights out of the model
     with tempfile.TemporaryDirectory() as folder:
         return OnnxRuntimeEngine(save(copy, os.path.join(folder, 'model.onnx'))[0])
 
 
 def _flat(outputs):
-    return np.concatenate([each.ravel() for each in outputs])
+    return np.concatenate([output.ravel() for output in outputs])
 
 
 def _cosine(batches, wanted):
-    """``evaluate(forward)``: how much the outputs for the calibration data are like `wanted`."""
+    """``evaluate(forward)``: how similar the outputs for the calibration data are to `wanted`."""
     theirs = np.concatenate(wanted)
 
     def evaluate(forward):
         outputs = [forward(batch) for batch in batches]
-        outputs = [each if isinstance(each, list) else [each] for each in outputs]
-        ours = np.concatenate([_flat([one.asnumpy() for one in each]) for each in outputs])
+        outputs = [item if isinstance(item, list) else [item] for item in outputs]
+        ours = np.concatenate([_flat([array.asnumpy() for array in item]) for item in outputs])
         cosine = float(ours @ theirs / (np.linalg.norm(ours) * np.linalg.norm(theirs)))
         return cosine, {'cosine': cosine}
 
@@ -319,8 +319,8 @@ def export_onnx_folder(
     """
     directory = make_writable_dir(directory)
     path = export_onnx(block, directory, 'model', optimize, precision, measures)
-    others = [f'{path}_data', measures_path(path)]
-    paths = [path, *filter(os.path.exists, others)]
+    optional = [f'{path}_data', measures_path(path)]
+    paths = [path, *filter(os.path.exists, optional)]
     tokenizer = tokenizer or block.own_tokenizer()
     config = os.path.join(directory, 'config.json')
     write_json(config, _config(block, tokenizer))
@@ -371,4 +371,4 @@ def _write_tokenizer(tokenizer, block, directory):
             file.write(content)
         paths.append(library)
     write_json(config, fields)
-    return [*(each for each in paths if each != config), special, config]
+    return [*(path for path in paths if path != config), special, config]

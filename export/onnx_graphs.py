@@ -32,7 +32,7 @@ OUTPUTS = {
     'DoubleHeadsModel': ('logits', 'mc_logits'),
     'SentenceEncoder': ('sentence_embedding',),
 }
-_SIZES = ((1, 16), (3, 23), (2, 1))  #: of the batches that a file is checked with
+_SIZES = ((1, 16), (3, 23), (2, 1))  #: sizes of the batches that a file is checked with
 
 
 class Graph(NamedTuple):
@@ -73,7 +73,7 @@ def _sizes(block):
 
 def _run_block(block, batch):
     with plain_calls(block):
-        return [each.asnumpy() for each in flatten(block(**batch))]
+        return [output.asnumpy() for output in flatten(block(**batch))]
 
 
 # -- BERT, and decoders without a past ----------------------------------------------------------
@@ -100,15 +100,15 @@ def _encoder(block):
 def _output_names(block, count):
     if block is not block.base:
         name = type(block).__name__
-        return next((each for end, each in OUTPUTS.items() if name.endswith(end)), ('logits',))
+        return next((names for end, names in OUTPUTS.items() if name.endswith(end)), ('logits',))
     theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
               'masked_lm': 'prediction_logits'}  # fmt: skip
-    others = [theirs[each] for each in block.output_names if each in theirs]
+    named = [theirs[name] for name in block.output_names if name in theirs]
     hidden = []
     if block.output_all_encodings:  # a decoder's begin with the embedding's
         first = int(isinstance(block, BertBlock))
         hidden = [f'hidden_states_{layer}' for layer in range(first, block.config.num_layers)]
-    return [*hidden, 'last_hidden_state', *others]
+    return [*hidden, 'last_hidden_state', *named]
 
 
 def _compare_masked(block, names, outputs, run):
@@ -122,7 +122,7 @@ def _compare_masked(block, names, outputs, run):
 
 
 def _compare_lengths(block, names, outputs, run):
-    """The decoders' take lengths; what they give for padding doesn't count."""
+    """Decoders take lengths, and their outputs for padding don't count."""
     random = np.random.RandomState(0)
     for rows, length in _sizes(block):
         batch = make_batch(block, names, rows, length, 'int64', random)
@@ -141,11 +141,11 @@ def _compare_lengths(block, names, outputs, run):
 
 
 def _language_model(block):
-    """As optimum's: any number of tokens after any past, which may be empty."""
+    """As in optimum's files: any number of tokens after any past, which may be empty."""
     config = block.config
     names = ['input_ids', 'attention_mask', 'position_ids']
     axes = [('batch', 'sequence'), ('batch', 'past_sequence + sequence'), ('batch', 'sequence')]
-    inputs = {name: (name, 'int64', each) for name, each in zip(names, axes)}
+    inputs = {name: (name, 'int64', shape) for name, shape in zip(names, axes)}
     variables = [mx.sym.var(name) for name in names]
     past, outputs = [], {'logits': None}
     for layer in range(config.num_layers):
@@ -158,11 +158,11 @@ def _language_model(block):
             outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]
             pair.append(mx.sym.var(name))
         past.append(pair)
-    words, mask, places = variables
+    words, mask, positions = variables
     base = block.transformer
     with standard_operators():
         states, presents, _ = base.encode(
-            mx.sym, words, None, [mask], places, past, position_weight=base.position_weight.var()
+            mx.sym, words, None, [mask], positions, past, position_weight=base.position_weight.var()
         )
         symbol = mx.sym.Group([block.token_scores(mx.sym, states[-1]), *flatten(presents)])
     return Graph(symbol, inputs, outputs, lambda run: _compare_steps(block, run))
@@ -186,14 +186,14 @@ def _compare_steps(block, run):
         words = make_batch(block, ['words'], rows, length, 'int64', random)['words'].asnumpy()
         begins = random.randint(0, (length + 1) // 2, rows)
         mask = (np.arange(length) >= begins[:, None]).astype('int64')
-        places = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
         first, parts, past = length - length // 3, [], empty_past(block.config, rows)
         for part in (slice(0, first), slice(first, length)):
             if part.start == length:
                 continue
             results = run({
                 'input_ids': words[:, part], 'attention_mask': mask[:, : part.stop],
-                'position_ids': places[:, part], **past,
+                'position_ids': positions[:, part], **past,
             })  # fmt: skip
             parts.append(results['logits'])
             past = {name.replace('present', 'past_key_values'): array
@@ -238,7 +238,7 @@ def _compare_segments(block, outputs, run):
         feed = {'input_ids': batch['words'].asnumpy(),
                 'valid_length': batch['valid_length'].asnumpy()}  # fmt: skip
         *mems, counts = batch.get('mems') or [None]
-        feed.update({f'mems.{layer}': each.asnumpy() for layer, each in enumerate(mems)})
+        feed.update({f'mems.{layer}': memory.asnumpy() for layer, memory in enumerate(mems)})
         if counts is not None:
             feed['mems_length'] = counts.asnumpy().astype('int64')
         results = run(feed)

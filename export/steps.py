@@ -27,8 +27,8 @@ def export_steps(block, directory, name, capacity):
     input                   what it is
     ======================  ========================================================================
     ``data0``               tokens, (batch,)
-    ``data1``               place, (1,): how many steps there were before
-    ``data2``               begins, (batch,): each row's first place
+    ``data1``               position, (1,): how many steps there were before
+    ``data2``               begins, (batch,): each row's first position
     ``data3``, ``data4``    keys (batch, heads, capacity, head size) and values (batch, heads, head
                             size, capacity) of the first layer, zeros in the first step
     ``data5``, ...          those of the further layers
@@ -66,14 +66,14 @@ def export_steps(block, directory, name, capacity):
 
 def step_of(block, capacity):
     """The step of a language model."""
-    kind = _TransfoXLStep if isinstance(block, TransfoXLLMHeadModel) else _DecoderStep
-    return kind(block, capacity)
+    step_class = _TransfoXLStep if isinstance(block, TransfoXLLMHeadModel) else _DecoderStep
+    return step_class(block, capacity)
 
 
 class _Step:
     """One step of a block: its graph, the parameters, and shapes of the caches."""
 
-    first = 0  # places of the mask before those of the caches
+    first = 0  # positions of the mask before those of the caches
 
     def __init__(self, block, capacity):
         self.block, self.capacity = block, capacity
@@ -101,7 +101,7 @@ class _Step:
                 mx.sym.expand_dims(positions, 0), mx.sym.expand_dims(begins, 1)
             ),
         )  # (B, first + capacity)
-        flat = [mx.sym.reshape(each, shape=(-3, 0, 0)) for each in caches]
+        flat = [mx.sym.reshape(cache, shape=(-3, 0, 0)) for cache in caches]
         scores, keys, values = self.run(
             tokens, position, begins, positions, BLOCKED * (1 - seen), flat[::2], flat[1::2]
         )
@@ -111,7 +111,7 @@ class _Step:
             for part, (new, shape) in enumerate(zip(pair, ((1, 1, -1, 1), (1, 1, 1, -1)))):
                 cache = caches[2 * layer + part]
                 change = mx.sym.broadcast_sub(new, cache)
-                change = mx.sym.broadcast_mul(change, mx.sym.reshape(here, shape=shape))
+                change = mx.sym.broadcast_mul(change, mx.sym.reshape(current, shape=shape))
                 made.append(cache + change)
         return mx.sym.Group([scores, *made])
 
@@ -142,8 +142,8 @@ class _TransfoXLStep(_Step):
         super().__init__(block, capacity)
         self.first = block.transformer.mem_len
         clamp = block.config.clamp_len
-        places = self.first + capacity
-        self.furthest = min(places, clamp) if clamp > 0 else places
+        size = self.first + capacity
+        self.furthest = min(size, clamp) if clamp > 0 else size
         words = mx.nd.zeros((1, 1))
         with comparison.plain_calls(block):
             # a state that holds what is the same in each step
@@ -151,8 +151,8 @@ class _TransfoXLStep(_Step):
             like = mx.nd.zeros((1, block.config.d_model))
             keys = block.transformer.distance_keys(mx.nd, mx.nd.arange(self.furthest + 1), like)
         self.constants = [
-            {'distance_key': key, **dict(zip(('first_key', 'first_value'), own))}
-            for key, (_, *own) in zip(keys, state.layers)
+            {'distance_key': key, **dict(zip(('first_key', 'first_value'), first))}
+            for key, (_, *first) in zip(keys, state.layers)
         ]
 
     def heads(self):
@@ -188,12 +188,12 @@ class _TransfoXLStep(_Step):
                         mx.sym.broadcast_mul(new, began),
                         mx.sym.broadcast_mul(
                             mx.sym.expand_dims(
-                                mx.sym.expand_dims(each, 1 if shape[-1] == -1 else 2), 0
+                                mx.sym.expand_dims(fixed, 1 if shape[-1] == -1 else 2), 0
                             ),
                             1 - began,
                         ),
                     )
-                    for new, each in zip(arrays, of_part)
+                    for new, fixed in zip(arrays, of_part)
                 ]
                 for arrays, of_part, shape in zip((keys, values), firsts, shapes)
             )

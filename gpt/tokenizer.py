@@ -114,11 +114,11 @@ class OpenAIGPTTokenizer(BPETokenizer):
         aligned = self.nlp.align(text)
         words = tuple(word for word, _ in aligned)
         spans, numbers = [], []
-        for number, ((_, places), pieces) in enumerate(zip(aligned, self._merge(words))):
+        for number, ((_, chars), pieces) in enumerate(zip(aligned, self._merge(words))):
             start = 0
             for last, piece in enumerate(pieces, 1 - len(pieces)):
                 end = start + len(piece) - (0 if last else len(_END))
-                spans.append(cover(places, start, end))
+                spans.append(cover(chars, start, end))
                 numbers.append(number)
                 start = end
         return chunk._replace(spans=tuple(spans), numbers=tuple(numbers), words=words)
@@ -131,8 +131,8 @@ class OpenAIGPTTokenizer(BPETokenizer):
         text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
         text = text.replace(_END, ' ').strip()
         if clean_up_tokenization_spaces:
-            for found, clean in _CLEAN_UP:
-                text = text.replace(found, clean)
+            for spaced, clean in _CLEAN_UP:
+                text = text.replace(spaced, clean)
         return text
 
     def _to_library(self):

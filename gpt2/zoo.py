@@ -51,7 +51,7 @@ gpt2_24_1024_16 = _add(
 gpt2_36_1280_20 = _add('gpt2_36_1280_20', f'GPT-2 large: 36 layers, 1280 units, 20 heads {_SOURCE}')
 gpt2_48_1600_25 = _add('gpt2_48_1600_25', f'GPT-2 XL: 48 layers, 1600 units, 25 heads {_SOURCE}')
 
-# GluonNLP's names, and such of the sizes that it doesn't have
+# GluonNLP's names, and names like them for the sizes that it doesn't have
 gpt2_117m = register_model(gpt2_12_768_12, 'gpt2_117m')
 gpt2_345m = register_model(gpt2_24_1024_16, 'gpt2_345m')
 gpt2_774m = register_model(gpt2_36_1280_20, 'gpt2_774m')

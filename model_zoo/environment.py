@@ -28,18 +28,18 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-#: what `prepare` sets, and programs that are started later get, too
+#: variables that `prepare` sets; programs that are started later get them, too
 VARIABLES = {
     # MXNet's kernels are kept for so many shapes; by default for all: 370 MB after 300 shapes of
     # batches of all-MiniLM-L6-v2, and 120 MB with this number, in the same time
     'MXNET_MKLDNN_CACHE_NUM': '128',
-    # Large copies to and from NumPy have no team of OpenMP's threads: with the operators' team
-    # these would be more threads than processors, and GNU's OpenMP would let them sleep between
-    # operators (BERT base at 1x32 takes 1.4 times as long, a token of GPT-2 1.7 times)
+    # Large copies to and from NumPy get no OpenMP threads of their own: with the operators' threads
+    # there would be more than processors, and GNU's OpenMP would let them sleep between operators
+    # (BERT base at 1x32 takes 1.4 times as long, a token of GPT-2 1.7 times)
     'MXNET_CPU_PARALLEL_SIZE': str(2**31 - 1),
 }
-#: turns of a waiting thread before it sleeps: 0.07 ms, in the place of 18 that it would take the
-#: processor from the thread it waits for, where other programs run, too
+#: turns of a waiting thread before it sleeps, 0.07 ms. By default it turns for 18 ms, and keeps the
+#: processor from the thread that it waits for, where other programs run, too.
 SPINS = '1000'
 _COMMAND_FOLDERS = ('scripts', 'zoo_scripts', 'export', 'bert_embedding')
 _INSTALLED_COMMANDS = ('bert-embedding', 'zoo')
@@ -92,7 +92,7 @@ def used_processors():
 
 
 def cpu_flags():
-    """What the processor can do, as Linux calls it; empty where that isn't known."""
+    """Linux's names of the processor's features; empty where they aren't known."""
     return set(_cpu_line('flags').split())
 
 
@@ -130,11 +130,11 @@ def has_begun():
 
 def _end(number, frame):
     os.write(2, b'interrupted\n')
-    os._exit(130)  # nothing has begun yet that would have to be put in order
+    os._exit(130)  # nothing has begun that needs cleaning up
 
 
 def _is_command():
-    """Whether this process runs one of our files, or what pip made to run them."""
+    """Whether this process runs one of our files, or a script of pip's that runs them."""
     main = getattr(sys.modules.get('__main__'), '__file__', None)
     if main is None:
         return False
@@ -147,7 +147,7 @@ def _is_command():
 
 
 def _check_imports():
-    """Tell of a NumPy that MXNet can't use, and of files in the way of packages."""
+    """Refuse a NumPy that MXNet can't use, and warn of files in the way of packages."""
     import numpy  # which MXNet loads anyhow
 
     if [int(number) for number in numpy.__version__.split('.')[:2]] >= [1, 24]:
@@ -229,8 +229,8 @@ def _mkl_path():
 
 def _load_mkl(path):
     """Have MKL's functions found before those of OpenBLAS that have the same names."""
-    # SciPy's libraries keep their own BLAS, whose functions of complex results are called
-    # otherwise: what is loaded before is bound to it
+    # SciPy's libraries need their own BLAS, which returns complex results in another way: those
+    # that are loaded before MKL stay bound to it
     scipy = os.path.dirname(importlib.util.find_spec('scipy').origin)
     for pattern in ('linalg/*.so', 'sparse/linalg/**/*.so'):
         for name in glob.glob(os.path.join(scipy, pattern), recursive=True):
@@ -261,7 +261,7 @@ def _openblas():
 
 
 def _advise():
-    """Say what comes too late, since MXNet has been imported before us."""
+    """Say what can't be set any more, since MXNet has been imported before us."""
     library = _openblas()
     core = library.openblas_get_corename().decode() if library else ''
     if core and _kernels() and core.lower() not in _AVX2_KERNELS:
@@ -287,8 +287,8 @@ def _use_amx():
         and _call(_ARCH_PRCTL, _ASK_PERMISSION, _TILES) == 0
     )
     with _set_meanwhile(_ONEDNN, _UP_TO_AMX if asked else None):
-        one = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
-        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
+        array = mx.nd.ones((1, 1), ctx=mx.cpu())  # oneDNN reads the variable when it first computes
+        mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
 
 
 def _is_linux_on_x86():
@@ -311,7 +311,7 @@ def _call(*arguments):
 
 @contextlib.contextmanager
 def _set_meanwhile(variable, value):
-    """Set a variable that isn't set; programs that are started later don't get it."""
+    """Set a variable within the context, unless it is set; later programs don't get it."""
     if value is None or variable in os.environ:
         yield
         return

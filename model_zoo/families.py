@@ -1,4 +1,4 @@
-"""The one place where the ground floor looks up, by name: to the families, and to the exporter."""
+"""Imports of packages that use this one, by name: the families, and the exporter."""
 
 import functools
 import importlib
@@ -47,13 +47,13 @@ def file_in_the_way(name):
         return None
     if spec is None or not os.path.isdir(os.path.join(HOME, name)):
         return None
-    places = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    paths = [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
     ours = os.path.join(os.path.realpath(HOME), name, '')
-    return next((each for each in places if not os.path.realpath(each).startswith(ours)), None)
+    return next((path for path in paths if not os.path.realpath(path).startswith(ours)), None)
 
 
 def message_of_file(name, path):
-    """What to tell of a file that is in the way."""
+    """The message about a file that is in the way."""
     return (
         f'{path} is in the way of the package {name} of gluon-transformer-zoo: rename it, or '
         'start from another folder'

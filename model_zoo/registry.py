@@ -101,7 +101,7 @@ class Family:
 
     def task_named(self, architectures):
         """The task of the head that a configuration's ``architectures`` name, or None."""
-        heads = {each.__name__: task for task, each in self.tasks.items() if task != 'pretraining'}
+        heads = {cls.__name__: task for task, cls in self.tasks.items() if task != 'pretraining'}
         return next((heads[name] for name in architectures or () if name in heads), None)
 
     def block_class(self, task):
@@ -113,10 +113,10 @@ class Family:
             return task or self.base
         if task in self.tasks:
             return self.tasks[task]
-        for each in self.blocks:
-            if task in (each.__name__, each.huggingface_name):
-                return each
-        names = [each.__name__ for each in self.blocks]
+        for cls in self.blocks:
+            if task in (cls.__name__, cls.huggingface_name):
+                return cls
+        names = [cls.__name__ for cls in self.blocks]
         raise UnknownNameError.of(f'task or block of {self.name}', task, [*self.tasks, *names])
 
     def fields_of(self, model, hparams, allowed=True):
@@ -148,8 +148,8 @@ def _no_option(model, name, known):
 
 def register_family(family):
     """Make a `Family` known; returns it."""
-    other = _FAMILIES.setdefault(family.name, family)
-    if other.base.__module__ != family.base.__module__:
+    known = _FAMILIES.setdefault(family.name, family)
+    if known.base.__module__ != family.base.__module__:
         raise ValueError(f'the family {family.name} is registered twice')
     _FAMILIES[family.name] = family
     return family
@@ -172,7 +172,7 @@ def get_family(name):
 def family_of_class(block_class):
     """The family that a class of blocks belongs to, by its configuration; or None."""
     wanted = block_class.config_class
-    return next((each for each in list_families() if each.base.config_class is wanted), None)
+    return next((family for family in list_families() if family.base.config_class is wanted), None)
 
 
 def register_model(builder, name=None):
@@ -185,7 +185,7 @@ def register_model(builder, name=None):
 
 
 def register_builder_of_places(builder):
-    """Let `get_model` use `builder` for what isn't a name but a place; returns it."""
+    """Let `get_model` use `builder` for paths and addresses instead of names; returns it."""
     _BUILDER_OF_PLACES[:] = [builder]
     return builder
 
@@ -275,11 +275,11 @@ def get_model(
 def _check_options(builder, kwargs, common):
     """Raise InputError for an option that the model's function doesn't have."""
     parameters = inspect.signature(builder).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
     for name in kwargs:
         if name not in parameters:
-            known = [each for each in parameters if each not in common]
+            known = [option for option in parameters if option not in common]
             raise _no_option(builder.__name__, name, known)
 
 

@@ -51,7 +51,7 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         words = F.cast(words, 'float32')  # exact up to 16 million
         vectors = [self._look_up(F, words, i, params) for i in range(len(self._sizes))]
         if len(self.projections) > 1:
-            vectors = [self._project(F, each, params[f'proj{i}']) for i, each in enumerate(vectors)]
+            vectors = [self._project(F, part, params[f'proj{i}']) for i, part in enumerate(vectors)]
         x = vectors[0] if len(vectors) == 1 else F.add_n(*vectors)
         if len(self.projections) == 1:
             x = self._project(F, x, params['proj0'])
@@ -157,7 +157,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return self._product(F, x, *names, self._sizes[cluster], params)
 
     def _log_softmax(self, F, scores):
-        """In float32."""
+        """Logarithm of the softmax, in float32."""
         if self.precision == 'float16':
             scores = F.cast(scores, 'float32')
         return F.log_softmax(scores, axis=-1)
@@ -188,8 +188,8 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     def _targets(self, labels):
         """The inputs `targets` for labels."""
         # They are: the label's column in the head; whether it counts; and if there are further
-        # clusters, its place in the list of all their log-probabilities, before which there is one
-        # 0; and for each the numbers of the rows to compute, and their labels' columns in it.
+        # clusters, its index in the list of 0 and all their log-probabilities; and for each cluster
+        # the numbers of the rows to compute, and their labels' columns in it.
         ids = labels.asnumpy().astype('int64')
         target, positions = np.maximum(ids, 0), np.zeros_like(ids)
         step = max(1, len(ids) // self.steps)

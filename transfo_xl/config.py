@@ -146,7 +146,7 @@ class TransfoXLConfig(Config):
         is_list = isinstance(self.cutoffs, (list, tuple))
         ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
         numbers = all(type(end) is int for end in ends)
-        if not is_list or not numbers or any(one >= two for one, two in zip(ends, ends[1:])):
+        if not is_list or not numbers or any(start >= end for start, end in zip(ends, ends[1:])):
             raise InputError(
                 'cutoffs must be ascending integers above 0 and below vocab_size '
                 f'{self.vocab_size}, but are {self.cutoffs!r}'

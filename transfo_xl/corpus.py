@@ -188,7 +188,7 @@ def _corpus_of(name):
 
 
 def checked_dataset(name):
-    """The name of a data set, if there is such a one."""
+    """The name of a data set; UnknownNameError if there is none of this name."""
     if name not in _DATASETS:
         raise UnknownNameError.of('data set', name, _DATASETS)
     return name

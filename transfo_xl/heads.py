@@ -66,7 +66,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
                 weights,
                 projections,
                 tables=embedding.tables if config.tie_weight else None,
-                projections=[each if tied else None for each, tied in zip(shared, config.tie_projs)]
+                projections=[proj if tied else None for proj, tied in zip(shared, config.tie_projs)]
                 if config.has_projections
                 else None,
                 prefix='softmax_',

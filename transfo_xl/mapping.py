@@ -12,7 +12,7 @@ from model_zoo.errors import CheckpointError
 
 
 class _SplitMapping(Mapping):
-    """A `Mapping` where one of their tensors is several of ours, one after the other."""
+    """A `Mapping` that joins several of our tensors to one of theirs, one after the other."""
 
     def __init__(self, splits, constants, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -104,15 +104,15 @@ def _huggingface_words(config):
     """Rules of the embedding and the softmax."""
     common = config.div_val == 1
     table, softmax_table, bias = (
-        _name(config, kind) if common else kind + '{i}'
-        for kind in ('word_embed.table', '^softmax.table', '^softmax.bias')
+        _name(config, name) if common else name + '{i}'
+        for name in ('word_embed.table', '^softmax.table', '^softmax.bias')
     )
     rules = []
     clusters = range(1 if common else len(config.sizes))
-    here = bias if common else '^softmax.bias0'  # is there if there is a softmax
+    softmax_bias = bias if common else '^softmax.bias0'  # a model with a softmax has it
     for i in clusters:
         embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
-        tied = {'tied': (f'{output}.weight',), 'tied_to': here} if config.tie_weight else {}
+        tied = {'tied': (f'{output}.weight',), 'tied_to': softmax_bias} if config.tie_weight else {}
         rules.append(Rule(table.replace('{i}', str(i)), embedding, **tied))
         if not config.tie_weight:
             rules.append(Rule(softmax_table.replace('{i}', str(i)), f'{output}.weight'))
@@ -127,7 +127,7 @@ def _huggingface_words(config):
             else:
                 rules.append(Rule(f'^softmax.proj{i}', f'crit.out_projs.{i}'))
         for i in clusters:
-            tied = {'tied': tuple(tied_by.get(i, ())), 'tied_to': here}
+            tied = {'tied': tuple(tied_by.get(i, ())), 'tied_to': softmax_bias}
             rules.append(Rule(f'word_embed.proj{i}', f'word_emb.emb_projs.{i}', **tied))
     return rules
 
@@ -150,13 +150,13 @@ def _tensorflow(config):
         Rule('^softmax.cluster_bias', 'transformer/adaptive_softmax/cutoff_0/cluster_b'),
     ]
     splits = {}
-    for kind, their_kind in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
+    for parameter, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
         if config.untie_r:  # theirs are in one tensor
-            splits[kind] = dict.fromkeys(
-                (f'layers.{i}.attention.{kind}' for i in range(config.n_layer)), None
+            splits[parameter] = dict.fromkeys(
+                (f'layers.{i}.attention.{parameter}' for i in range(config.n_layer)), None
             )
-        name = kind if config.untie_r else f'layers.0.attention.{kind}'
-        rules.append(Rule(name, f'transformer/{their_kind}'))
+        name = parameter if config.untie_r else f'layers.0.attention.{parameter}'
+        rules.append(Rule(name, f'transformer/{their_name}'))
     embed = 'transformer/adaptive_embed'
     softmax = 'transformer/adaptive_softmax/cutoff_{i}'
     if config.div_val == 1:
@@ -166,9 +166,9 @@ def _tensorflow(config):
     else:
         rules.append(Rule('word_embed.table{i}', f'{embed}/cutoff_{{i}}/lookup_table'))
         rules.append(Rule('word_embed.proj{i}', f'{embed}/cutoff_{{i}}/proj_W', Transposed()))
-    one = len(config.sizes) == 1
-    bias = 'transformer/adaptive_softmax/bias' if one else f'{softmax}/b'
-    rules.append(Rule('^softmax.bias0' if one else '^softmax.bias{i}', bias))
+    is_single = len(config.sizes) == 1
+    bias = 'transformer/adaptive_softmax/bias' if is_single else f'{softmax}/b'
+    rules.append(Rule('^softmax.bias0' if is_single else '^softmax.bias{i}', bias))
     rules.append(Rule('^softmax.proj{i}', f'{softmax}/proj', Transposed()))
     return _SplitMapping(
         splits, {}, rules, '', mark_heads=False,

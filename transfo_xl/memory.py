@@ -80,9 +80,9 @@ class CarriedMemory(Block):
 
     def forward(self, batch):
         # copies: the gradient needs what the model was given, and the memories change below
-        first = self._first if batch.is_first else [self._read(each) for each in self._memories]
+        first = self._first if batch.is_first else [self._read(p) for p in self._memories]
         losses, memories = self.model(
-            batch.words, [each.copy() for each in first], labels=batch.labels
+            batch.words, [memory.copy() for memory in first], labels=batch.labels
         )
         with mx.autograd.pause():
             for parameter, memory in zip(self._memories, memories):
@@ -112,10 +112,10 @@ class CarriedMemory(Block):
         for parameter in self._memories:
             value = parameter.data()
             streams = np.arange(value.shape[_batch_axis(value)])
-            stored = streams.reshape(-1, before).T.ravel()  # the stream of each place
+            stored = streams.reshape(-1, before).T.ravel()  # the stream of each position
             wanted = streams.reshape(-1, now).T.ravel()
-            places = np.argsort(stored)[wanted]
-            parameter.set_data(mx.nd.take(value, mx.nd.array(places), axis=_batch_axis(value)))
+            indices = np.argsort(stored)[wanted]
+            parameter.set_data(mx.nd.take(value, mx.nd.array(indices), axis=_batch_axis(value)))
 
 
 def _batch_axis(memory):
@@ -141,7 +141,7 @@ class StreamReading:
         lengths = [getattr(settings, name) for name in names]
         model.reset_length(*lengths)
         for name, length in zip(names, lengths):
-            setattr(model.config, name, length)  # of what is saved
+            setattr(model.config, name, length)  # for the saved model
         self.block = CarriedMemory(model, settings.batch_size, workers)
         self._reader = SegmentReader(model)
 

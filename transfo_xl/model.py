@@ -96,16 +96,16 @@ class TransfoXLBlock(ZooBlock):
             return
         wanted = base.config.n_layer + 1 if base.mem_len else 0
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
-            what = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
+            given = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
             raise InputError(
                 f'mems must be a list of {wanted} arrays, one per layer and the numbers of valid '
-                f'places, but {what}: pass what the last call returned, or None'
+                f'positions, but {given}: pass what the last call returned, or None'
             )
         for layer, memory in enumerate(mems[:-1]):
             check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))
         if mems:
-            check_shape('mems[-1], the numbers of valid places,', mems[-1], (batch,))
-            check_range('mems[-1], the numbers of valid places,', mems[-1], 0, base.mem_len + 1)
+            check_shape('mems[-1], the numbers of valid positions,', mems[-1], (batch,))
+            check_range('mems[-1], the numbers of valid positions,', mems[-1], 0, base.mem_len + 1)
         inputs['mems'] = list(mems)
 
 
@@ -221,8 +221,8 @@ class TransfoXLModel(TransfoXLBlock):
         *memories, counts = mems or [None]
         if counts is not None:
             counts = F.clip(without_nan(F, counts), 0, self.mem_len)
-        places = self.places_of(F, memories[0]) if memories else None
-        mask, distances, frame = self._relations(F, x, places, counts)
+        steps = self.steps_of(F, memories[0]) if memories else None
+        mask, distances, frame = self._relations(F, x, steps, counts)
         positions = self.dropout(self._positions(F, distances, x))
         contexts, keys, values = [], [], []
         for layer, cell in enumerate(self.layers):
@@ -248,13 +248,13 @@ class TransfoXLModel(TransfoXLBlock):
     def read(self, F, words, counts, keys, values, distance_keys):
         """Run the layers with a memory of keys and values."""
         x = self.word_embed(F.transpose(words))
-        places = self.places_of(F, keys[0], axis=1)
-        mask, _, frame = self._relations(F, x, places, counts)
+        steps = self.steps_of(F, keys[0], axis=1)
+        mask, _, frame = self._relations(F, x, steps, counts)
         memories = []
         for cell, *arrays in zip(self.layers, keys, values, distance_keys):
             x, *both = cell.read(F, x, *arrays, mask, frame)
             memories.append(
-                [F.slice_axis(each, axis=1, begin=-self.mem_len, end=None) for each in both]
+                [F.slice_axis(array, axis=1, begin=-self.mem_len, end=None) for array in both]
             )
         length = F.sum(F.ones_like(F.cast(words, 'float32')), axis=1)
         return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
@@ -271,17 +271,17 @@ class TransfoXLModel(TransfoXLBlock):
             values.append(value)
         return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values
 
-    def _relations(self, F, x, places, counts):
+    def _relations(self, F, x, steps, counts):
         """The attention's mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and its frame."""
-        # `places` are the memory's, (mem_len,), or None.
-        queries = self.places_of(F, x)  # (L,)
+        # `steps` are the memory's, (mem_len,), or None.
+        queries = self.steps_of(F, x)  # (L,)
         keys = queries
         frame = F.expand_dims(queries, 0)
-        if places is not None:
+        if steps is not None:
             queries = queries + self.mem_len
-            keys = F.concat(places, queries, dim=0)  # (K,)
-        here = F.slice_axis(F.zeros_like(keys), axis=0, begin=0, end=1)
-        distances = F.concat(F.reverse(keys, axis=0) + 1, here, dim=0)
+            keys = F.concat(steps, queries, dim=0)  # (K,)
+        zero = F.slice_axis(F.zeros_like(keys), axis=0, begin=0, end=1)
+        distances = F.concat(F.reverse(keys, axis=0) + 1, zero, dim=0)
         frame = F.broadcast_add(F.expand_dims(distances, 1), frame)  # (K + 1, L)
         columns = F.expand_dims(keys, 0)
         blocked = F.broadcast_greater(columns, F.expand_dims(queries, 1))
@@ -289,13 +289,13 @@ class TransfoXLModel(TransfoXLBlock):
             first = F.expand_dims(queries - self.mem_len, 1)
             blocked = blocked + F.broadcast_lesser_equal(columns, first)
         blocked = F.expand_dims(blocked, 0)  # (1, L, K)
-        if places is not None:
+        if steps is not None:
             absent = F.broadcast_lesser(columns, self.mem_len - F.expand_dims(counts, 1))
             blocked = F.broadcast_maximum(blocked, F.expand_dims(absent, 1))  # (B, L, K)
         mask = BLOCKED * F.expand_dims(blocked, 0)
         return F.BlockGrad(self._like_parameters(F, mask)), distances, frame
 
-    def places_of(self, F, x, axis=0):
+    def steps_of(self, F, x, axis=0):
         """0, 1, 2, ... along an axis of `x`."""
         is_half = self.precision == 'float16'  # which ends at 2048
         return positions_of(F, x, axis) if is_half else F.contrib.arange_like(x, axis=axis)
@@ -305,10 +305,10 @@ class TransfoXLModel(TransfoXLBlock):
         return F.cast(x, 'float16') if self.precision == 'float16' else x
 
     def _remember(self, F, contexts, counts, words, valid_length):
-        """The memory after a segment: the last places of the memory before and the segment."""
-        # With `ext_len` it ends so many places before the segment does, but at most as many as the
-        # old memory has. (The original hands two lengths over in the wrong order, which shows only
-        # where one of them is less than `ext_len`; its results are kept.)
+        """The memory after a segment: the last positions of the memory before and the segment."""
+        # With `ext_len` it ends so many positions before the segment does, but at most as many as
+        # the old memory has. (The original passes two lengths in the wrong order, which matters
+        # only where one of them is less than `ext_len`; its results are kept.)
         is_last = valid_length is None and not self.ext_len
         if valid_length is None:
             valid_length = F.sum(F.ones_like(words), axis=1)
@@ -321,9 +321,9 @@ class TransfoXLModel(TransfoXLBlock):
             mems = [F.slice_axis(x, axis=0, begin=-self.mem_len, end=None) for x in contexts]
         else:
             last = F.slice_axis(contexts[0], axis=0, begin=-self.mem_len, end=None)
-            places = F.expand_dims(self.places_of(F, last), 1)
-            places = F.broadcast_add(places, F.expand_dims(shift, 0))  # (mem_len, B)
-            rows = F.broadcast_like(F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), places)
-            index = F.stack(F.maximum(places, 0), rows, axis=0)
+            steps = F.expand_dims(self.steps_of(F, last), 1)
+            steps = F.broadcast_add(steps, F.expand_dims(shift, 0))  # (mem_len, B)
+            rows = F.broadcast_like(F.expand_dims(F.contrib.arange_like(counts, axis=0), 0), steps)
+            index = F.stack(F.maximum(steps, 0), rows, axis=0)
             mems = [F.gather_nd(x, F.cast(index, 'int32')) for x in contexts]
-        return [F.BlockGrad(each) for each in (*mems, new_counts)]
+        return [F.BlockGrad(array) for array in (*mems, new_counts)]

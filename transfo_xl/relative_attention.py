@@ -12,10 +12,10 @@ from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 def sinusoids(F, distances, units, like):
     """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5)."""
     # the distance multiplies an error in a frequency: so they are computed in double precision
-    places = F.contrib.arange_like(F.cast(like, 'float32'), axis=-1)
-    places = F.slice_axis(places, axis=0, begin=0, end=units // 2)
-    places = F.cast(places, 'float64')
-    frequencies = F.cast(F.exp(places * (-2 * math.log(10000) / units)), 'float32')
+    steps = F.contrib.arange_like(F.cast(like, 'float32'), axis=-1)
+    steps = F.slice_axis(steps, axis=0, begin=0, end=units // 2)
+    steps = F.cast(steps, 'float64')
+    frequencies = F.cast(F.exp(steps * (-2 * math.log(10000) / units)), 'float32')
     angles = F.broadcast_mul(F.expand_dims(distances, 1), F.expand_dims(frequencies, 0))
     return F.concat(F.sin(angles), F.cos(angles), dim=1)
 
@@ -89,7 +89,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             for bias in (content_bias, position_bias)
         ]
         scale = 1 / math.sqrt(self._head_size)
-        return [F.transpose(each, axes=(2, 1, 0, 3)) * scale for each in biased]
+        return [F.transpose(part, axes=(2, 1, 0, 3)) * scale for part in biased]
 
     def distance_keys(self, F, positions):
         """The keys of distances: (length, units) -> (heads, length, size)."""
@@ -102,7 +102,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         query_weight, key_weight, value_weight = F.split(qkv_weight, num_outputs=3, axis=0)
         query = self._dense(F, x, query_weight)
         key, value = (
-            self._by_head(F, self._dense(F, context, each)) for each in (key_weight, value_weight)
+            self._by_head(F, self._dense(F, context, w)) for w in (key_weight, value_weight)
         )
         distance_keys = self.distance_keys(F, positions)
         output = self._attend(
@@ -121,9 +121,9 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def read(self, F, x, key, value, distance_keys, mask, frame):
         """Attention of a segment to a memory whose keys and values are known."""
         *biases, weight = self._values(x)
-        query, *own = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
+        query, *parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         key, value = (
-            F.concat(old, self._by_head(F, new), dim=1) for old, new in zip((key, value), own)
+            F.concat(old, self._by_head(F, new), dim=1) for old, new in zip((key, value), parts)
         )
         output = self._attend(F, query, key, value, distance_keys, mask, frame, *biases)
         return output, key, value
@@ -131,8 +131,8 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def _values(self, like):
         """The content and the position bias, and the weight of queries, keys and values."""
         return [
-            each.var() if isinstance(like, mx.sym.Symbol) else each.data(like.context)
-            for each in (self.content_bias, self.position_bias, self.qkv_weight)
+            parameter.var() if isinstance(like, mx.sym.Symbol) else parameter.data(like.context)
+            for parameter in (self.content_bias, self.position_bias, self.qkv_weight)
         ]
 
     def _attend(
@@ -169,7 +169,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         first_value=None, first=0,
     ):  # fmt: skip
         """Attention of one more position a row, with keys and values in arrays of a fixed size."""
-        # The first places all have the same key and value, which so needn't be kept for each.
+        # The first positions all have the same key and value, which is kept once.
         content_bias, position_bias, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         query, key, value = (
@@ -215,9 +215,9 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     @staticmethod
     def _shift(F, by_distance, mask, frame):
         """Scores by distance (N, L, K + 1) -> by key (N, L, K)."""
-        # Query i has the key of the distance 0 one place further than query i - 1. That is what
-        # reading the numbers in rows that are one shorter does (appendix B). What comes to stand
-        # at keys ahead of a query belongs to the next one, and is masked.
+        # Query i has the key of the distance 0 one position further than query i - 1. Reading the
+        # numbers in rows that are one shorter does that (appendix B). Numbers at keys ahead of a
+        # query belong to the next one, and are masked.
         numbers = F.reshape_like(
             by_distance, frame, lhs_begin=1, lhs_end=3, rhs_begin=0, rhs_end=2
         )  # (N, K + 1, L)

@@ -24,7 +24,7 @@ class _Part(LockedGraph):
             return params
         result = mx.gluon.ParameterDict(params.prefix)
         used = {*self._cached_graph[1].list_inputs()}
-        result.update({name: each for name, each in params.items() if name in used})
+        result.update({name: parameter for name, parameter in params.items() if name in used})
         return result
 
 
@@ -37,8 +37,8 @@ class _Prompt(LockedGraph):
     keys : (layers, batch, heads, length, head_size)
     values : (layers, batch, heads, head_size, length)
     first : list of [key, value]
-        For each layer the key and the value that all places of the memory have, (heads, head_size)
-        each; they are the same in all rows. Empty lists if there is no memory.
+        For each layer the key and the value that all positions of the memory have, (heads,
+        head_size) each; they are the same in all rows. Empty lists if there is no memory.
     distance_keys : list of (heads, distances, head_size)
         One per layer.
     """
@@ -55,20 +55,20 @@ class _Prompt(LockedGraph):
         rows = F.contrib.arange_like(lengths, axis=0)
         ends = F.cast(F.stack(lengths - 1, rows, axis=0), 'int32')
         scores = self.softmax(F.gather_nd(x, ends))
-        # a row that is shorter by n takes what is n places to the left, at the start the memory
+        # a row that is shorter by n takes the values n positions to the left, first the memory's
         length = F.cast(F.sum(F.ones_like(words), axis=1), 'float32')
-        places = F.expand_dims(self.transformer.places_of(F, x), 0)
-        places = F.broadcast_minus(places, F.expand_dims(length - lengths, 1))  # (B, L)
-        places = places + self.transformer.mem_len
-        rows = F.broadcast_like(F.expand_dims(rows, 1), places)
-        index = F.cast(F.stack(rows, F.maximum(places, 0), axis=0), 'int32')
+        steps = F.expand_dims(self.transformer.steps_of(F, x), 0)
+        steps = F.broadcast_minus(steps, F.expand_dims(length - lengths, 1))  # (B, L)
+        steps = steps + self.transformer.mem_len
+        rows = F.broadcast_like(F.expand_dims(rows, 1), steps)
+        index = F.cast(F.stack(rows, F.maximum(steps, 0), axis=0), 'int32')
         has_memory = self.transformer.mem_len > 0
         first = [
-            [self._first(F, each) for each in of_layer] if has_memory else []
+            [self._first(F, array) for array in of_layer] if has_memory else []
             for of_layer in zip(keys, values)
         ]
         keys, values = (
-            [self._move(F, each, index) for each in arrays] for arrays in (keys, values)
+            [self._move(F, array, index) for array in arrays] for arrays in (keys, values)
         )  # (B, L, heads, size)
         return (
             scores,
@@ -79,12 +79,12 @@ class _Prompt(LockedGraph):
         )
 
     def _first(self, F, array):
-        """The first place of keys or values (heads * B, K, size) in the first row."""
+        """The first position of keys or values (heads * B, K, size) in the first row."""
         array = F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(self._heads, -1, 0))
         return F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(0, -1))
 
     def _move(self, F, array, index):
-        """The places of `index` (2, B, L) of keys or values (heads * B, K, size)."""
+        """The positions `index` (2, B, L) of keys or values (heads * B, K, size)."""
         by_head = F.reshape(array, shape=(-4, self._heads, -1, 0, 0))
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
@@ -103,7 +103,7 @@ class _Step(_Part):
 
 @dataclasses.dataclass
 class TransfoXLState:
-    """Where a batch of generations stands."""
+    """The state of a batch of generations; `position` is the next token's."""
 
     keys: mx.nd.NDArray
     values: mx.nd.NDArray
@@ -136,15 +136,15 @@ class TransfoXLSteps:
     def start(self, words, mems, valid_length, capacity):
         """See `TransfoXLLMHeadModel.start`."""
         ctx, length = words.context, words.shape[1]
-        places = self._mem_len + capacity
-        furthest = places
+        size = self._mem_len + capacity
+        furthest = size
         if self._config.clamp_len > 0:
             furthest = min(furthest, self._config.clamp_len)
         scores, keys, values, first, distance_keys = self._prompt(
             words, mems, valid_length, mx.nd.arange(furthest + 1, ctx=ctx)
         )
         missing = (length - valid_length.astype('float32')).reshape((-1, 1))
-        numbers = mx.nd.arange(places, ctx=ctx).reshape((1, -1))
+        numbers = mx.nd.arange(size, ctx=ctx).reshape((1, -1))
         seen = mx.nd.broadcast_greater_equal(numbers, missing)
         seen = seen * (numbers < self._mem_len + length)
         if self._config.same_length:
@@ -186,7 +186,7 @@ class _Memory(_Part):
         return [
             list(arrays)
             for arrays in zip(
-                *(cell.remember(F, each) for cell, each in zip(self.transformer.layers, memories))
+                *(cell.remember(F, state) for cell, state in zip(self.transformer.layers, memories))
             )
         ]
 
@@ -211,7 +211,7 @@ class _Segment(_Part):
 
 @dataclasses.dataclass
 class SegmentState:
-    """Where the reading of a text stands."""
+    """The state of reading a text: the memory, and the keys of distances."""
 
     counts: mx.nd.NDArray
     keys: list
@@ -241,9 +241,9 @@ class TransfoXLSegments:
         known = state.distance_keys
         if known[0].shape[1] < distances:
             known = self._distance_keys(words)
-        own = [each[:, -distances:] for each in known] if known[0].shape[1] > distances else known
+        near = [keys[:, -distances:] for keys in known] if known[0].shape[1] > distances else known
         hidden, counts, keys, values = self._segment(
-            words, state.counts, state.keys, state.values, own
+            words, state.counts, state.keys, state.values, near
         )
         return hidden, SegmentState(counts, keys, values, known)
 

@@ -61,7 +61,7 @@ class StreamLoader(Loader):
         return len(self._starts)
 
     def epoch(self, epoch, start=0):
-        streams, labels = (each[self._rank :: self._size] for each in (self._streams, self.labels))
+        streams, labels = (rows[self._rank :: self._size] for rows in (self._streams, self.labels))
         for number, begin in enumerate(self._starts[start:], start):
             end = min(begin + self._starts.step, labels.shape[1])
             words = streams[:, max(0, begin - self._extension) : end]

@@ -86,8 +86,8 @@ class CountedWords:
         if shares != sorted(set(shares)) or not all(0 < share < 1 for share in shares):
             raise InputError(f'shares are {shares}; they must be ascending, between 0 and 1')
         covered = np.cumsum(counts) / counts.sum()
-        found = np.unique(np.searchsorted(covered, shares) + 1)
-        return [int(place) for place in found if place < len(self)]
+        ends = np.unique(np.searchsorted(covered, shares) + 1)
+        return [int(end) for end in ends if end < len(self)]
 
     def add_special(self, sym):
         """Add a special word, if it isn't there yet; its id is the attribute ``<name>_idx``."""
@@ -289,10 +289,10 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         """Where the words of `text` are."""
         start = len(text) - len(text.lstrip())
         text = text.strip()
-        # lower-casing makes two characters of some
+        # lower-casing turns some characters into two
         chars = [
-            (start + place, start + place + 1)
-            for place, char in enumerate(text)
+            (start + n, start + n + 1)
+            for n, char in enumerate(text)
             for _ in (char.lower() if self.lower_case else char)
         ]
         if self.delimiter == '':
@@ -300,16 +300,16 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         if self.lower_case:
             text = text.lower()
         if self.delimiter is None:
-            places = [match.span() for match in SPACED.finditer(text)]
+            spans = [match.span() for match in SPACED.finditer(text)]
         else:
-            places, first = [], 0
+            spans, first = [], 0
             for word in text.split(self.delimiter):
-                places.append((first, first + len(word)))
+                spans.append((first, first + len(word)))
                 first += len(word) + len(self.delimiter)
         ends = [*chars, (start + len(chars),) * 2]
         return [
             (ends[first][0], chars[end - 1][1] if first < end else ends[first][0])
-            for first, end in places
+            for first, end in spans
         ]
 
     def _pieces(self, texts):
@@ -393,7 +393,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return rust
 
     def _library_tokens(self):
-        return ()  # they are words as all others
+        return ()  # they are words like all others
 
     def _settings(self):
         return None  # they are in the vocabulary's file

@@ -16,7 +16,7 @@ register_pretrained(*PRETRAINED)
 
 # names of GluonNLP's and the originals' that are those of TransfoXLConfig
 _LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
-_OWN = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
+_SAME = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
 
 
 def _adapt(fields):
@@ -43,7 +43,7 @@ TRANSFO_XL = register_family(
             'layer_norm_eps': ('layer_norm_epsilon',),
             'dropout': ('dropout',),
             'attention_dropout': ('dropatt',),
-            **{name: (name,) for name in (*_OWN, *_LENGTHS)},
+            **{name: (name,) for name in (*_SAME, *_LENGTHS)},
         },
         always_allowed=('dropout', 'attention_dropout', *_LENGTHS),
         zoo_task='language_model',

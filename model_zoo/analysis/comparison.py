@@ -113,15 +113,15 @@ def _run_variant(block, inputs, words, types):
     base, mask = block.base, mx.nd.array(inputs.mask, dtype='int32')
     base.output_all_encodings = True
     outputs = base(words, token_types=types, valid_length=mask)
-    states, *others = outputs if len(base.output_names) > 1 else [outputs]
+    states, *rest = outputs if len(base.output_names) > 1 else [outputs]
     base.output_all_encodings = False
     if block is not base:
-        others = block(words, types, mask)
-        others = others if isinstance(others, list) else [others]
+        rest = block(words, types, mask)
+        rest = rest if isinstance(rest, list) else [rest]
     elif base.has_decoder:
-        others = others[-1:]  # of what transformers has in one class
+        rest = rest[-1:]  # the only one that transformers has in one class
     named = {f'layer {i}': state for i, state in enumerate(states, 1)}
-    named.update((f'output {i}', output) for i, output in enumerate(others, 1))
+    named.update((f'output {i}', output) for i, output in enumerate(rest, 1))
     return {name: output.asnumpy() for name, output in named.items()}
 
 
@@ -149,7 +149,7 @@ def _run_bert(block, inputs, words, types, valid):
     shortest = int(inputs.valid_length.min())
     text = (words[:, :shortest], types[:, :shortest], None)
     start, end = span(*text)
-    loss = span(*text, *(mx.nd.array(places, dtype='int32') for places in inputs.answers))
+    loss = span(*text, *(mx.nd.array(positions, dtype='int32') for positions in inputs.answers))
     return {**result, 'answer start': start.asnumpy(), 'answer end': end.asnumpy(),
             'answer loss': loss.asnumpy()}  # fmt: skip
 
@@ -186,13 +186,13 @@ def plot_differences(path, rows, title):
     """Draw the largest difference and the standard deviation of each output."""
     figure = new_figure(9, 4.5)
     axes = figure.subplots()
-    places = range(len(rows))
+    positions = range(len(rows))
     for field, label in (('max', 'largest'), ('std', 'standard deviation')):
         # a logarithmic axis has no place for 0
         values = [max(row[field], 1e-12) for row in rows]
-        axes.plot(places, values, marker='o', label=label)
+        axes.plot(positions, values, marker='o', label=label)
     axes.set_yscale('log')
-    axes.set_xticks(list(places), [row['name'] for row in rows], rotation=60, ha='right')
+    axes.set_xticks(list(positions), [row['name'] for row in rows], rotation=60, ha='right')
     axes.set(ylabel='difference', title=title)
     axes.grid(alpha=0.3)
     axes.legend()

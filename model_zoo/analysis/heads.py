@@ -57,7 +57,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
     entropy = np.full((config.num_layers, config.num_heads), np.nan)
     for layer, heads in enumerate(kept):
         entropy[layer, heads] = 0
-    importance, there = entropy.copy(), ~np.isnan(entropy)
+    importance, existing = entropy.copy(), ~np.isnan(entropy)
     tokens, outputs = 0, []
     with _watched(block), _without_gradients(block):
         for batch in progress(loader, 'batches', title):
@@ -77,7 +77,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
             outputs.append(output)
     if not tokens:
         raise InputError('there are no batches to measure the heads on')
-    if not np.isfinite(entropy[there] + importance[there]).all():
+    if not np.isfinite(entropy[existing] + importance[existing]).all():
         raise InputError("the heads' outputs or gradients are not finite: has the model diverged?")
     return HeadMeasures(entropy / tokens, importance / tokens, outputs)
 

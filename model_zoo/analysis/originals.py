@@ -294,11 +294,11 @@ def _original_in(code, *names):
 def _run_bert(checkpoint, code, config, inputs):
     training = _original_in(code, 'run_pretraining.py')
     tf, modeling = training.tf, training.modeling
-    for name in list(tf.flags.FLAGS):  # both programs define the same
+    for name in list(tf.flags.FLAGS):  # both programs define the same flags
         delattr(tf.flags.FLAGS, name)
     squad = _original_in(code, 'run_squad.py')
     session = _Session(tf, checkpoint)
-    # the activation is the program's own, whatever ours is told
+    # the program uses its file's activation, whatever ours uses
     _, fields = config.to_format('tensorflow', '')
     fields['hidden_act'] = read_json(files_in_folder(checkpoint).config, shape=dict).get(
         'hidden_act', 'gelu'
@@ -311,9 +311,9 @@ def _run_bert(checkpoint, code, config, inputs):
             for array in (inputs.words, inputs.token_types, inputs.mask)
         )
         model = modeling.BertModel(settings, False, words, mask, types)
-        places = tf.tile(tf.range(length)[None], [batch, 1])
+        positions = tf.tile(tf.range(length)[None], [batch, 1])
         _, _, masked = training.get_masked_lm_output(
-            settings, model.get_sequence_output(), model.get_embedding_table(), places, words,
+            settings, model.get_sequence_output(), model.get_embedding_table(), positions, words,
             tf.ones_like(words, tf.float32),
         )  # fmt: skip
         _, _, following = training.get_next_sentence_output(
@@ -337,9 +337,9 @@ def _run_bert(checkpoint, code, config, inputs):
         start, end = squad.create_model(settings, False, words, tf.ones_like(words), types, False)
         losses = [
             tf.reduce_mean(
-                tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=places)
+                tf.nn.sparse_softmax_cross_entropy_with_logits(logits=scores, labels=positions)
             )
-            for scores, places in zip((start, end), inputs.answers)
+            for scores, positions in zip((start, end), inputs.answers)
         ]
         outputs = {'answer start': start, 'answer end': end,
                    'answer loss': tf.reshape(sum(losses) / 2, [1])}  # fmt: skip

@@ -12,8 +12,8 @@ MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into
 LARGEST = 15  # inches of a panel; more tokens couldn't be read anyhow
 LEAST_TITLE = 30  # characters of a line of the title, however narrow the panels are
 TITLE_WIDTH = 0.09  # inches of a character
-# Of Chinese, Japanese and Korean, which matplotlib's own font lacks; names on Linux, macOS
-# and Windows.
+# Fonts for Chinese, Japanese and Korean, which matplotlib's own font lacks, on Linux, macOS and
+# Windows.
 MORE_FONTS = (
     'Noto Sans CJK SC', 'Noto Sans CJK JP', 'Noto Sans SC', 'Noto Sans KR', 'Source Han Sans SC',
     'Source Han Sans CN', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
@@ -70,7 +70,7 @@ def plot_attention(path, attentions, tokens, titles, title=''):
         Probabilities; a row for each token that looks.
     tokens : list of str, length of them
     titles : list of str
-        Of the panels.
+        Titles of the panels.
     title : str
 
     InputError if there isn't a title for each panel.
@@ -82,8 +82,8 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     side = min(1.2 + 0.16 * len(tokens), LARGEST)
     figure = new_figure(columns * side, rows * side + 0.6, 'compressed')
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    names = [token.replace('$', r'\$') for token in tokens]  # which would begin a formula
-    points = min(8, 72 * (side - 1.2) / len(tokens))  # of a line
+    names = [token.replace('$', r'\$') for token in tokens]  # a dollar would begin a formula
+    points = min(8, 72 * (side - 1.2) / len(tokens))  # size of a line
     fonts = font_families()
     for axes, attention, name in zip(panels, attentions, titles):
         image = axes.imshow(attention, cmap='viridis', vmin=0, vmax=1)

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def rank_heads(importance):
-    """Ranks of the heads: 0 is the most important one, NaN isn't there.
+    """Ranks of the heads: 0 is the most important one, NaN a missing one.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class HeadStudy:
             scores, importance, _ = self.measure(mask, 'masking')
             return scores[metric], importance
 
-        there = heads_left(model.config)
-        mask, steps = mask_heads(measure, there, scores[metric], importance, threshold, amount)
+        existing = heads_left(model.config)
+        mask, steps = mask_heads(measure, existing, scores[metric], importance, threshold, amount)
         masked, _, _ = self.measure(mask, 'masked')
         logger.info('before pruning:')
         before = self._facts(scores)
@@ -135,7 +135,7 @@ class HeadStudy:
 
 
 class SentencePair:
-    """A BERT on a sentence or two, of which no score is known."""
+    """A BERT on a sentence or two, without scores."""
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -148,7 +148,7 @@ class SentencePair:
 
 
 class OneSentence(SentencePair):
-    """A language model on a sentence, of which no score is known."""
+    """A language model on a sentence, without scores."""
 
     def encode(self, sentences, max_length, ctx):
         """The model's inputs for a sentence, and its tokens as the vocabulary has them."""

@@ -65,11 +65,11 @@ class Batch:
         (batch,), int32 for classes and float32 for a regression; or int32 of the shape of `words`,
         -1 where there is no label.
     indices : numpy.ndarray, shape (batch,), int64; or None
-        Places of the samples in the list that the loader was given.
+        Positions of the samples in the list that the loader was given.
     count : int, optional
         How many things the batch's loss is the mean over; by default the samples.
     **extras
-        What else the task has, such as ``masked_positions``; attributes too.
+        Further attributes of the task, such as ``masked_positions``.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Batch:
         return self.words
 
     def keys(self):
-        """Names of a block's inputs that there are, so that ``block(**batch)`` takes them."""
+        """Names of a block's inputs that the batch has, so that ``block(**batch)`` takes them."""
         names = ('words', 'token_types', 'valid_length', 'labels')
         return [name for name in names if getattr(self, name) is not None]
 
@@ -116,7 +116,7 @@ class Batch:
             for name, value in vars(self).items()
             if value is not None
         }
-        return f'Batch({", ".join(f"{name}={each}" for name, each in shapes.items())})'
+        return f'Batch({", ".join(f"{name}={value}" for name, value in shapes.items())})'
 
 
 def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):

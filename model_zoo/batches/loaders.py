@@ -111,7 +111,7 @@ class BucketedLoader(SampleLoader):
     features : sequence of Sample
         All with a label, or all without.
     batch_size : int
-        Of all batches but the last one of each bucket; with several workers, of each one's part.
+        Samples of a batch, the last one of each bucket apart; with several workers, of each part.
     shuffle : bool
     seed : int
     num_buckets : int, optional
@@ -124,11 +124,11 @@ class BucketedLoader(SampleLoader):
     ctx, workers
         See `Loader`.
     batch_tokens : int, optional
-        Instead of `batch_size`, which isn't looked at then: a batch has at most so many tokens,
-        padding and all choices of a sample included, unless it is a single sample. A bucket's
-        batches have as many samples as fit if all are as long as its longest one. With several
-        workers, of each one's part; one may have a sample more than that, because the samples are
-        shared out one by one, so that the batches are those of a single worker with the sum.
+        Used instead of `batch_size`: a batch has at most so many tokens, padding and all choices of
+        a sample included, unless it is a single sample. A bucket's batches have as many samples as
+        fit if all are as long as its longest one. With several workers it is the limit of each
+        part; one part may have a sample more, because the samples are dealt out one by one, so that
+        the batches are those of a single worker with the sum.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ def longest_first(lengths, batch_size, max_tokens=None):
         return [order[at : at + batch_size] for at in range(0, len(order), batch_size)]
     count = len(order)
     costs, sizes = np.zeros(count + 1), np.zeros(count, dtype=np.int64)
-    # the best way to cut what is behind each sample is found from the end
+    # the best way to cut the samples behind each one is found from the end
     for start in range(count - 1, -1, -1):
         longest = max(1, lengths[order[start]])
         most = max(1, min(batch_size, max_tokens // longest, count - start))
@@ -53,7 +53,7 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
         batch_size = max(1, max_tokens // longest)
         ratio = max_tokens / (longest * batch_size)
     with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of empty buckets, which are left out
+        warnings.simplefilter('ignore')  # about empty buckets, which are left out
         sampler = nlp.data.FixedBucketSampler(
             lengths,
             batch_size,

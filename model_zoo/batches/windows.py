@@ -13,8 +13,8 @@ class Window(NamedTuple):
     Parameters
     ----------
     first, last : int
-        Those for which its outputs count, from `first` to before `last`: they have no more context
-        in any other window.
+        The pieces whose outputs count, from `first` to before `last`: they have no more context in
+        any other window.
     """
 
     start: int
@@ -32,7 +32,7 @@ def even_windows(count, room):
         return [Window(0, count, 0, count)]
     step = room - room // 2
     number = -(-(count - room) // step) + 1
-    starts = [place * (count - room) // (number - 1) for place in range(number)]
+    starts = [n * (count - room) // (number - 1) for n in range(number)]
     turns = [(left + right + room) // 2 for left, right in zip(starts, starts[1:])]
     return [
         Window(start, start + room, first, last)
@@ -54,8 +54,8 @@ def split_windows(size, room, stride):
 
 def best_windows(windows, size):
     """The number of the window in which each piece of a text has the most context."""
-    # That is the one with the largest minimum of the pieces before and after it; at equal ones the
-    # longer, then the first.
+    # That is the window with the largest minimum of the pieces before and after it; of equal ones
+    # the longer, then the first.
     starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)
     before = np.arange(size) - starts  # (windows, size)
     after = lengths - 1 - before

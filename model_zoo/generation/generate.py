@@ -78,7 +78,7 @@ def generate(
 
         - ``start(words, valid_length, capacity) -> (scores, state)``: run the prompts, int32
           (batch, length), padded on the right. The scores (batch, vocabulary) are those at each
-          row's last valid token. `capacity` places of a row are enough for all that follows.
+          row's last valid token. No row will have more than `capacity` tokens.
         - ``step(tokens, state) -> (scores, state)``: add a token (batch,) to each row.
         - ``state.select(rows) -> state``: choose, repeat or reorder rows.
         - ``context_length``: the maximum number of tokens that it can attend to, or None.
@@ -133,8 +133,8 @@ def generate(
         )  # fmt: skip
         return [
             [
-                Continuation(list(tokens), log_prob, why)
-                for _, log_prob, tokens, why in of_prompt[: request.sequences]
+                Continuation(list(tokens), log_prob, finish)
+                for _, log_prob, tokens, finish in of_prompt[: request.sequences]
             ]
             for of_prompt in texts
         ]
@@ -277,7 +277,7 @@ class StreamedText:
         return added
 
     def _certain(self, text):
-        """Where the end of `text` begins that may be the beginning of a text of `stop`."""
+        """Where the tail of `text` begins that may be the beginning of a text of `stop`."""
         for start in range(len(self.text), len(text)):
             if any(stop.startswith(text[start:]) for stop in self._stop):
                 return start

@@ -23,7 +23,7 @@ class GrowingText:
         self._block = block
         self._context = block.context_length
         self._lengths = np.array([len(prompt) for prompt in prompts], 'int32')
-        self._starts = np.zeros_like(self._lengths)  # of what the model sees of them
+        self._starts = np.zeros_like(self._lengths)  # of the parts that the model sees
         self._tokens = np.zeros((len(prompts), self._lengths.max() + new_tokens), 'int32')
         for row, prompt in zip(self._tokens, prompts):
             row[: len(prompt)] = prompt
@@ -174,7 +174,7 @@ class Request:
             )
         self.sampler = self._make_sampler(temperature, top_k, top_p)
         self._top_k = top_k
-        self._check_ways()
+        self._check_methods()
         self._check_context(block.context_length, overflow)
         self.text = GrowingText(block, self.prompts, self.new_tokens)
         self._check_vocabulary(self.text.scores.shape[1])
@@ -199,7 +199,7 @@ class Request:
             raise InputError(f'top_p must be above 0 and at most 1: {_shown(top_p)}')
         return Sampler(temperature, top_k, top_p)
 
-    def _check_ways(self):
+    def _check_methods(self):
         if self.num_beams > 1 and self.sampler is not None:
             raise InputError(
                 f'num_beams {self.num_beams} looks for the most likely texts, while temperature, '

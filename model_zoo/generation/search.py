@@ -18,7 +18,7 @@ def log_normalizer(scores):
 def row_generators(prompts, num_return_sequences, seed):
     """A random generator for each sequence, prompt by prompt."""
     # They are seeded with the prompt itself, so a continuation depends neither on the other
-    # prompts nor on the place among them. Equal prompts have different generators.
+    # prompts nor on the position among them. Equal prompts have different generators.
     if seed is None:
         seed = np.random.SeedSequence().entropy
     seen = {}
@@ -74,7 +74,7 @@ class _Beams:
         self._size = size
         self._length_penalty = length_penalty
         self.going = [(0.0, ())]  # log-probability and new tokens
-        self.ended = []  # score, log-probability, tokens, why: the best first
+        self.ended = []  # (score, log-probability, tokens, finish), the best first
         self.done = False
 
     def add(self, candidates, stop_tokens, is_last):
@@ -85,8 +85,8 @@ class _Beams:
             stops = token in stop_tokens
             if (stops or is_last) and rank < self._size:
                 score = log_prob / len(tokens) ** self._length_penalty
-                why = 'stop' if stops else 'length'
-                self.ended.append((score, log_prob, tokens, why))
+                finish = 'stop' if stops else 'length'
+                self.ended.append((score, log_prob, tokens, finish))
             elif not stops and len(going) < self._size:
                 going.append((log_prob, tokens))
                 rows.append(row)
@@ -120,7 +120,7 @@ def search(text, prompts, new_tokens, stop_tokens, num_beams, length_penalty):
             kept = []
             if new and not beam.done:
                 kept = beam.add(new, stop_tokens, step + 1 == new_tokens)
-            # the results of places that aren't needed yet, or any more, are ignored
+            # results of rows that aren't needed yet, or any more, are ignored
             idle = num_beams - len(kept)
             rows += [prompt * width + row for row in kept] + [prompt * width] * idle
             tokens += [ids[-1] for _, ids in beam.going[: len(kept)]] + [0] * idle
@@ -141,12 +141,12 @@ def _candidates(scores, beams, count):
     before = mx.nd.array(before.reshape(-1, 1), ctx=scores.context)
     log_probs = mx.nd.broadcast_add(log_probs, before).reshape((len(beams), -1))
     count = min(count, log_probs.shape[1])
-    values, places = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
+    values, indices = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')
     return [
         [
             (float(value), int(index) // vocabulary, int(index) % vocabulary)
             for value, index in zip(*pair)
             if value > -np.inf
         ]
-        for pair in zip(values.asnumpy(), places.asnumpy())
+        for pair in zip(values.asnumpy(), indices.asnumpy())
     ]

@@ -28,8 +28,8 @@ __all__ = [
 
 #: pipelines by the names of their tasks
 PIPELINES = {
-    each.task: each
-    for each in (
+    cls.task: cls
+    for cls in (
         TextClassification,
         TokenClassification,
         QuestionAnswering,
@@ -189,9 +189,9 @@ def pipeline(
     family = located.family
     if task is None:
         opened = open_model(located, **options)
-        names = {each: name for name, each in family.tasks.items()}
+        names = {cls: name for name, cls in family.tasks.items()}
         name = names.get(type(opened.block))
-        pipeline_class = next(each for each in PIPELINES.values() if name in each.block_tasks)
+        pipeline_class = next(cls for cls in PIPELINES.values() if name in cls.block_tasks)
     else:
         pipeline_class = PIPELINES[task]
         opened = open_model(located, _block_task(pipeline_class, family), **options)

@@ -100,7 +100,7 @@ class TextClassification(TextPairs):
         if options['function'] != 'none':
             scores = {'softmax': softmax, 'sigmoid': sigmoid}[options['function']](scores)
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
-        return [{'label': self.labels[place], 'score': float(scores[place])} for place in order]
+        return [{'label': self.labels[index], 'score': float(scores[index])} for index in order]
 
 
 class NextSentence(TextPairs):
@@ -146,8 +146,8 @@ class ZeroShotClassification(TextPairs):
         multi_label: FLAG = False,
     ):
         if isinstance(candidate_labels, str):
-            candidate_labels = [each.strip() for each in candidate_labels.split(',')]
-        names = [each for each in candidate_labels or () if each]
+            candidate_labels = [name.strip() for name in candidate_labels.split(',')]
+        names = [name for name in candidate_labels or () if name]
         if not names:
             raise InputError(f'{self.task}: candidate_labels is empty; name at least one label')
         if '{}' not in hypothesis_template:
@@ -177,7 +177,7 @@ class ZeroShotClassification(TextPairs):
         return [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
 
     def _contradiction(self, entailment):
-        """The place of the label that contradicts, or of the one furthest from entailment."""
+        """The position of the label that contradicts, or of the one furthest from entailment."""
         named = [n for n, name in enumerate(self.labels) if name.lower().startswith('contradict')]
         return named[0] if named else -1 if entailment == 0 else 0
 
@@ -187,14 +187,14 @@ class ZeroShotClassification(TextPairs):
     def _pairs(self, item, options):
         text = self._text(item)
         for label in options['labels']:
-            # not str.format, whose templates say how long the text becomes
+            # str.format would let a template make a text of any length
             yield text, options['template'].replace('{}', label)
 
     def _answer_size(self, item, rows, options):
         return len(item) + sum(map(len, options['labels'])) + NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
-        logits = np.stack([each for (each,) in outputs])  # (labels, classes)
+        logits = np.stack([row for (row,) in outputs])  # (labels, classes)
         entailment = options['entailment']
         if options['multi_label']:
             scores = softmax(logits[:, [self._contradiction(entailment), entailment]])[:, 1]
@@ -203,7 +203,7 @@ class ZeroShotClassification(TextPairs):
         order = scores.argsort()[::-1]
         return {
             'sequence': item,
-            'labels': [options['labels'][place] for place in order],
+            'labels': [options['labels'][row] for row in order],
             'scores': scores[order].tolist(),
         }
 
@@ -228,7 +228,7 @@ class MultipleChoice(TextPairs):
         return ((text, self._text(choice)) for choice in choices)
 
     def _finish(self, item, rows, outputs, options):
-        scores = softmax(np.array([each.reshape(()) for (each,) in outputs]))
+        scores = softmax(np.array([score.reshape(()) for (score,) in outputs]))
         best = int(scores.argmax())
         return {'label': best, 'score': float(scores[best]), 'scores': scores.tolist()}
 

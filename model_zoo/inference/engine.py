@@ -12,7 +12,7 @@ from ..util.arrays import flatten, pad_rows
 
 __all__ = ['CastBlock']
 
-_ENDING = '_bfloat16'  # of the names of cast weights
+_ENDING = '_bfloat16'  # ends the names of cast weights
 
 
 class Engine(abc.ABC):
@@ -50,7 +50,7 @@ class Engine(abc.ABC):
         return self.run(words, types, np.array(list(map(len, rows)), np.int32))
 
     def settle(self):  # noqa: B027  most have nothing to do
-        """Do now what an engine may put off until there is more to do."""
+        """Do delayed work now, such as a switch to a faster engine."""
 
 
 class MXNetEngine(Engine):
@@ -78,10 +78,10 @@ class MXNetEngine(Engine):
     def run(self, words, token_types, valid_length):
         arrays = [words, token_types, valid_length.astype(np.float32)]
         if self.block.word_axes == 3:  # a choice is a text of its own
-            arrays = [np.expand_dims(each, 1) for each in arrays]
+            arrays = [np.expand_dims(array, 1) for array in arrays]
         with self.lock:
             words, token_types, valid_length = (
-                mx.nd.array(each, self._ctx, each.dtype) for each in arrays
+                mx.nd.array(array, self._ctx, array.dtype) for array in arrays
             )
             if self.block.precision == 'bfloat16':
                 self._cast = self._cast or CastBlock(self.block)
@@ -90,14 +90,14 @@ class MXNetEngine(Engine):
                 outputs = self.block(words, token_types=token_types, valid_length=valid_length)
             if not isinstance(outputs, (list, tuple)):
                 outputs = [outputs]
-            return [each.astype('float32', copy=False).asnumpy() for each in outputs]
+            return [array.astype('float32', copy=False).asnumpy() for array in outputs]
 
 
 class CastBlock:
     """Computes what a block of bfloat16 does, without casting its weights at each call.
 
-    The block keeps its weights in float32, so that it can be trained; what is changed in them
-    later isn't seen here.
+    The block keeps its weights in float32, so that it can be trained. Later changes of them aren't
+    seen here.
     """
 
     def __init__(self, block):
@@ -105,7 +105,7 @@ class CastBlock:
         inputs = {name: mx.sym.var(name) for name in names}
         with mx.autograd.pause():
             traced = mx.sym.Group(flatten(block(**inputs)))
-        parameters = {name: each.data() for name, each in block.collect_params().items()}
+        parameters = {name: parameter.data() for name, parameter in block.collect_params().items()}
         self.symbol, self.parameters = _cast_once(traced, parameters)
         self._names = names
         self._graph = mx.gluon.SymbolBlock(self.symbol, list(inputs.values()))
@@ -116,22 +116,22 @@ class CastBlock:
         self._graph.hybridize()
 
     def __call__(self, words, token_types, valid_length):
-        """The block's outputs, those in lists among the others."""
+        """The block's outputs as a flat list."""
         given = {'words': words, 'token_types': token_types, 'valid_length': valid_length}
         outputs = self._graph(*(given[name] for name in self._names))
         return outputs if isinstance(outputs, (list, tuple)) else [outputs]
 
 
 def _cast_once(symbol, parameters):
-    """The symbol with variables of bfloat16 for casts of parameters, and their values."""
+    """The symbol, with variables of bfloat16 instead of casts of parameters, and their values."""
     graph = json.loads(symbol.tojson(remove_amp_cast=False))
     nodes, made = graph['nodes'], {}  # name of a parameter -> number of its cast
-    places = {}
+    replaced = {}
     for number, node in enumerate(nodes):
-        node['inputs'] = [[places.get(i, i), *rest] for i, *rest in node['inputs']]
+        node['inputs'] = [[replaced.get(i, i), *rest] for i, *rest in node['inputs']]
         source = nodes[node['inputs'][0][0]]['name'] if node['op'] == 'amp_cast' else None
         if source in parameters and node['attrs']['dtype'] == 'bfloat16':
-            places[number] = made.setdefault(source, number)
+            replaced[number] = made.setdefault(source, number)
             node.update(op='null', name=f'{source}{_ENDING}', inputs=[], attrs={})
     graph['arg_nodes'] = [i for i, node in enumerate(nodes) if node['op'] == 'null']
     symbol = mx.sym.load_json(json.dumps(graph))

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 #: what runs a model; 'auto' is the fastest that is installed and can do it
 ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
-#: what each computes in
+#: precisions of each engine
 PRECISIONS = {
     'mxnet': ('float32', 'bfloat16', 'float16'),
     'onnxruntime': ('float32', 'int8'),
@@ -45,7 +45,7 @@ SPEED_FILE = os.path.join(os.path.dirname(__file__), 'speed.json')
 #: while a file that is there is loaded. A step of generation reads as many bytes as a small batch.
 _TOKENS_OF_EXPORT, _TOKENS_OF_LOADING, _TOKENS_OF_STEP = 40_000, 5_000, 30
 _LEAST_GAIN = 1.1
-#: kinds of processors in the figures; what wasn't measured on one is as on the next
+#: processors in the figures; a figure that is missing for one is taken from the next
 _PROCESSORS = ('amx', 'avx512', 'avx2')
 
 
@@ -85,8 +85,8 @@ def _figures():
 def choices(precision, work='forward'):
     """Engines for a precision, fastest first on this kind of processor."""
     rows = []
-    for kind in _PROCESSORS[_PROCESSORS.index(processor()):]:
-        cases = _figures()['processors'].get(kind, {}).get('ours', {}).get(work, {})
+    for level in _PROCESSORS[_PROCESSORS.index(processor()):]:
+        cases = _figures()['processors'].get(level, {}).get('ours', {}).get(work, {})
         rows = rows or [
             {name.split()[0]: ms for name, ms in case.items() if name.split()[1] == precision}
             for case in cases.values()
@@ -143,8 +143,8 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             "engine='onnxruntime' or 'openvino'"
         )
     if precision not in PRECISIONS[engine]:
-        others = [each for each in PRECISIONS if precision in PRECISIONS[each]]
-        hint = f'; {others[0]} does that: engine={others[0]!r}' if others else ''
+        able = [name for name in PRECISIONS if precision in PRECISIONS[name]]
+        hint = f'; {able[0]} does that: engine={able[0]!r}' if able else ''
         raise InputError(
             f"{engine} computes in {' or '.join(PRECISIONS[engine])}, not {precision}{hint}"
         )
@@ -156,20 +156,20 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     if engine == 'openvino' and precision == 'int8':
         return OpenVINOInt8Engine(block)
-    kinds = {
+    classes = {
         'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
         'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
     }
-    return kinds[engine][is_writer].of(block, precision)
+    return classes[engine][is_writer].of(block, precision)
 
 
 @functools.lru_cache(maxsize=None)  # once in a process
 def _tell_of_faster(precision, work):
-    for each in choices(precision, work)[:1]:
-        if each.speed >= _LEAST_GAIN:
+    for choice in choices(precision, work)[:1]:
+        if choice.speed >= _LEAST_GAIN:
             logger.info(
-                f"engine={each.engine!r} is {each.speed:.1f} times as fast as 'mxnet' in "
-                f"{precision} here{'' if each.is_installed else f': {each.cure}'}"
+                f"engine={choice.engine!r} is {choice.speed:.1f} times as fast as 'mxnet' in "
+                f"{precision} here{'' if choice.is_installed else f': {choice.cure}'}"
             )
 
 
@@ -190,8 +190,8 @@ class AutoEngine(Engine):
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         work = 'generation' if isinstance(block, GenerationMixin) else 'forward'
         self._better = next((
-            each for each in choices(precision, work)
-            if each.is_installed and each.speed >= _LEAST_GAIN and is_on_cpu
+            choice for choice in choices(precision, work)
+            if choice.is_installed and choice.speed >= _LEAST_GAIN and is_on_cpu
         ), None)  # fmt: skip
         self._has_file = None  # not looked yet
 
@@ -224,7 +224,7 @@ class AutoEngine(Engine):
                     self._block.cast(self._precision)
 
     def _count(self, tokens):
-        """Note that so many are computed, and change the engine if that is worth it."""
+        """Count computed tokens, and switch the engine as soon as that pays off."""
         self._tokens += tokens
         if self._better is None:
             return
@@ -257,13 +257,13 @@ class AutoEngine(Engine):
 
     def step(self, tokens, state):
         """Add one token to each row; see the block's method."""
-        self._tokens += _TOKENS_OF_STEP  # the engine that has begun a text ends it
+        self._tokens += _TOKENS_OF_STEP  # a text stays with its first engine
         scores, after = state.model.step(tokens, state.state)
         return scores, _State(state.model, after)
 
 
 class _State(NamedTuple):
-    """A state, and the model that it is of."""
+    """A model and its state."""
 
     model: Any
     state: Any

@@ -71,8 +71,8 @@ class OnnxEngine(Engine):
         """Where a block's ONNX file is in the cache, or would be."""
         from ..onnx import reduces_range
 
-        kind = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
-        return os.path.join(default_root(), 'engines', f'{_key(block, kind)}.onnx')
+        variant = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
+        return os.path.join(default_root(), 'engines', f'{_key(block, variant)}.onnx')
 
     @classmethod
     def _make_file(cls, block, precision, measures):
@@ -120,8 +120,8 @@ class OnnxRuntimeEngine(OnnxEngine):
         self.session = onnxruntime.InferenceSession(
             self.path, options, providers=['CPUExecutionProvider']
         )
-        inputs = {each.name: tuple(each.shape) for each in self.session.get_inputs()}
-        return inputs, [each.name for each in self.session.get_outputs()]
+        inputs = {tensor.name: tuple(tensor.shape) for tensor in self.session.get_inputs()}
+        return inputs, [tensor.name for tensor in self.session.get_outputs()]
 
     def run(self, words, token_types, valid_length):
         feed = self.feed(words, token_types, valid_length)
@@ -135,7 +135,7 @@ def _key(block, about):
     import importlib.metadata  # slow to import
 
     digest = hashlib.blake2b(digest_size=16)
-    versions = [importlib.metadata.version(each) for each in _LIBRARIES]
+    versions = [importlib.metadata.version(name) for name in _LIBRARIES]
     about = [_FORMAT, type(block).__name__, block.config.to_dict(), about, versions]
     digest.update(json.dumps(about, sort_keys=True, default=str).encode())
     names = block._collect_params_with_prefix()  # these don't depend on what was made before
@@ -145,10 +145,10 @@ def _key(block, about):
     return digest.hexdigest()
 
 
-#: of the texts that INT8 is calibrated with
+#: fewest tokens of the texts that INT8 is calibrated with
 LEAST_TOKENS = 256
-# without these, it computes float32 in bfloat16 where the processor has AMX, and keeps the keys and
-# values of generation in 8 bits
+# by default OpenVINO computes float32 in bfloat16 where the processor has AMX, and keeps the keys
+# and values of generation in 8 bits
 _PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
 
 
@@ -162,7 +162,7 @@ class OpenVINOEngine(OnnxEngine):
     """
 
     name, library = 'openvino', 'OpenVINO'
-    _most_tokens = 0  # that the model takes; without it nothing is padded
+    _most_tokens = 0  # the model's limit; 0 pads nothing
 
     def __init__(self, path, precision='float32', streams=1):
         self._streams, self._local = streams, threading.local()
@@ -174,7 +174,7 @@ class OpenVINOEngine(OnnxEngine):
     @classmethod
     def of(cls, block, *args, **options):
         engine = super().of(block, *args, **options)
-        if engine.precision != 'float32':  # which would gain nothing
+        if engine.precision != 'float32':  # float32 gains nothing by padding
             engine._most_tokens = block.base.context_length or sys.maxsize
         return engine
 
@@ -199,13 +199,13 @@ class OpenVINOEngine(OnnxEngine):
     @staticmethod
     def _names(model):
         inputs = {
-            each.node.friendly_name: tuple(
-                size.get_length() if size.is_static else None for size in each.partial_shape
+            tensor.node.friendly_name: tuple(
+                size.get_length() if size.is_static else None for size in tensor.partial_shape
             )
-            for each in model.inputs
+            for tensor in model.inputs
         }
-        # those of tensors, of which an output has several, are in no order
-        return inputs, [each.node.friendly_name.split('/')[0] for each in model.outputs]
+        # an output has several names of tensors, in no order
+        return inputs, [tensor.node.friendly_name.split('/')[0] for tensor in model.outputs]
 
     def run(self, words, token_types, valid_length):
         if not hasattr(self._local, 'request'):
@@ -215,11 +215,11 @@ class OpenVINOEngine(OnnxEngine):
         more = [(0, 0), (0, max(0, min(-length % step, self._most_tokens - length)))]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
-        return [each[_cut(kind, length)] for each, kind in zip(outputs, self.model.outputs)]
+        return [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
 
 
 def _cut(output, length):
-    """What of an output isn't of padding: axes of any size, but the first, are of tokens."""
+    """The index that cuts off padding: the dynamic axes of an output, but the first, are tokens."""
     sizes = list(output.partial_shape)[1:]
     return (slice(None), *(slice(length if size.is_dynamic else None) for size in sizes))
 
@@ -257,12 +257,12 @@ class OpenVINOInt8Engine(Engine):
                 f'more, and these have {tokens}: give more texts at once, or take '
                 "engine='onnxruntime', which finds the ranges of each batch"
             )
-        batch = Batch(*(mx.nd.array(each, dtype=each.dtype) for each in arrays))
+        batch = Batch(*(mx.nd.array(array, dtype=array.dtype) for array in arrays))
         measures = load_exporter().Measures([batch])
         return OpenVINOEngine.of(self._block, 'int8', measures)
 
 
-#: how the names of inputs and outputs begin that carry what comes before
+#: beginnings of the names of inputs and outputs that hold the text before
 _PAST, _PRESENT, _MEMORY = 'past_key_values', 'present', 'mems'
 
 
@@ -310,14 +310,14 @@ class _GenerationEngine(OnnxEngine):
         return mx.nd.array(logits[:, 0]), _State(past, mask, state.lengths + 1)
 
     def _run_texts(self, words, lengths):
-        """Scores of whole texts, padded on the right, and what is kept of them."""
+        """Scores of whole texts, padded on the right, and the past of the next call."""
         mask = np.arange(words.shape[1]) < lengths[:, None]
-        places = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
-        return self._go_on(words, mask, places, lengths, self._before(self._empty(len(words))))
+        positions = np.minimum(np.arange(words.shape[1]), lengths[:, None] - 1)
+        return self._go_on(words, mask, positions, lengths, self._before(self._empty(len(words))))
 
-    def _go_on(self, words, mask, places, lengths, past):
+    def _go_on(self, words, mask, positions, lengths, past):
         given = {
-            'input_ids': words, 'attention_mask': mask, 'position_ids': places,
+            'input_ids': words, 'attention_mask': mask, 'position_ids': positions,
             'valid_length': lengths,
         }  # fmt: skip
         feed = {
@@ -327,7 +327,8 @@ class _GenerationEngine(OnnxEngine):
         return self._compute(feed, past)
 
     def _empty(self, rows):
-        """What there is before a text: no keys, and a memory as Transformer-XL begins with."""
+        """The past of a text's first call: no keys, and the memory that Transformer-XL begins with.
+        """
         past = {}
         for name, shape in self.inputs.items():
             if name == f'{_MEMORY}_length':
@@ -340,7 +341,7 @@ class _GenerationEngine(OnnxEngine):
 
     @abc.abstractmethod
     def _before(self, arrays):
-        """What `_compute` takes as the past, of arrays by their names; it has `select`."""
+        """The past for `_compute`, from arrays by their names; it has the method `select`."""
 
     @abc.abstractmethod
     def _compute(self, feed, past):
@@ -358,7 +359,7 @@ class OnnxGenerationEngine(_GenerationEngine, OnnxRuntimeEngine):
         # keys, values and memories stay ONNX Runtime's, for they are large
         results = dict(zip(self.outputs, self.session.run_with_ort_values(self.outputs, feed)))
         scores = results.pop('logits').numpy()
-        return scores, _Values({_input_of(name): each for name, each in results.items()})
+        return scores, _Values({_input_of(name): value for name, value in results.items()})
 
 
 class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
@@ -369,7 +370,7 @@ class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
 
         model = core.read_model(self.path)
         inputs, outputs = self._names(model)
-        # it has no variables of integers
+        # OpenVINO has no variables of integers
         kept = {
             _input_of(name): name for name in outputs if not name.endswith(('logits', 'length'))
         }
@@ -383,10 +384,10 @@ class OpenVINOGenerationEngine(_GenerationEngine, OpenVINOEngine):
         return past.fill(arrays)
 
     def _compute(self, feed, past):
-        feed = {**past.others, **feed}
+        feed = {**past.arrays, **feed}
         results = past.request.infer(feed, share_inputs=True).values()
         results = dict(zip(map(_input_of, self.outputs), results))
-        return results.pop('logits'), past._replace(others=results)
+        return results.pop('logits'), past._replace(arrays=results)
 
 
 def _input_of(name):
@@ -414,11 +415,11 @@ class _Values(dict):
 
 
 class _Request(NamedTuple):
-    """A request of OpenVINO, the inputs that its variables were, and the arrays of the others."""
+    """A request of OpenVINO, the input of each variable, and the arrays of the other inputs."""
 
     request: Any
     inputs: dict
-    others: dict
+    arrays: dict
 
     def fill(self, arrays):
         """Set the variables to arrays by the names of inputs."""
@@ -428,16 +429,16 @@ class _Request(NamedTuple):
             array = np.ascontiguousarray(arrays[self.inputs[variable.name]])
             variable.state = openvino.Tensor(array)
         inner = self.inputs.values()
-        return self._replace(others={name: arrays[name] for name in arrays if name not in inner})
+        return self._replace(arrays={name: arrays[name] for name in arrays if name not in inner})
 
     def select(self, rows):
-        arrays = {self.inputs[each.name]: each.state.data for each in self.request.query_state()}
-        arrays.update(self.others)
+        arrays = {self.inputs[var.name]: var.state.data for var in self.request.query_state()}
+        arrays.update(self.arrays)
         return self.fill({name: _rows_of(name, array, rows) for name, array in arrays.items()})
 
 
 class _State(NamedTuple):
-    """What the next step needs of the texts before it."""
+    """What the next step needs to know of the texts."""
 
     past: Any
     mask: np.ndarray

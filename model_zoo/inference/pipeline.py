@@ -49,8 +49,8 @@ def number(most):
 
 def a_list(items, most=10_000, or_one=False):
     """The schema of a list; `or_one` allows one item in its place."""
-    kinds = ['array', items['type']] if or_one else 'array'
-    return {'type': kinds, 'items': items, 'maxItems': most}
+    types = ['array', items['type']] if or_one else 'array'
+    return {'type': types, 'items': items, 'maxItems': most}
 
 
 _TYPES = {
@@ -61,12 +61,12 @@ _TYPES = {
 
 def check_option(name, value, schema):
     """Raise InputError unless an option's value is what its schema wants."""
-    kinds = [schema['type']] if isinstance(schema['type'], str) else schema['type']
-    fitting = [kind for kind in kinds if isinstance(value, _TYPES[kind])]
+    types = [schema['type']] if isinstance(schema['type'], str) else schema['type']
+    fitting = [type_name for type_name in types if isinstance(value, _TYPES[type_name])]
     if isinstance(value, bool) and 'boolean' not in fitting:
         fitting = []
     if not fitting or not _is_within(value, fitting[0], schema):
-        raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, kinds)}')
+        raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, types)}')
     if fitting[0] == 'array':
         for item in value:
             check_option(name, item, schema['items'])
@@ -80,18 +80,18 @@ def _is_within(value, type_name, schema):
     return value in schema.get('enum', [value])
 
 
-def _described(schema, kinds):
+def _described(schema, types):
     if 'enum' in schema:
         return f'one of: {", ".join(schema["enum"])}'
     names = {'boolean': 'true or false', 'integer': 'an integer', 'null': 'None for all',
              'number': 'a number', 'string': 'a str'}  # fmt: skip
-    if 'array' in kinds:
+    if 'array' in types:
         items = _described(schema['items'], [schema['items']['type']])
         names['array'] = f'a list of at most {schema["maxItems"]}, each {items}'
     if 'minimum' in schema:
         bounds = f' from {schema["minimum"]} to {schema["maximum"]}'
         names = {**names, 'integer': f'an integer{bounds}', 'number': f'a number{bounds}'}
-    return ', or '.join(names[kind] for kind in kinds)
+    return ', or '.join(names[name] for name in types)
 
 
 # -- what a call may cost -------------------------------------------------------------------------
@@ -117,18 +117,18 @@ class Meter:
         self._limits, self._used = limits, dict.fromkeys(self._NAMES, 0)
 
     def add(self, name, count):
-        """Count something; the error of too much names the server's setting."""
+        """Count something. The error for too much names the server's setting."""
         self._used[name] += count
         most = self._limits.get(name)
         if most is not None and self._used[name] > most:
-            said, setting = self._NAMES[name]
+            unit, setting = self._NAMES[name]
             raise TooLargeError(
-                f'the request needs more than {most} {said}: ask for less at once, or serve with a '
+                f'the request needs more than {most} {unit}: ask for less at once, or serve with a '
                 f'larger `{setting}`'
             )
 
 
-#: that of a call without limits
+#: the meter of a call without limits
 UNMETERED = Meter()
 
 # -------------------------------------------------------------------------------------------------
@@ -213,7 +213,7 @@ class Pipeline:
     task = None
     #: the registry's names of the tasks whose blocks the pipeline runs; the first is built
     block_tasks = ()
-    #: how many of the model's outputs are kept that have something for each token, padding too
+    #: if not 0, only so many of the model's outputs are kept; padding is cut off these
     token_outputs = 0
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None):
@@ -281,8 +281,8 @@ class Pipeline:
         """
         options = self._checked(options or {})
         rows = self._rows(items, options, meter)
-        for item, own in zip(items, rows):
-            meter.add('answer', self._answer_size(item, own, options))
+        for item, item_rows in zip(items, rows):
+            meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
     def prepare_ids(self, lists, types=None, options=None, meter=UNMETERED):
@@ -291,19 +291,19 @@ class Pipeline:
         `types` are 0 by default. Without options the work is for `run_batch` alone.
         """
         rows, options = [], None if options is None else self._checked(options)
-        kinds = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
+        count = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
         for number, ids in enumerate(lists):
-            own_types = [0] * len(ids) if types is None else types[number]
+            row_types = [0] * len(ids) if types is None else types[number]
             self.check_ids(ids)
             if self.max_length is not None and len(ids) > self.max_length:
                 raise InputError(
                     f'a list has {len(ids)} token ids; the model takes {self.max_length} at most'
                 )
-            if not 0 <= min(own_types) <= max(own_types) < kinds:
-                raise InputError(f'token types must be from 0 to {kinds - 1}')
+            if not 0 <= min(row_types) <= max(row_types) < count:
+                raise InputError(f'token types must be from 0 to {count - 1}')
             meter.add('rows', 1)
             meter.add('tokens', len(ids))
-            row = Row(np.array(ids, np.int32), np.array(own_types, np.int32))
+            row = Row(np.array(ids, np.int32), np.array(row_types, np.int32))
             if options is not None:
                 row = row._replace(reduce=functools.partial(self._reduced, options=options))
                 meter.add('answer', self._answer_size(None, [row], options))
@@ -347,8 +347,8 @@ class Pipeline:
         """
         outputs = iter(outputs)
         for item, rows in zip(work.items, work.rows):
-            own = list(itertools.islice(outputs, len(rows)))
-            yield self._finish(item, rows, own, work.options)
+            item_outputs = list(itertools.islice(outputs, len(rows)))
+            yield self._finish(item, rows, item_outputs, work.options)
 
     # -- what a task's pipeline changes -----------------------------------------------------------
 
@@ -405,7 +405,7 @@ class Pipeline:
     def options(cls):
         """The names of a call's options, each with the JSON Schema of its values."""
         _, *parameters = inspect.signature(cls._options).parameters.values()
-        return {each.name: {**each.annotation, 'default': each.default} for each in parameters}
+        return {p.name: {**p.annotation, 'default': p.default} for p in parameters}
 
     def _checked(self, options):
         known = self.options() if options else {}
@@ -433,7 +433,7 @@ class Pipeline:
             rows = list(itertools.chain.from_iterable(of_items))
             outputs = [None] * len(rows)
             lengths = [len(row.input_ids) for row in rows]
-            for places in longest_first(lengths, BATCH_ROWS, self.batch_tokens):
-                for place, own in zip(places, self.run_batch([rows[n] for n in places])):
-                    outputs[place] = own
+            for indices in longest_first(lengths, BATCH_ROWS, self.batch_tokens):
+                for index, output in zip(indices, self.run_batch([rows[n] for n in indices])):
+                    outputs[index] = output
             yield from self.finish(Work(pool, of_items, options), outputs)

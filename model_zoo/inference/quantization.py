@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 
 __all__ = [
-    'CALIBRATION_MODES', 'LAYER_KINDS', 'QUANTIZED_DTYPES', 'Quantizer', 'leave_out', 'quantize',
+    'CALIBRATION_MODES', 'LAYER_TYPES', 'QUANTIZED_DTYPES', 'Quantizer', 'leave_out', 'quantize',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 #: with the least divergence; the smallest and largest ones, with outliers clipped
 CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
 #: parts of the names of layers, by what they compute: products of attention and projections
-LAYER_KINDS = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier')
+LAYER_TYPES = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier')
 #: of activations; 'auto' chooses by their ranges
 QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 _BACKEND = 'MKLDNN_QUANTIZE'
@@ -74,7 +74,7 @@ class _Histograms:
             self._counts[name] = counts, edges
 
     def best_ranges(self, dtype):
-        """Ranges for which the values in 8 bits are distributed most as they are."""
+        """The ranges whose values in 8 bits are distributed most like the values themselves."""
         best = {}
         for name, (counts, edges) in self._counts.items():
             one_sided = self._ranges[name][0] >= 0 and dtype != 'int8'
@@ -89,7 +89,7 @@ class _Histograms:
 
 
 def _output(name, handle):
-    """Name and values of what a monitor is shown, None if it is no output of a layer."""
+    """Name and values of what a monitor gets; the values are None unless a layer puts them out."""
     name = name.decode() if isinstance(name, bytes) else name
     if not name.endswith('_output'):
         return name, None
@@ -106,7 +106,7 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         See `Quantizer`.
     exclude : sequence of str
         Parts of the names of layers, or of their parameters, that stay in float32, such as 'ffn_2';
-        see `LAYER_KINDS`.
+        see `LAYER_TYPES`.
 
     Returns
     -------
@@ -165,7 +165,7 @@ class Quantizer:
         self._symbol = symbol.get_backend_symbol(_BACKEND)
         self.layers, fixed = {}, []
         for name, names in _products(self._symbol, block.prefix):
-            # MXNet can't agree on the type of the inputs of attention's products then
+            # MXNet finds no common type for the inputs of attention's products then
             if 'selfatt' in name and (mode == 'none' or dtype == 'int8'):
                 fixed.append(names[0])
             else:
@@ -191,9 +191,9 @@ class Quantizer:
         if self._outputs is None:
             self._outputs = self._run(self._symbol, self._parameters, self._first)
         results = self._run(
-            *self._quantized([each for each in self.layers if each != layer]), self._first
+            *self._quantized([name for name in self.layers if name != layer]), self._first
         )
-        return sum(float(((one - two) ** 2).mean()) for one, two in zip(results, self._outputs))
+        return sum(float(((new - old) ** 2).mean()) for new, old in zip(results, self._outputs))
 
     def _quantized(self, exclude):
         from mxnet.contrib import quantization  # loads scipy.stats
@@ -223,7 +223,7 @@ class Quantizer:
         return quantized.get_backend_symbol(_BACKEND), weights
 
     def _calibrate(self, batches):
-        """What holds the range of each output, by its name, in ``min_max_dict``."""
+        """The ranges of outputs, in ``min_max_dict`` by their names."""
         clipped = self._mode == 'customize'
         ranges = _Ranges(clipped)
         for batch in batches:
@@ -239,7 +239,7 @@ class Quantizer:
         known = set(symbol.list_inputs())
         values = {**weights, **dict(zip(_INPUTS, batch))}
         executor = symbol.bind(
-            mx.cpu(), {name: each for name, each in values.items() if name in known},
+            mx.cpu(), {name: array for name, array in values.items() if name in known},
             grad_req='null',
         )  # fmt: skip
         if collect is not None:
@@ -252,7 +252,7 @@ def _products(symbol, prefix):
     nodes = json.loads(symbol.tojson())['nodes']
     for node in nodes:
         if node['op'].startswith(_PRODUCTS):
-            inputs = [nodes[place]['name'] for place, *_ in node['inputs']]
+            inputs = [nodes[n]['name'] for n, *_ in node['inputs']]
             weight = next((name for name in inputs if name.endswith('_weight')), None)
             name = node['name'] if weight is None else weight[: -len('_weight')]
             name = name[len(prefix):] if name.startswith(prefix) else name

@@ -56,11 +56,11 @@ class TextGeneration(Pipeline):
         for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
             prompts = [self.encode_prompt(item) for item in pool]
             results = [None] * len(pool)
-            for places in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
+            for indices in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
                 with self.engine.lock:
                     continuations = generate(
                         self.engine.language_model,
-                        [prompts[place] for place in places],
+                        [prompts[index] for index in indices],
                         **options['generate'],
                     )
                 for place, of_prompt in zip(places, continuations):
@@ -86,7 +86,7 @@ class TextGeneration(Pipeline):
                 yield added
 
     def _locked(self, steps):
-        """Take the steps one by one, so that other threads can take theirs between."""
+        """Take the steps one by one, so that other threads can take theirs in between."""
         while True:
             with self.engine.lock:
                 step = next(steps, None)

@@ -1,4 +1,4 @@
-"""What a text's tokens tell: labels and entities, answers to questions, words for masks."""
+"""Pipelines that look at tokens: labels and entities, answers to questions, words for masks."""
 
 import itertools
 import re
@@ -76,7 +76,8 @@ class TokenClassification(Pipeline):
         return [self._windows(encoding, options, meter) for encoding in encodings]
 
     def _windows(self, encoding, options, meter):
-        """Rows of a text, each `about` its pieces, the first that the row sees, and where it is."""
+        """Rows of a text; `about` has a row's pieces, and the first one's position in text and row.
+        """
         ids, room = encoding.input_ids, options['room']
         windows = [(0, len(ids))]
         if room is not None and len(ids) > room:
@@ -98,32 +99,32 @@ class TokenClassification(Pipeline):
             tokens = self._tokens(row, softmax(scores), item)
             if options['strategy'] not in ('none', 'simple'):
                 tokens = [
-                    self._one_word(list(group), options['strategy'])
+                    self._merged(list(group), options['strategy'])
                     for _, group in itertools.groupby(tokens, key=lambda token: token.word)
                 ]
-            found = [self._entity(token, labels) for token in tokens]
+            row_entities = [self._entity(token, labels) for token in tokens]
             if options['strategy'] != 'none':
-                found = [self._group(group) for group in _neighbours(found)]
+                row_entities = [self._group(group) for group in _neighbours(row_entities)]
             entities += [
-                each for each in found
-                if each.get('entity', each.get('entity_group')) not in options['ignored']
+                entity for entity in row_entities
+                if entity.get('entity', entity.get('entity_group')) not in options['ignored']
             ]
         if len(rows) > 1:
             entities = _without_overlaps(entities)
-        for each in entities:
-            del each['parts']
+        for entity in entities:
+            del entity['parts']
         return entities
 
     def _tokens(self, row, scores, text):
         """The tokens of a window, special ones left out."""
         pieces, first, head = row.about
         tokens = []
-        for place, (token, (start, end), word) in enumerate(pieces, head):
+        for position, (token, (start, end), word) in enumerate(pieces, head):
             parts = [(token, text[start:end])]
-            tokens.append(_Token(parts, scores[place], start, end, place + first, word))
+            tokens.append(_Token(parts, scores[position], start, end, position + first, word))
         return tokens
 
-    def _one_word(self, tokens, strategy):
+    def _merged(self, tokens, strategy):
         """A word's tokens as one."""
         if strategy == 'first':
             scores = tokens[0].scores
@@ -131,7 +132,7 @@ class TokenClassification(Pipeline):
             scores = max(tokens, key=lambda token: token.scores.max()).scores
         else:
             scores = np.mean([token.scores for token in tokens], axis=0)
-        parts = [each for token in tokens for each in token.parts]
+        parts = [part for token in tokens for part in token.parts]
         return tokens[0]._replace(parts=parts, scores=scores, end=tokens[-1].end)
 
     def _entity(self, token, labels):
@@ -147,10 +148,10 @@ class TokenClassification(Pipeline):
         }
 
     def _group(self, group):
-        parts = [each for entity in group for each in entity['parts']]
+        parts = [part for entity in group for part in entity['parts']]
         return {
             'entity_group': _tag(group[0]['entity'])[1],
-            'score': float(np.mean([each['score'] for each in group])),
+            'score': float(np.mean([entity['score'] for entity in group])),
             'word': self._words(parts, joined=True),
             'start': group[0]['start'],
             'end': group[-1]['end'],
@@ -170,18 +171,18 @@ class TokenClassification(Pipeline):
 
 
 def _tag(label):
-    """Whether a label begins an entity, and the entity's kind."""
+    """Whether a label begins an entity, and the entity's type."""
     if label[:2] in ('B-', 'I-'):
         return label[0] == 'B', label[2:]
     return False, label
 
 
 def _neighbours(entities):
-    """Groups of entities of one kind that follow one another."""
+    """Groups of entities of one type that follow one another."""
     groups = []
     for entity in entities:
-        begins, kind = _tag(entity['entity'])
-        if groups and not begins and kind == _tag(groups[-1][-1]['entity'])[1]:
+        begins, entity_type = _tag(entity['entity'])
+        if groups and not begins and entity_type == _tag(groups[-1][-1]['entity'])[1]:
             groups[-1].append(entity)
         else:
             groups.append([entity])
@@ -189,9 +190,9 @@ def _neighbours(entities):
 
 
 def _without_overlaps(entities):
-    """Of entities that overlap the longest, then the surest."""
+    """The entities without overlaps: the longest one is kept, then the most probable."""
     kept = []
-    for entity in sorted(entities, key=lambda each: each['start']):
+    for entity in sorted(entities, key=lambda entity: entity['start']):
         if not kept or entity['start'] >= kept[-1]['end']:
             kept.append(entity)
             continue
@@ -228,10 +229,10 @@ class FillMask(Pipeline):
         ids = None
         if targets is not None:
             known = self.tokenizer.vocab.token_to_idx
-            missing = [each for each in targets if each not in known]
+            missing = [word for word in targets if word not in known]
             if missing or not targets:
                 raise UnknownNameError.of('token in targets', missing[0] if missing else '', known)
-            ids = np.array(sorted({known[each] for each in targets}))
+            ids = np.array(sorted({known[word] for word in targets}))
         return {'top_k': top_k, 'targets': ids}
 
     def _pairs(self, item, options):
@@ -241,11 +242,11 @@ class FillMask(Pipeline):
     def _rows(self, items, options, meter):
         rows = []
         for (row,) in super()._rows(items, options, meter):
-            places = np.flatnonzero(row.input_ids == self.tokenizer.mask_token_id)
-            if not len(places):
+            positions = np.flatnonzero(row.input_ids == self.tokenizer.mask_token_id)
+            if not len(positions):
                 mask = self.tokenizer.mask_token
                 raise InputError(f'{self.task}: a text has no {mask}: {items[len(rows)]!r:.80}')
-            rows.append([row._replace(about=places)])
+            rows.append([row._replace(about=positions)])
         return rows
 
     def _answer_size(self, item, rows, options):
@@ -254,7 +255,7 @@ class FillMask(Pipeline):
         return words * (len(item) + 4 * NUMBER)
 
     def _reduced(self, row, outputs, options):
-        """For each mask the places of the best words, and their scores."""
+        """For each mask the ids of the best words, and their scores."""
         targets, top_k = options['targets'], options['top_k']
         words, scores = [], []
         for values in outputs[0][row.about]:  # one by one: a vocabulary is large
@@ -352,10 +353,10 @@ class QuestionAnswering(Pipeline):
         return [self._windows(item, options, meter) for item in items]
 
     def _windows(self, item, options, meter):
-        """Rows of a question, each `about` its window.
+        """Rows of a question; `about` describes a row's window.
 
-        These are offsets and word ids of the whole context, the row's pieces before the context,
-        the context's first piece that the window sees, and how many it sees.
+        It has the offsets and word ids of the whole context, the number of the row's pieces before
+        the context, the context's first piece that the window sees, and how many it sees.
         """
         texts = [(text, None) for text in self._question(item)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
@@ -371,12 +372,12 @@ class QuestionAnswering(Pipeline):
         overhead = options['length'] - room
         meter.add('rows', len(windows))
         meter.add('tokens', sum(overhead + length for _, length in windows))
-        places, rows = (seen.offsets, seen.word_ids), []  # each reading makes them anew
+        spans, rows = (seen.offsets, seen.word_ids), []  # computed at each access
         for first, length in windows:
             ids, types, head = self.tokenizer.with_special_tokens(
                 asked, seen[first : first + length]
             )
-            rows.append(Row(ids, types, (places, head, first, length)))
+            rows.append(Row(ids, types, (spans, head, first, length)))
         return rows
 
     def _answer_size(self, item, rows, options):
@@ -440,18 +441,18 @@ def _items(questions, contexts):
 
 
 def _candidates(options):
-    """How many answers of a window are looked at: aligning to words can make several one."""
+    """How many answers of a window are looked at; aligning to words can merge some."""
     return 2 * options['top_k'] + 10 if options['align'] else options['top_k']
 
 
 def _best_spans(row, starts, ends, options):
-    """(first token, last token, score) of a window's best answers, and the score of none."""
+    """(first token, last token, score) of a window's best answers, and the score of no answer."""
     _, head, _, length = row.about
     size, longest = len(row.input_ids), options['longest']
     allowed = np.zeros(size, bool)
     allowed[0] = True  # where a model points that finds no answer
     allowed[head : head + length] = True
-    starts, ends = (softmax(np.where(allowed, each, HIDDEN)) for each in (starts, ends))
+    starts, ends = (softmax(np.where(allowed, logits, HIDDEN)) for logits in (starts, ends))
     null_score = starts[0] * ends[0]
     starts[0] = ends[0] = 0.0
     # (first token, tokens behind it)

@@ -100,12 +100,12 @@ class SentenceSimilarity(Pipeline):
         return [pool(outputs[0], options['pooling'])]
 
     def _finish(self, item, rows, outputs, options):
-        vectors = _units(np.stack([each for (each,) in outputs]))
+        vectors = _units(np.stack([vector for (vector,) in outputs]))
         similarities = (vectors[1:] @ vectors[0]).tolist()
         return similarities if isinstance(item, dict) else similarities[0]
 
 
-#: what searches: NumPy, or the library faiss
+#: exact is NumPy's search
 INDEXES = ('exact', 'faiss')
 BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
@@ -170,9 +170,9 @@ def _nearest_exactly(queries, blocks, k):
     start = 0
     for block in blocks:
         parts = (queries[first : first + QUERIES] for first in range(0, len(queries), QUERIES))
-        found = [_best(part @ block.T, k) for part in parts]
-        places, values = map(np.concatenate, zip(*found))
-        numbers = np.concatenate([numbers, places + start], axis=1)
+        parts = [_best(part @ block.T, k) for part in parts]
+        columns, values = map(np.concatenate, zip(*parts))
+        numbers = np.concatenate([numbers, columns + start], axis=1)
         order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
         numbers = np.take_along_axis(numbers, order, axis=1)
         start += len(block)
@@ -184,7 +184,7 @@ def _best(scores, k):
     k = min(k, scores.shape[1])
     columns = np.argpartition(-scores, k - 1, axis=1)[:, :k]
     values = np.take_along_axis(scores, columns, axis=1)
-    order = np.lexsort((columns, -values), axis=1)  # of equal ones the first
+    order = np.lexsort((columns, -values), axis=1)  # of equal scores the first
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 

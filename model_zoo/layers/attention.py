@@ -154,10 +154,10 @@ class SelfAttention(MixedPrecision, HybridBlock):
         bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
         parts = []
         for part, order in enumerate(axes):
-            own = [F.slice_axis(each, axis=1, begin=part, end=part + 1) for each in (weight, bias)]
-            own = F.reshape(own[0], shape=(heads * size, -1)), F.reshape(own[1], shape=(-1,))
-            one = F.FullyConnected(x, *own, num_hidden=heads * size, flatten=False)
-            parts.append(F.transpose(F.reshape(one, shape=(0, 0, heads, size)), axes=order))
+            pair = [F.slice_axis(full, axis=1, begin=part, end=part + 1) for full in (weight, bias)]
+            pair = F.reshape(pair[0], shape=(heads * size, -1)), F.reshape(pair[1], shape=(-1,))
+            out = F.FullyConnected(x, *pair, num_hidden=heads * size, flatten=False)
+            parts.append(F.transpose(F.reshape(out, shape=(0, 0, heads, size)), axes=order))
         return parts
 
     def _standard_attention(self, F, query, key, value, mask):

@@ -221,8 +221,8 @@ class DecoderCell(EncoderCell):
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         with self._marked():
-            attended, *others = self.attention(self._before(x), mask, head_mask, past)
-        return [self._after(x, attended), *others]
+            attended, *rest = self.attention(self._before(x), mask, head_mask, past)
+        return [self._after(x, attended), *rest]
 
     def step(self, F, x, mask, key_cache, value_cache):
         """Compute one new position per row; see `CausalSelfAttention.step`."""

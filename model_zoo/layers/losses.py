@@ -44,9 +44,9 @@ def distillation_loss(F, scores, wanted, temperature=1.0):
     keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
     """
     scores, wanted = F.cast(scores, 'float32'), F.cast(wanted, 'float32')
-    own = F.log_softmax(scores / temperature, axis=-1)
+    log_probs = F.log_softmax(scores / temperature, axis=-1)
     wanted = F.log_softmax(wanted / temperature, axis=-1)
-    divergence = F.sum(F.exp(wanted) * (wanted - own), axis=-1)
+    divergence = F.sum(F.exp(wanted) * (wanted - log_probs), axis=-1)
     return F.mean(divergence) * temperature**2
 
 
@@ -112,9 +112,9 @@ def in_batch_negatives(F, vectors, scale=20.0):
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
     first = F.reshape(first, shape=(0, -1))  # (B, C)
-    others = F.slice_axis(vectors, axis=1, begin=1, end=None)
-    others = F.reshape(F.swapaxes(others, 0, 1), shape=(-3, 0))  # all second ones, all third ones
-    scores = scale * F.dot(first, others, transpose_b=True)
+    candidates = F.slice_axis(vectors, axis=1, begin=1, end=None)
+    candidates = F.reshape(F.swapaxes(candidates, 0, 1), shape=(-3, 0))  # all second, all third
+    scores = scale * F.dot(first, candidates, transpose_b=True)
     return cross_entropy(F, scores, F.contrib.arange_like(first, axis=0))
 
 
@@ -126,9 +126,9 @@ def cosine_error(F, vectors, labels):
 def triplet_loss(F, vectors, margin=0.5):
     """Mean of how much the third text is too near: ``relu(cos(1, 3) - cos(1, 2) + margin)``."""
     cosines = _cosines_with_first(F, vectors)
-    right = F.slice_axis(cosines, axis=1, begin=0, end=1)
-    wrong = F.slice_axis(cosines, axis=1, begin=1, end=2)
-    return F.mean(F.relu(wrong - right + margin))
+    positive = F.slice_axis(cosines, axis=1, begin=0, end=1)
+    negative = F.slice_axis(cosines, axis=1, begin=1, end=2)
+    return F.mean(F.relu(negative - positive + margin))
 
 
 def _unit_vectors(F, vectors):
@@ -142,5 +142,5 @@ def _cosines_with_first(F, vectors):
     """Cosines (batch, texts - 1) of the first text's vector with the others."""
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
-    others = F.slice_axis(vectors, axis=1, begin=1, end=None)
-    return F.sum(F.broadcast_mul(first, others), axis=2)
+    rest = F.slice_axis(vectors, axis=1, begin=1, end=None)
+    return F.sum(F.broadcast_mul(first, rest), axis=2)

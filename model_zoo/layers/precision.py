@@ -34,7 +34,7 @@ BFLOAT16 = amp.amp.bfloat16
 PRECISIONS = ('float32', 'float16', 'bfloat16')
 
 _log = logging.getLogger(__name__)
-_said = set()  # what has been logged
+_logged = set()  # what has been logged
 
 
 def precision_name(dtype):
@@ -137,8 +137,8 @@ def _contexts(block):
 
 
 def _warn_once(message):
-    if message not in _said:
-        _said.add(message)
+    if message not in _logged:
+        _logged.add(message)
         _log.warning(message)
 
 
@@ -156,9 +156,9 @@ def _check_bfloat16(block):
     """Raise InputError unless the machine can compute in bfloat16; warn if it is slow at it."""
     if any(ctx.device_type == 'gpu' for ctx in _contexts(block)):
         raise InputError('bfloat16 is for CPUs: use float16 on a GPU')
-    one = mx.nd.ones((1, 1)).astype(BFLOAT16)
+    array = mx.nd.ones((1, 1)).astype(BFLOAT16)
     try:
-        mx.nd.FullyConnected(one, one, no_bias=True, num_hidden=1).wait_to_read()
+        mx.nd.FullyConnected(array, array, no_bias=True, num_hidden=1).wait_to_read()
     except mx.MXNetError as error:
         raise InputError(
             'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
@@ -190,8 +190,8 @@ def layer_norm(F, x, gamma, beta, units, epsilon):
     factor = F.rsqrt(_row_means(F, F.square(centered), units) + epsilon)  # (..., 1)
     # The ones come from the factor: MXNet would compute the gradient of beta last if no other
     # waited for it, and keep its input until then.
-    one = factor * 0 + 1
-    return centered * _spread(F, factor, gamma, units) + _spread(F, one, beta, units)
+    ones = factor * 0 + 1
+    return centered * _spread(F, factor, gamma, units) + _spread(F, ones, beta, units)
 
 
 def _row_means(F, x, units):

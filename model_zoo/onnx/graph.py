@@ -16,7 +16,7 @@ from ..errors import InputError, reporting
 
 __all__ = ['EXTERNAL_FROM']
 
-#: bytes of weights from which they are written to a file of their own: one file ends at 2 GB
+#: weights of so many bytes or more get a file of their own: one file ends at 2 GB
 EXTERNAL_FROM = 2**31 - 2**24
 _FUSED = 'com.microsoft'  # the domain of ONNX Runtime's own operators
 _SMALL = 1024  # bytes of a weight that stays in the graph's file
@@ -71,9 +71,7 @@ def fuse(model, num_heads, hidden_size):
 
 
 def _silence(folder):
-    """Let the optimizer's modules log errors alone: what they fuse, and whose export they would
-    rather have, tells a user nothing.
-    """
+    """Let the optimizer's modules log errors only: their other messages tell a user nothing."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, '__dict__', {}).get('__file__')  # `module.__file__` may import
         if file and os.path.dirname(file) == folder:
@@ -141,7 +139,7 @@ class Writer:
         return Tensor(name, str(array.dtype), array.ndim)
 
     def initializers(self):
-        """What the nodes use of the constants and parameters, in ONNX's form."""
+        """The constants and parameters that nodes use, in ONNX's form."""
         from onnx import numpy_helper
 
         used = {name for node in self.nodes for name in node.input}
@@ -235,7 +233,7 @@ def to_onnx(symbol, params, inputs, outputs):
                 values[number, 0] = data[name] = Tensor(given, dtype, len(axes))
             continue
         if all((i, k) not in values for i, k, *_ in node['inputs']):
-            continue  # it only makes what is folded
+            continue  # only folded nodes use it
         if op not in OPERATORS:
             raise InputError(f'the operator {op!r} of node {name!r} has no translation to ONNX')
         attrs = {key: _parse(value) for key, value in node.get('attrs', {}).items()}
@@ -259,7 +257,7 @@ def to_onnx(symbol, params, inputs, outputs):
         opset_imports=[helper.make_opsetid('', OPSET)],
         ir_version=_IR_VERSION,
     )  # fmt: skip
-    if weight_bytes(model) < EXTERNAL_FROM:  # else when it has been saved
+    if weight_bytes(model) < EXTERNAL_FROM:  # a larger one is checked once it is saved
         checker.check_model(model, full_check=True)
     return model
 
@@ -272,10 +270,9 @@ def _value_info(tensor, axes):
 
 
 def _folded(symbol, nodes, heads, params):
-    """Number of a node -> its values, of parameters and of what follows from these alone."""
-    # Only those that another node or the result uses. A weight that the graph cuts or turns before
-    # it is used, such as the fused one of an attention, is so stored in the form in which it is
-    # used.
+    """Number of a node -> its values, for parameters and nodes that depend on these alone."""
+    # Only values that another node or the result uses. So a weight that the graph slices or
+    # transposes first, such as the fused one of an attention, is stored in its final form.
     import mxnet as mx
 
     constant = set()

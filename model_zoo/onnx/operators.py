@@ -91,14 +91,14 @@ def _sizes_of_codes(writer, tensor, codes, axis):
             parts.append(writer.shape(tensor, axis))
             axis = tensor.rank
         elif code == -3:
-            pair = [writer.shape(tensor, one, one + 1) for one in (axis, axis + 1)]
+            pair = [writer.shape(tensor, start, start + 1) for start in (axis, axis + 1)]
             parts.append(writer.add('Mul', pair))
             axis += 1
         elif code == -4:
             whole, pair = (axis, axis + 1), (next(codes), next(codes))
-            for size, other in (pair, pair[::-1]):
+            for size, factor in (pair, pair[::-1]):
                 if size == -1:
-                    size = writer.add('Div', [writer.shape(tensor, *whole), writer.ints(other)])
+                    size = writer.add('Div', [writer.shape(tensor, *whole), writer.ints(factor)])
                 else:
                     size = writer.ints(size)
                 parts.append(size)
@@ -131,8 +131,8 @@ def _broadcast_like(writer, node):
     if not axes:
         return writer.add('Expand', [tensor, writer.shape(like)], rank=like.rank)
     sizes = [writer.ints(1)] * tensor.rank  # 1 leaves an axis as it is
-    for axis, other in zip(axes, like_axes):
-        sizes[axis] = writer.shape(like, other, other + 1)
+    for axis, like_axis in zip(axes, like_axes):
+        sizes[axis] = writer.shape(like, like_axis, like_axis + 1)
     return writer.add('Expand', [tensor, writer.concat(*sizes)])
 
 
@@ -188,10 +188,10 @@ def _unary(op):
 
 def _binary(op):
     def translate(writer, node):
-        one, two = writer.same_type(*node.inputs)
-        made = writer.add(op, [one, two], rank=max(one.rank, two.rank))
-        if one.name in writer.same_axes and one.rank == made.rank:
-            writer.same_axes[made.name] = one
+        left, right = writer.same_type(*node.inputs)
+        made = writer.add(op, [left, right], rank=max(left.rank, right.rank))
+        if left.name in writer.same_axes and left.rank == made.rank:
+            writer.same_axes[made.name] = left
         return made
 
     return translate
@@ -199,9 +199,9 @@ def _binary(op):
 
 def _comparison(op):
     def translate(writer, node):
-        one, two = writer.same_type(*node.inputs)
-        truth = writer.add(op, [one, two], 'bool', max(one.rank, two.rank))
-        return writer.cast(truth, 'float32' if one.dtype == 'int64' else one.dtype)
+        left, right = writer.same_type(*node.inputs)
+        truth = writer.add(op, [left, right], 'bool', max(left.rank, right.rank))
+        return writer.cast(truth, 'float32' if left.dtype == 'int64' else left.dtype)
 
     return translate
 
@@ -335,9 +335,9 @@ def _by_head(writer, qkv, heads, part):
     shape = writer.concat(writer.shape(qkv, 0, 2), writer.ints(heads, 3, -1))
     apart = writer.reshape(qkv, shape, 5)
     axis = writer.ints(3)
-    one = writer.add('Slice', [apart, writer.ints(part), writer.ints(part + 1), axis])
-    one = writer.add('Squeeze', [one, axis], rank=4)
-    return writer.add('Transpose', [one], perm=[1, 2, 0, 3])
+    chosen = writer.add('Slice', [apart, writer.ints(part), writer.ints(part + 1), axis])
+    chosen = writer.add('Squeeze', [chosen, axis], rank=4)
+    return writer.add('Transpose', [chosen], perm=[1, 2, 0, 3])
 
 
 @translates('_contrib_interleaved_matmul_selfatt_qk')
@@ -418,14 +418,14 @@ def _within(writer, ids, rows):
 def _embedding(writer, node):
     ids, weight = node.inputs
     if ids.name in writer.ranges:
-        ids = _places(writer, ids, writer.arrays[weight.name].shape[0])
+        ids = _positions(writer, ids, writer.arrays[weight.name].shape[0])
     ids = writer.cast(ids, 'int64')  # the runtime refuses ids out of range
     made = writer.add('Gather', [weight, ids], weight.dtype, ids.rank + 1, axis=0)
     writer.same_axes[made.name] = ids
     return made
 
 
-def _places(writer, ids, most):
+def _positions(writer, ids, most):
     """Positions 0, 1, 2, ... with the rank of `ids`, sliced from all positions of the table."""
     # PyTorch's exporter writes the positions (1, length) in the same way, and runtimes recognize
     # an embedding layer by it.
@@ -461,10 +461,10 @@ def _where(writer, node):
 
 @translates('gather_nd')
 def _gather_nd(writer, node):
-    tensor, places = node.inputs
-    axes = [*range(1, places.rank), 0]
-    places = writer.add('Transpose', [writer.cast(places, 'int64')], perm=axes)
-    return writer.add('GatherND', [tensor, places], rank=node.ranks[0])
+    tensor, indices = node.inputs
+    axes = [*range(1, indices.rank), 0]
+    indices = writer.add('Transpose', [writer.cast(indices, 'int64')], perm=axes)
+    return writer.add('GatherND', [tensor, indices], rank=node.ranks[0])
 
 
 _END = 2**31 - 1  # beyond any axis
@@ -514,9 +514,9 @@ def _sequence_mask(writer, node):
         return tensor
     axis = node.attrs.get('axis', 0)
     lengths = writer.cast(node.inputs[1], 'float32')
-    places = count_along(writer, tensor, axis, 'float32')
-    places = writer.unsqueeze(places, 1 - axis)  # (L, 1) or (1, L)
-    inside = writer.add('Less', [places, writer.unsqueeze(lengths, axis)], 'bool', 2)
+    positions = count_along(writer, tensor, axis, 'float32')
+    positions = writer.unsqueeze(positions, 1 - axis)  # (L, 1) or (1, L)
+    inside = writer.add('Less', [positions, writer.unsqueeze(lengths, axis)], 'bool', 2)
     if tensor.rank > 2:
         inside = writer.unsqueeze(inside, *range(2, tensor.rank))
     value = writer.constant(node.attrs.get('value', 0), tensor.dtype)

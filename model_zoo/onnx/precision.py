@@ -37,20 +37,20 @@ def reduces_range():
 
 
 class Quantizer:
-    """A model from which others are made whose matrix products with weights are of 8 bits."""
+    """Makes models whose matrix products with weights have 8 bits, from one model."""
 
-    # Weights have a scale a channel. What they are multiplied with has the range of each batch
-    # (dynamic), or one that is found once with calibration data (static). Embeddings and the
-    # products of activations stay in float32.
+    # Weights have a scale a channel. Activations have the range of each batch (dynamic), or a range
+    # that is found once with calibration data (static). Embeddings and the products of activations
+    # stay in float32.
 
     def __init__(self, model, feeds=None, method='minmax'):
         if method not in CALIBRATION_METHODS:
             raise UnknownNameError.of('calib_mode', method, CALIBRATION_METHODS)
-        self._kinds = _DYNAMIC if feeds is None else _STATIC
+        self._op_types = _DYNAMIC if feeds is None else _STATIC
         weights = {array.name for array in model.graph.initializer}
         self.layers = {}
         for node in model.graph.node:
-            if node.op_type in self._kinds and node.input[1] in weights:
+            if node.op_type in self._op_types and node.input[1] in weights:
                 self.layers.setdefault(_layer_name(node), []).append(node.name)
         self._model, self._typed, self._ranges = model, None, None
         if feeds is not None:
@@ -75,13 +75,13 @@ class Quantizer:
             files = save(_copy(self._model), paths[0])
             quantize_dynamic(
                 *paths,
-                op_types_to_quantize=self._kinds,
+                op_types_to_quantize=self._op_types,
                 nodes_to_exclude=excluded,
                 per_channel=True,
                 weight_type=QuantType.QInt8,
                 extra_options={
                     'MatMulConstBOnly': True,
-                    # of what fused operators give, which it doesn't know
+                    # of fused operators' outputs, which it doesn't know
                     'DefaultTensorType': onnx.TensorProto.FLOAT,
                 },
                 use_external_data_format=len(files) > 1,
@@ -101,11 +101,11 @@ class Quantizer:
             tensors_range=self._ranges,
             nodes_to_quantize=[],
             nodes_to_exclude=excluded,
-            op_types_to_quantize=self._kinds,
+            op_types_to_quantize=self._op_types,
             # a product's result, to which a bias is added, stays in float32
             extra_options={
                 'MatMulConstBOnly': True,
-                'OpTypesToExcludeOutputQuantization': list(self._kinds),
+                'OpTypesToExcludeOutputQuantization': list(self._op_types),
             },
         )
         quantizer.quantize_model()
@@ -122,12 +122,12 @@ class Quantizer:
             self._typed = load_model_with_shape_infer(pathlib.Path(path))
             calibrator = create_calibrator(
                 path,
-                self._kinds,
+                self._op_types,
                 os.path.join(folder, 'augmented.onnx'),
                 CalibrationMethod[methods[method]],
                 use_external_data_format=len(files) > 1,
             )
-            # the ranges of several calls aren't joined, the counts of one must be of one shape
+            # minmax needs all feeds in one call; the others need one shape a call
             for part in [feeds] if method == 'minmax' else [[feed] for feed in feeds]:
                 reader = types.SimpleNamespace(get_next=functools.partial(next, iter(part), None))
                 calibrator.collect_data(reader)
@@ -135,7 +135,7 @@ class Quantizer:
 
 
 def _layer_name(node):
-    """The name of the node's weight, without its ends."""
+    """The name of the node's weight, without its endings."""
     name = node.input[1]
     for end in ('_transposed', '_weight'):
         name = name[: -len(end)] if name.endswith(end) else name
@@ -150,7 +150,7 @@ def _copy(model):
 
 @contextlib.contextmanager
 def _quiet():
-    """Without what the quantizer tells the root logger of each operator."""
+    """Silence the quantizer's messages about each operator."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.WARNING))
     try:

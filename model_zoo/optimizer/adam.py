@@ -104,14 +104,14 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
         # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
         # moments.
-        for each in zip(indices, weights, grads, states, scales, lrs, wds):
-            self._update_one(*each, multi_precision)
+        for arguments in zip(indices, weights, grads, states, scales, lrs, wds):
+            self._update_weight(*arguments, multi_precision)
 
     def _steps(self, indices, arrays, lrs, wds):
         """`_step` of each weight, the first of its arrays."""
         return [
-            self._step(index, each[0], lr, wd)
-            for index, each, lr, wd in zip(indices, arrays, lrs, wds)
+            self._step(index, group[0], lr, wd)
+            for index, group, lr, wd in zip(indices, arrays, lrs, wds)
         ]
 
     def _step(self, index, weight, lr, wd):
@@ -128,7 +128,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
         host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
 
-    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+    def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""
         step = self._step(index, weight, lr, wd)
         options = {
@@ -211,15 +211,14 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
 def _numbers(scales):
     """The scales, most of which are one array, as numbers."""
-    found = {id(scale): scale for scale in scales}
-    found = {key: scale.asscalar().item() for key, scale in found.items()}
-    return [found[id(scale)] for scale in scales]
+    values = {id(scale): scale for scale in scales}
+    values = {key: scale.asscalar().item() for key, scale in values.items()}
+    return [values[id(scale)] for scale in scales]
 
 
 def _complement_error(beta):
     """1 - beta as the operator computes it, over the true one."""
-    one = np.float32(1)
-    return float(one - np.float32(beta)) / (1 - beta)
+    return float(np.float32(1) - np.float32(beta)) / (1 - beta)
 
 
 @register
@@ -407,8 +406,8 @@ class LAMB(DecoupledAdam):
 
     def _update_on_host(self, indices, arrays, scales, lrs, wds):
         groups = {True: [], False: []}  # with the ratio of norms, and without
-        for each in zip(indices, arrays, scales, lrs, wds):
-            groups[self._has_ratio(each[0])].append(each)
+        for row in zip(indices, arrays, scales, lrs, wds):
+            groups[self._has_ratio(row[0])].append(row)
         if groups[False]:
             super()._update_on_host(*zip(*groups[False]))
         if groups[True]:
@@ -419,9 +418,9 @@ class LAMB(DecoupledAdam):
                 *map(self._bounds.get, ('lower_bound', 'upper_bound')),
             )  # fmt: skip
 
-    def _update_one(self, index, weight, grad, state, scale, lr, wd, multi_precision):
+    def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         if not self._has_ratio(index):
-            super()._update_one(index, weight, grad, state, scale, lr, wd, multi_precision)
+            super()._update_weight(index, weight, grad, state, scale, lr, wd, multi_precision)
             return
         master, (mean, var) = state if multi_precision else (weight, state)
         if multi_precision:

@@ -67,7 +67,7 @@ def update_by_adam(arrays, scales, steps, betas, bound=None):
 
     def update(piece, spare):
         (weight, grad, *moments), (scale, step) = piece
-        first, second = (each[: grad.size] for each in spare)
+        first, second = (array[: grad.size] for array in spare)
         _update_moments(grad, moments, scale, betas, bound, first, second)
         _direction(weight, moments, step, first, second)
         np.subtract(weight, first, out=weight)
@@ -84,7 +84,7 @@ def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, larges
 
     def direct(piece, spare):
         (weight, grad, *moments), (scale, step) = piece
-        first, second = (each[: grad.size] for each in spare)
+        first, second = (array[: grad.size] for array in spare)
         _update_moments(grad, moments, scale, betas, bound, first, second)
         _direction(weight, moments, dataclasses.replace(step, factor=1.0), grad, second)
 
@@ -95,10 +95,10 @@ def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, larges
 
     mx.nd.waitall()
     used = [number for number, scale in enumerate(scales) if _is_usable(scale)]
-    arrays, scales, steps = ([each[number] for number in used] for each in (arrays, scales, steps))
+    arrays, scales, steps = ([part[number] for number in used] for part in (arrays, scales, steps))
     _in_threads(direct, _pieces(arrays, zip(scales, steps)))
     pairs = [[_flat(weight), _flat(grad)] for weight, grad, *_ in arrays]
-    norms = [[math.sqrt(each) for each in _sums_of_squares(list(one))] for one in zip(*pairs)]
+    norms = [[math.sqrt(total) for total in _sums_of_squares(list(side))] for side in zip(*pairs)]
     factors = []
     for weight, direction, step in zip(*norms, steps):
         weight = weight if lowest is None else max(weight, lowest)
@@ -154,8 +154,8 @@ def _is_usable(scale):
 def _pieces(arrays, options):
     """The pieces of the arrays that are updated."""
     chosen = [
-        ([_flat(array) for array in each], option)
-        for each, option in zip(arrays, options)
+        ([_flat(array) for array in group], option)
+        for group, option in zip(arrays, options)
         if _is_usable(option[0])
     ]
     return _cut(*zip(*chosen)) if chosen else []
@@ -271,9 +271,9 @@ def clip_grad_global_norm(parameters, max_norm):
     norm = grad_global_norm(parameters)
     grads = [grad for parameter in parameters for grad in parameter.list_grad()]
     if are_on_host(grads):
-        found = norm.asscalar()
-        if not found <= max_norm:
-            multiply(grads, float(np.float32(max_norm) / found))
+        value = norm.asscalar()
+        if not value <= max_norm:
+            multiply(grads, float(np.float32(max_norm) / value))
         return norm
     factor = max_norm / mx.nd.maximum(norm, max_norm)
     for grad in grads:

@@ -112,8 +112,8 @@ class _FigureWriter(Callback):
     """Gives loss, learning rate, gradient norm, throughput and scores to a subclass's `_write`."""
 
     def on_log(self, loop, record):
-        places = ('step', 'epoch', 'seconds')
-        values = {f'train/{name}': value for name, value in record.items() if name not in places}
+        axes = ('step', 'epoch', 'seconds')
+        values = {f'train/{name}': value for name, value in record.items() if name not in axes}
         self._write(record['step'], values)
 
     def on_epoch(self, loop, record):

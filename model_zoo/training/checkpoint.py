@@ -1,4 +1,4 @@
-"""What a training is: seeds, counts, the optimizer's state, and all of it as files."""
+"""The state of a training: seeds, counts, the optimizer's state; and all of it as files."""
 
 import contextlib
 import dataclasses
@@ -58,7 +58,7 @@ def _leaves(state, path=''):
 
 
 def optimizer_tensors(block, trainer):
-    """The optimizer's state: name of a parameter and place -> array; and its update counts."""
+    """The optimizer's state: name of a parameter and path in its state -> array; update counts."""
     if not trainer._kv_initialized:
         trainer._init_kvstore()
     updater = trainer._updaters[0]  # all devices have the same
@@ -127,7 +127,7 @@ class TrainingState:
     Parameters
     ----------
     epoch, batch : int
-        The next batch: its epoch, and its place in that, both from 0. After an epoch's last batch
+        The next batch: its epoch, and its number in that, both from 0. After an epoch's last batch
         and before its evaluation has ended, `batch` is the number of batches.
     log : list of dict
         A record each log interval: step, epoch (from 1), loss, lr, grad_norm, samples_per_second
@@ -160,8 +160,8 @@ class TrainingState:
         """The state whose ``dataclasses.asdict`` this is."""
         try:
             check_json(fields, cls)
-            for place, record in enumerate(fields.get('epochs', ())):
-                check_json(record, {'score': float, 'step': int}, f'epochs[{place}]')
+            for number, record in enumerate(fields.get('epochs', ())):
+                check_json(record, {'score': float, 'step': int}, f'epochs[{number}]')
             state = cls(**fields)
             _check_counts(state)
             if state.loss_scale is not None:
@@ -173,8 +173,8 @@ class TrainingState:
 
     @property
     def best(self):
-        """The record of the epoch with the highest score, and of equals with the lowest loss on
-        the dev sets; None if there is none."""
+        """The record of the epoch with the highest score, and of those the one with the lowest loss
+        on the dev sets; None if there is none."""
         return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
 
 
@@ -244,7 +244,7 @@ class Checkpoint:
             )  # fmt: skip
         path = os.path.join(self.path, _MODEL)
         is_plain = type(block).load_parameters is mx.gluon.Block.load_parameters
-        # of a damaged file MXNet believes the sizes, and fails for one without arrays
+        # MXNet trusts the sizes in a damaged file, and fails for one without arrays
         if is_plain and not read_params(path)[0]:
             raise CheckpointError(f'{path!r} holds no parameters: is it damaged?')
         try:
@@ -306,7 +306,7 @@ class CheckpointStore:
             write_json(os.path.join(part, _STATE), content)
             files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
             write_sums(os.path.join(part, SUMS), files)
-            if os.path.isdir(final):  # the same place of the training, reached again
+            if os.path.isdir(final):  # the same step, reached again
                 os.replace(final, replaced)
             os.replace(part, final)
         except BaseException as error:
@@ -380,7 +380,7 @@ class CheckpointStore:
             path = os.path.join(self.folder, name)
             if name.startswith(_REPLACED):
                 final = os.path.join(self.folder, name[len(_REPLACED) :])
-                if not os.path.isdir(final):  # it ended between its two renamings
+                if not os.path.isdir(final):  # the save ended between its two renamings
                     with contextlib.suppress(OSError):
                         os.replace(path, final)
                     continue

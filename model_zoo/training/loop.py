@@ -113,7 +113,7 @@ class UpdateLog:
         seconds, self._started = now - self._started, now
         self.pace = seconds / len(updates)
         examples = int(totals[-1].sum())
-        finite = np.isfinite(losses)  # all, but for some of the updates left out
+        finite = np.isfinite(losses)  # all but some of the skipped updates
         counted = totals[:, finite].sum(axis=1)
         loss_sum = float((losses * totals[-1])[finite].sum())
         state.seconds += seconds
@@ -137,8 +137,8 @@ class UpdateLog:
             for number, name in enumerate(self._objective.names):
                 record[f'{name}_loss'] = float(sums[number][finite].sum() / counted[number])
                 if self._objective.accuracies:
-                    right = sums[terms + number][finite].sum()
-                    record[f'{name}_acc'] = float(right / counted[number])
+                    correct = sums[terms + number][finite].sum()
+                    record[f'{name}_acc'] = float(correct / counted[number])
         if self._objective.tokens is not None:
             record['tokens_per_second'] = float(tokens.sum()) / seconds
         if state.loss_scale is not None:
@@ -254,13 +254,13 @@ class TrainingLoop:
         self._checkpoints.check(saved, current)
         state = TrainingState.from_json(checkpoint.state)
         before, now = map(self._checkpoints.batches_of, (saved, current))
-        state.batch = state.batch // before * now  # updates x batches, of such a loader
+        state.batch = state.batch // before * now  # such a loader has updates x batches
         most = self.plan.accumulate * state.step
         if state.step > self.plan.num_steps or state.batch > most:
             raise CheckpointError(
                 f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
-                f'{state.step} of {self.plan.num_steps}, batch {state.batch}; as many updates are '
-                'needed at least'
+                f'{state.step} of {self.plan.num_steps}, batch {state.batch}; give at least as '
+                'many updates'
             )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
@@ -346,14 +346,14 @@ class TrainingLoop:
             self._call('on_step')
             if state.step % self.plan.log_interval == 0:
                 self._record()
-            if self._do_what_is_due(guard):
+            if self._evaluate_or_save(guard):
                 break
         if self._evaluation.interval is None:  # else epochs don't matter to the log
             self._record()
         self._in_flight = None
 
     def _timed(self, batches):
-        """The same batches; the time until each is there is counted."""
+        """The same batches; the time of waiting for them is counted."""
         batches = iter(batches)
         while True:
             started = time.perf_counter()
@@ -365,7 +365,7 @@ class TrainingLoop:
                 self.data_seconds += time.perf_counter() - started
             yield batch
 
-    def _do_what_is_due(self, guard):
+    def _evaluate_or_save(self, guard):
         """Evaluate or save after an update, where an interval ends; returns whether to stop."""
         step, stop = self.state.step, False
         evaluate, save = self._evaluation.interval, self._checkpoints.interval

@@ -1,4 +1,4 @@
-"""What a training makes small, and what a block makes of data."""
+"""The objective that a training minimizes, and a block's outputs over a data set."""
 
 from typing import Callable, NamedTuple, Optional, Tuple
 

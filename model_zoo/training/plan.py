@@ -89,11 +89,11 @@ class Checkpoints:
         Fields of `config` that say how many batches an update has, for loaders that draw the
         samples of an update together: these are factors of that product, too.
     totals : tuple of str
-        Fields of `config` that say how many updates there are in all. They may be others when the
-        training is resumed, and so may then be ``warmup_ratio``, a part of them.
+        Fields of `config` that say how many updates there are in all. They may change when the
+        training is resumed, and with them ``warmup_ratio``, a share of them.
     defaults : dict
-        Values of the fields that an earlier version hasn't saved. What it has saved, but this one
-        doesn't know, counts for nothing.
+        Values of the fields that an earlier version hasn't saved. Fields that this version doesn't
+        know are ignored.
     """
 
     store: Optional[CheckpointStore] = None
@@ -125,9 +125,9 @@ class Checkpoints:
             )
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
-            saved, current = (self._comparable(each, factors) for each in (saved, current))
-        anew = 'leave `resume` out and name another folder to start again'
-        check_same_config(saved, current, anew)
+            saved, current = (self._comparable(config, factors) for config in (saved, current))
+        instead = 'leave `resume` out and name another folder to start again'
+        check_same_config(saved, current, instead)
 
     def batches_of(self, config):
         """How many batches each worker has in an update of a configuration, by its `numbers`."""

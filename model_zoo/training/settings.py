@@ -182,10 +182,9 @@ def _describe(item_type, at_least=None, above=None, below=None, at_most=None):
 class Settings:
     """Base of all settings. Creating one checks the fields, then calls `check`."""
 
-    #: of the fields' group in a command's help
+    #: title of the fields' group in a command's help
     title = 'training'
-    #: pairs of fields of which only one may be given, as far as there are both; a subclass adds its
-    #: own
+    #: pairs of fields that exclude each other; a subclass adds its own
     exclusive = ()
     #: pairs of a field and another one that it needs; a subclass adds its own
     needs = ()
@@ -193,12 +192,12 @@ class Settings:
     def __post_init__(self):
         check_fields(type(self), self)
         for cls in type(self).__mro__:
-            for name, other in vars(cls).get('needs', ()):
-                if self.is_given(name) and not self.is_given(other):
-                    raise InputError(f'`{name}` needs `{other}`')
-            for name, other in vars(cls).get('exclusive', ()):
-                if self.is_given(name) and self.is_given(other):
-                    raise InputError(f'`{name}` and `{other}` exclude each other: give one')
+            for name, second in vars(cls).get('needs', ()):
+                if self.is_given(name) and not self.is_given(second):
+                    raise InputError(f'`{name}` needs `{second}`')
+            for name, second in vars(cls).get('exclusive', ()):
+                if self.is_given(name) and self.is_given(second):
+                    raise InputError(f'`{name}` and `{second}` exclude each other: give one')
         self.check()
 
     def check(self):

@@ -52,8 +52,8 @@ class GradientBuckets:
     def fit(self, parameters):
         """Whether these are the parameters, and their gradients are still where they were."""
         return len(parameters) == len(self._parameters) and all(
-            own is parameter and own.list_grad()[0] is view
-            for own, parameter, view in zip(self._parameters, reversed(parameters), self._views)
+            known is parameter and known.list_grad()[0] is view
+            for known, parameter, view in zip(self._parameters, reversed(parameters), self._views)
         )
 
 
@@ -64,16 +64,16 @@ def _padded(parameter):
 
 def _groups(parameters, size):
     """Parameters from the last one on, in groups of one type with at most `size` bytes."""
-    group, room, kind = [], 0, None
+    group, room, dtype = [], 0, None
     for parameter in reversed(parameters):
-        own = _padded(parameter) * np.dtype(parameter.dtype).itemsize
-        if group and (own > room or np.dtype(parameter.dtype) != kind):
+        num_bytes = _padded(parameter) * np.dtype(parameter.dtype).itemsize
+        if group and (num_bytes > room or np.dtype(parameter.dtype) != dtype):
             yield group
             group = []
         if not group:
-            room, kind = size, np.dtype(parameter.dtype)
+            room, dtype = size, np.dtype(parameter.dtype)
         group.append(parameter)
-        room -= own
+        room -= num_bytes
     if group:
         yield group
 
@@ -130,8 +130,8 @@ class HorovodWorkers(Workers):
     Parameters
     ----------
     compression : {None, 'float16'}
-        In which form gradients are sent. In float16, half of the bytes, numbers have 11 binary
-        digits, and what is below 5e-10 is lost.
+        Format in which gradients are sent. float16 takes half of the bytes; its numbers have 11
+        binary digits, and values below 5e-10 are lost.
     """
 
     def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):

@@ -64,7 +64,7 @@ class Step:
         )
         words, types, lengths, labels = labelled_batch(shape)
         self.batch = Batch(
-            *(mx.nd.array(each, dtype='int32') for each in (words, types)), mx.nd.array(lengths),
+            *(mx.nd.array(array, dtype='int32') for array in (words, types)), mx.nd.array(lengths),
             mx.nd.array(labels, dtype='int32'), list(range(shape[0])),
         )  # fmt: skip
         self._objective = mean_over_examples(lambda batch: model(*batch.inputs, batch.labels))
@@ -96,17 +96,17 @@ def arithmetic(model, batch):
     """Operator -> (operations of products, bytes) of a forward pass, from the graph's shapes."""
     data, graph = model._cached_graph
     inputs = [*batch.inputs, batch.labels]
-    shapes = {each.name: array.shape for each, array in zip(data, inputs)}
+    shapes = {variable.name: array.shape for variable, array in zip(data, inputs)}
     internals = graph.get_internals()
-    _, found, _ = internals.infer_shape(**shapes)
-    sizes = dict(zip(internals.list_outputs(), found))
+    _, out_shapes, _ = internals.infer_shape(**shapes)
+    sizes = dict(zip(internals.list_outputs(), out_shapes))
     nodes = json.loads(graph.tojson())['nodes']
 
     def outputs(node):
         name = node['name']
         if node['op'] == 'null':
             return [sizes[name]]
-        return [shape for each, shape in sizes.items() if re.fullmatch(rf'{name}_\w+?', each)]
+        return [shape for key, shape in sizes.items() if re.fullmatch(rf'{name}_\w+?', key)]
 
     work = collections.Counter()
     traffic = collections.Counter()
@@ -114,7 +114,7 @@ def arithmetic(model, batch):
         if node['op'] == 'null':
             continue
         made = outputs(node)[:1]
-        taken = [outputs(nodes[place])[:1] for place, *_ in node['inputs']]
+        taken = [outputs(nodes[n])[:1] for n, *_ in node['inputs']]
         taken = [shape for shapes in taken for shape in shapes]
         elements = sum(math.prod(shape) for shape in [*made, *taken])
         name = _plain(node['op'])
@@ -197,9 +197,9 @@ def rows_of(times, forward, parameters):
         is_backward = name.startswith('_backward')
         plain = _plain(name.replace('_backward_', ''))
         work, traffic = forward.get(plain, (0, 0))
-        if is_backward:  # a product's has two products; the others read and write twice as much
-            _, own = forward.get(f'backward {plain}', (0, 2 * traffic))
-            work, traffic = 2 * work, own
+        if is_backward:  # of a product it has two products; others read and write twice as much
+            _, both = forward.get(f'backward {plain}', (0, 2 * traffic))
+            work, traffic = 2 * work, both
         if name == UPDATE:  # reads the gradients twice, weights and moments; writes those three
             traffic = 32 * parameters
         rows.append((name, seconds, work, traffic))
@@ -308,16 +308,16 @@ class Team:
         cores = len(os.sched_getaffinity(0))
         environment = {**os.environ, 'OMP_NUM_THREADS': str(max(1, cores // processes))}
         environment['HOROVOD_GLOO_TIMEOUT_SECONDS'] = '3600'  # members wait for their turn
-        self._server, places = None, [{}]
+        self._server, slots = None, [{}]
         if processes > 1:
-            self._server, places = _rendezvous(processes)
+            self._server, slots = _rendezvous(processes)
         self._members = [
             subprocess.Popen(
                 [sys.executable, os.path.abspath(__file__), '--serve', options],
-                env={**environment, **place}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env={**environment, **slot}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                 text=True,
             )
-            for place in places
+            for slot in slots
         ]  # fmt: skip
         self.num_bytes = self._read()[0]
         self._pause()
@@ -359,8 +359,8 @@ def _rendezvous(processes):
     server = gloo_run.RendezvousServer()
     common = gloo_run.create_run_env_vars('127.0.0.1', ['lo'], server.start())
     server.init(slots)
-    places = [{**common, **gloo_run.create_slot_env_vars(slot)} for slot in slots]
-    return server, [{name: str(value) for name, value in each.items()} for each in places]
+    variables = [{**common, **gloo_run.create_slot_env_vars(slot)} for slot in slots]
+    return server, [{name: str(value) for name, value in values.items()} for values in variables]
 
 
 def sum_seconds(num_bytes, workers, bandwidth, latency=0.0):

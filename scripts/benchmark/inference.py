@@ -1,9 +1,9 @@
 """Inference beside peers, in turn, as ratios: BERT, its vectors, generation, evaluation.
 
-Ours is there with every engine and precision that a user can choose. ``--work`` chooses:
+Ours takes part with every engine and precision that a user can choose. ``--work`` chooses:
 
 ``forward``
-    BERT base with random weights. Of peers, ONNX Runtime and OpenVINO run what they make of
+    BERT base with random weights. As peers, ONNX Runtime and OpenVINO run files that they make of
     transformers' model.
 ``vectors``
     Sentences of ``--file``, mean and normalized, with the weights of the folder ``--model``, such
@@ -68,7 +68,7 @@ def read_sentences(path, count):
 
 
 def bert_sizes(options):
-    """The sizes of a BERT, as its configuration takes them, ours and that of transformers."""
+    """The sizes of a BERT, by the names of our configuration and of transformers'."""
     return {
         'hidden_size': options.units, 'num_hidden_layers': options.layers,
         'num_attention_heads': HEADS, 'intermediate_size': 4 * options.units,
@@ -324,7 +324,7 @@ def sentence_transformers(options, precision):
 
 
 def _same_vectors(name, vectors, expected):
-    """INT8 has a contract of its own."""
+    """Check the cosines with the first contender's vectors; each precision has its own bound."""
     import numpy as np
 
     from model_zoo.errors import InputError
@@ -347,7 +347,7 @@ def _prompts(shape, vocab_size):
 
 
 def _gpt2_folder(options):
-    """Where GPT-2 is, as all contenders read it; the first one writes it."""
+    """The folder of GPT-2, which all contenders read; the first one writes it."""
     folder = os.path.join(_cache(options), f'gpt2-{options.layers}')
     if not os.path.isfile(os.path.join(folder, 'config.json')):
         from gpt2 import GPT2Config, GPT2LMHeadModel  # isort: skip  before MXNet: its libraries
@@ -373,7 +373,7 @@ def ours_generation(options, engine, precision):
     def prepare(shape):
         prompts = _prompts(shape, block.config.vocab_size)
         return lambda: [
-            found.tokens for (found,) in generate(made.language_model, prompts, options.new_tokens)
+            text.tokens for (text,) in generate(made.language_model, prompts, options.new_tokens)
         ]
 
     return prepare
@@ -418,7 +418,7 @@ def write_ctranslate2(source, target, precision):
 
     loader = type(ctranslate2.converters.transformers._MODEL_LOADERS['GPT2Config'])
     loader.get_vocabulary = lambda self, model, tokenizer: [
-        f't{place}' for place in range(model.config.vocab_size)
+        f't{n}' for n in range(model.config.vocab_size)
     ]
     loader.set_vocabulary = lambda self, spec, tokens: spec.register_vocabulary(tokens)
     loader.set_config = lambda self, config, model, tokenizer: None
@@ -446,7 +446,7 @@ def ctranslate2(options, precision):
                 prompts, max_length=options.new_tokens, min_length=options.new_tokens,
                 sampling_topk=1, include_prompt_in_result=False,
             )  # fmt: skip
-            return [each.sequences_ids[0] for each in results]
+            return [result.sequences_ids[0] for result in results]
 
         return call
 
@@ -573,7 +573,7 @@ def draw_text(vocab_size, batch, length):
 
 
 def transfo_xl_sizes(options):
-    """Of the model, by the names of its configuration's fields."""
+    """The model's sizes, by the names of its configuration's fields."""
     return {
         'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
         'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
@@ -581,7 +581,7 @@ def transfo_xl_sizes(options):
 
 
 def original_config(values):
-    """The configuration of pytorch-pretrained-bert: of the values those that it has."""
+    """The configuration of pytorch-pretrained-bert, with those of the values that it knows."""
     import pytorch_pretrained_bert as original
 
     known = inspect.signature(original.TransfoXLConfig).parameters
@@ -607,7 +607,7 @@ def ours_perplexity(options):
         def call():
             state, total = None, 0
             for words, labels in text:
-                words, labels = (mx.nd.array(each, dtype='int32') for each in (words, labels))
+                words, labels = (mx.nd.array(array, dtype='int32') for array in (words, labels))
                 losses, state = block.read(words, labels, state)
                 total += losses.mean()
             return total.asscalar() / SEGMENTS
@@ -691,7 +691,7 @@ SHAPES = {'generation': '1x32,8x32', 'perplexity': '1x128,8x128'}
 
 
 def contenders(work, precisions, only=()):
-    """Ours and the peers', or those that have one of the texts `only` in their names."""
+    """Our contenders and the peers, or those that have one of the texts `only` in their names."""
     make, _, peers = WORKS[work]
     if peers[0][-1] is None:
         return [Contender('ours', make)], [Contender(*peer[:-1]) for peer in peers]
@@ -710,7 +710,7 @@ def contenders(work, precisions, only=()):
         if precision in known
     ]
     return tuple(
-        [each for each in side if not only or any(text in each.name for text in only)]
+        [item for item in side if not only or any(text in item.name for text in only)]
         for side in (ours, theirs)
     )
 
@@ -723,11 +723,11 @@ def record(path, work, measured):
     with open(path, encoding='utf-8') as file:
         content = json.load(file)
     table = content['processors'].setdefault(processor(), {})
-    for each in measured:
-        side = 'ours' if each.contender.startswith('ours') else 'peers'
+    for result in measured:
+        side = 'ours' if result.contender.startswith('ours') else 'peers'
         rows = table.setdefault(side, {}).setdefault(work, {})
-        row = rows.setdefault(each.case.label, {})
-        row[each.contender.replace('ours, ', '')] = round(1e3 * min(each.seconds), 1)
+        row = rows.setdefault(result.case.label, {})
+        row[result.contender.replace('ours, ', '')] = round(1e3 * min(result.seconds), 1)
     write_json(path, content)
 
 

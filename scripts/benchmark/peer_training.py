@@ -32,7 +32,7 @@ from model_zoo.training.updater import Updater
 from model_zoo.util.files import atomic_write
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
-#: parameters without weight decay end so
+#: endings of the names of parameters without weight decay
 NO_DECAY = ('bias', 'gamma', 'beta', 'LayerNorm.weight', 'layer_norm.weight', 'ln_1.weight',
             'ln_2.weight', 'ln_f.weight')  # fmt: skip
 STATE = 'peer.pt'
@@ -73,9 +73,9 @@ class Peer:
             memories = None if batch.is_first else self.memories
             losses, self.memories = self.model(words, labels, mems=memories)
             return losses.sum() / batch.count
-        places = torch.arange(words.shape[-1])
+        positions = torch.arange(words.shape[-1])
         lengths = torch.tensor(batch.valid_length.asnumpy(), dtype=torch.long)
-        mask = (places < lengths[..., None]).long()
+        mask = (positions < lengths[..., None]).long()
         if batch.labels is None:  # a language model
             labels = words.masked_fill(mask == 0, -100)
             return self.model(input_ids=words, attention_mask=mask, labels=labels).loss
@@ -102,7 +102,7 @@ class Peer:
 
 
 def _open_streamed(folder):
-    """pytorch-pretrained-bert's Transformer-XL, which transformers has no more."""
+    """pytorch-pretrained-bert's Transformer-XL, which transformers no longer has."""
     import pytorch_pretrained_bert as original
     import torch
     from safetensors.torch import load_file
@@ -220,8 +220,8 @@ class PeerCheckpoint:
         self._checkpoint.restore(block, trainer)
         content = torch.load(os.path.join(self.path, STATE), weights_only=True)
         self._peer.model.load_state_dict(content['model'])
-        own = self._peer.optimizer.state_dict()['param_groups']
-        for group, kept in zip(content['optimizer']['param_groups'], own):
+        groups = self._peer.optimizer.state_dict()['param_groups']
+        for group, kept in zip(content['optimizer']['param_groups'], groups):
             group['schedule'] = kept['schedule']
         self._peer.optimizer.load_state_dict(content['optimizer'])
         self._peer.memories = content['memories']

@@ -48,7 +48,7 @@ class TransformersPipeline:
 
         # only its length is looked at: the pipeline cuts the text again
         ids = self._pipeline.tokenizer(items, truncation=True, max_length=512)['input_ids']
-        rows = [[Row(own, None, text)] for own, text in zip(ids, items)]
+        rows = [[Row(row, None, text)] for row, text in zip(ids, items)]
         return Work(items, rows, options)
 
     def run_batch(self, rows):
@@ -162,7 +162,7 @@ class Server:
         connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=PATIENCE)
         connection.request('POST', f'/models/{NAME}', json.dumps({'inputs': texts}))
         results = json.loads(connection.getresponse().read())
-        return [{each['label']: each['score'] for each in result} for result in results]
+        return [{entry['label']: entry['score'] for entry in result} for result in results]
 
 
 def read_texts(path, count):
@@ -188,8 +188,8 @@ def measure(options, texts):
             scores = server.answers(texts[:20])
             wanted = wanted or scores
             difference = max(
-                abs(one[label] - other[label])
-                for one, other in zip(scores, wanted) for label in other
+                abs(got[label] - want[label])
+                for got, want in zip(scores, wanted) for label in want
             )  # fmt: skip
             print(f'{contender}: scores differ from ours by {difference:.1e} at most', flush=True)
             server.load(texts, 8, WARM_SECONDS)

@@ -31,11 +31,11 @@ __all__ = [
     'add_flags',
     'bert_flops',
     'gluon_step',
+    'installed',
     'measure',
     'neighbour',
     'our_update',
     'parse_shapes',
-    'present_ones',
     'report',
     'rst_table',
     'run',
@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Of one contender in one case."""
+    """The figures of one contender in one case."""
 
     case: Case
     contender: str
@@ -149,7 +149,7 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     """
     from model_zoo.errors import InputError
 
-    present, measured, workers = present_ones(ours, peers, options), [], {}
+    present, measured, workers = installed(ours, peers, options), [], {}
     with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
         stack.enter_context(neighbour(options.neighbour))
         for contender in present:
@@ -190,20 +190,20 @@ def neighbour(name):
         process.wait()
 
 
-def present_ones(ours, peers, options):
-    """Those whose libraries are installed; ours in other checkouts and environments, too."""
-    others = [
-        each._replace(name=f'{each.name} in {folder}', checkout=folder)
-        for folder in map(os.path.abspath, options.checkout) for each in ours
+def installed(ours, peers, options):
+    """Contenders whose libraries are installed; ours in other checkouts and environments, too."""
+    more = [
+        contender._replace(name=f'{contender.name} in {folder}', checkout=folder)
+        for folder in map(os.path.abspath, options.checkout) for contender in ours
     ] + [
-        each._replace(
-            name=f'{each.name}, {words}',
+        contender._replace(
+            name=f'{contender.name}, {words}',
             environment=dict(word.split('=', 1) for word in words.split()),
         )
-        for words in options.environment for each in ours
+        for words in options.environment for contender in ours
     ]  # fmt: skip
     present = []
-    for contender in [*ours, *others, *peers]:
+    for contender in [*ours, *more, *peers]:
         missing = [name for name in contender.needs if importlib.util.find_spec(name) is None]
         if missing:
             print(f'{contender.name}: absent ({", ".join(missing)} not installed)', flush=True)
@@ -308,7 +308,7 @@ def _serve(connection):
 
 
 def _make(folder, module, name, options, arguments, checkout):
-    # an editable installation would lend a checkout the modules that it hasn't got
+    # an editable installation would give a checkout the modules that it lacks
     sys.meta_path[:] = [
         finder
         for finder in sys.meta_path
@@ -347,7 +347,7 @@ def rst_table(head, rows):
     """The lines of a table of reStructuredText."""
     widths = [max(map(len, column)) for column in zip(head, *rows)]
     rule = '  '.join('=' * width for width in widths)
-    text = ['  '.join(c.ljust(w) for c, w in zip(each, widths)).rstrip() for each in (head, *rows)]
+    text = ['  '.join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in (head, *rows)]
     return [rule, text[0], rule, *text[1:], rule]
 
 
@@ -460,7 +460,7 @@ def gluon_step(compute, update):
 
 
 def torch_step(model, optimizer, compute):
-    """The same of torch."""
+    """The same step by torch."""
     import torch
 
     def step():

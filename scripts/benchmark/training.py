@@ -2,7 +2,7 @@
 
 ``classifier``
     A step of fine-tuning BERT base (forward, backward, clipping, Adam with decoupled weight decay),
-    in each ``--precision``. With ``--mirror`` ours is there once more, with gradient checkpointing.
+    in each ``--precision``. ``--mirror`` adds ours once more, with gradient checkpointing.
 ``pretraining``, ``gpt2``, ``transfo_xl``
     The same of BERT's pre-training, GPT-2 and Transformer-XL, which carries its memory from step to
     step; its words have the falling frequencies of a text's (Zipf).
@@ -57,11 +57,11 @@ from side_by_side import (
     add_flags,
     bert_flops,
     gluon_step,
+    installed,
     measure,
     neighbour,
     our_update,
     parse_shapes,
-    present_ones,
     report,
     run,
     threads,
@@ -87,7 +87,7 @@ def _our_step(block, compute_of, precision='float32', optimizer='bertadam', **hy
 
 
 def _torch_step(model, compute_of):
-    """The same of torch."""
+    """The same by torch."""
     import torch
 
     torch.set_num_threads(threads())
@@ -147,7 +147,7 @@ def _gluonnlp_training(block, optimizer):
     criterion.hybridize(static_alloc=True)
     parameters = block.collect_params()
     trainer = mx.gluon.Trainer(parameters, optimizer, update_on_kvstore=False)
-    trained = [each for each in parameters.values() if each.grad_req != 'null']
+    trained = [p for p in parameters.values() if p.grad_req != 'null']
 
     def loss_of(words, types, length, labels):
         return criterion(block(words, types, length), labels).mean()
@@ -283,7 +283,7 @@ def our_transfo_xl(options):
         segments, memory = _segments(options, shape), [None]
 
         def compute():
-            words, labels = (mx.nd.array(each, dtype='int32') for each in next(segments))
+            words, labels = (mx.nd.array(array, dtype='int32') for array in next(segments))
             losses, memory[0] = block(words, memory[0], labels=labels)
             return losses.mean()
 
@@ -517,11 +517,11 @@ def _load(name, path):
 
 @contextlib.contextmanager
 def _stand_in_for_tensorflow():
-    """What Google's scripts take from TensorFlow when no file of its is written."""
+    """The parts of TensorFlow that Google's scripts use if they write none of its files."""
     module = types.ModuleType('tensorflow')
     flags = types.SimpleNamespace(do_whole_word_mask=False)
-    kinds = 'string', 'bool', 'integer', 'float'
-    defines = {f'DEFINE_{kind}': lambda *args: None for kind in kinds}
+    type_names = 'string', 'bool', 'integer', 'float'
+    defines = {f'DEFINE_{name}': lambda *args: None for name in type_names}
     module.flags = types.SimpleNamespace(FLAGS=flags, **defines)
     module.gfile = types.SimpleNamespace(GFile=functools.partial(open, encoding='utf-8'))
     hidden = {name: sys.modules.get(name) for name in ('tensorflow', 'tokenization')}
@@ -640,7 +640,7 @@ def compare_samples(args):
     args.cpu_time = True
     measured = measure([Contender('ours', our_samples)], peers, [case], args, warm=False)
     # each makes its own number of samples
-    measured = [each._replace(case=case._replace(work=each.answer)) for each in measured]
+    measured = [entry._replace(case=case._replace(work=entry.answer)) for entry in measured]
     size = Corpus(files).num_bytes / 2**20
     title = f'Samples of {args.max_seq_length} tokens, {args.dupe_factor} times {size:.1f} MB'
     report(f'{title} of text, on one core', measured, args, 'samples/s')
@@ -672,8 +672,8 @@ def prepare_programs(args, folder):
     }  # fmt: skip
     for segment in ('train', 'dev'):
         job[segment] = [
-            (each.text_a, each.text_b, task.label_id(each.label))
-            for each in read_examples(task, args.data_dir, segment)
+            (example.text_a, example.text_b, task.label_id(example.label))
+            for example in read_examples(task, args.data_dir, segment)
         ]
     (folder / JOB).write_text(json.dumps(job), 'utf-8')
     return args.epochs * len(job['train'])
@@ -782,7 +782,7 @@ def gluonnlp_program(job, folder):
     for _ in range(job['epochs']):
         begin = time.perf_counter()
         for batch in train:
-            words, length, segments, label = (each.as_in_context(mx.cpu()) for each in batch)
+            words, length, segments, label = (array.as_in_context(mx.cpu()) for array in batch)
             with mx.autograd.record():
                 loss = loss_of(words, segments, length, label)
             loss.backward()
@@ -791,7 +791,7 @@ def gluonnlp_program(job, folder):
         seconds += time.perf_counter() - begin
         metric = mx.metric.Accuracy()
         for batch in dev:
-            words, length, segments, label = (each.as_in_context(mx.cpu()) for each in batch)
+            words, length, segments, label = (array.as_in_context(mx.cpu()) for array in batch)
             metric.update([label], [model(words, segments, length)])
         print(f'accuracy {metric.get()[1]:.3f}', flush=True)
     model.save_parameters(str(folder / 'gluonnlp.params'))
@@ -814,7 +814,7 @@ def be_peer(name, folder):
     """Be a peer's process; the seconds of its updates are left in a file."""
     folder = pathlib.Path(folder)
     job = _read(folder / JOB)
-    [peer] = [each for each in PEERS if each.name == name]
+    [peer] = [peer for peer in PEERS if peer.name == name]
     seconds = peer.make(job, folder, **peer.arguments)
     (folder / f'{name}.json').write_text(json.dumps(seconds), 'utf-8')
 
@@ -855,7 +855,7 @@ def cpu_of_children():
 
 
 def compare_programs(args):
-    present = present_ones(PROGRAMS, PEERS, args)
+    present = installed(PROGRAMS, PEERS, args)
     turns = {contender.name: [] for contender in present}
     with tempfile.TemporaryDirectory() as folder, neighbour(args.neighbour):
         texts = prepare_programs(args, pathlib.Path(folder))

@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 #: paths that need no key
 OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
               *page.PATHS.values())  # fmt: skip
-#: tasks of which a model reads two texts at once
+#: tasks whose models read two texts at once
 PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
               'rerank'}  # fmt: skip
 #: errors and their HTTP status; the first that fits counts
@@ -90,7 +90,7 @@ def _version():
 
 
 def _add_errors(app):
-    """Every error as JSON, with the status that it stands for; `Gate` has those left."""
+    """Answer errors with JSON and their status; `Gate` answers those that are left."""
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
@@ -119,7 +119,7 @@ def _add_errors(app):
 
 
 def _add_state(app, service):
-    """The routes that tell of the server itself."""
+    """Add the routes about the server itself."""
     from fastapi.responses import JSONResponse, Response
 
     @app.get('/health', tags=['server'])
@@ -148,7 +148,7 @@ def _add_state(app, service):
 
 
 def describe(served):
-    """What ``/v1/models`` tells of a model."""
+    """The entry of a model in ``/v1/models``."""
     pipeline = served.pipeline
     extras = getattr(getattr(pipeline.block, 'config', None), 'extras', {})
     description = {
@@ -173,7 +173,7 @@ def error_response(path, error, status=None, headers=None):
     """The response for an error, as the clients of a path expect it."""
     from starlette.responses import Response
 
-    if status is None:  # 500 is for what nobody expects
+    if status is None:  # 500 is for unexpected errors
         status = next((code for known, code in STATUSES if isinstance(error, known)), 500)
     if status == 500 and not isinstance(error, (str, ZooError)):
         error = f'the server failed: {type(error).__name__}'
@@ -185,7 +185,7 @@ def error_response(path, error, status=None, headers=None):
         types = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
         error_type = types.get(status, 'invalid_request_error' if status < 500 else 'server_error')
         message = {'message': message, 'type': error_type, 'param': None, 'code': status}
-    # half a character stays an escape, which JSON has, too
+    # half of a surrogate pair stays an escape, as in JSON
     body = json.dumps({'error': message}, ensure_ascii=False).encode(errors='backslashreplace')
     return Response(body, status, headers, media_type='application/json')
 
@@ -257,7 +257,7 @@ class Gate:
         return f'the request is larger than {self._settings.max_body} bytes'
 
     def _limited(self, receive):
-        """`receive` with a limit for bodies that don't tell their length."""
+        """`receive` with a limit, for bodies without a Content-Length."""
         size = 0
 
         async def receive_limited():

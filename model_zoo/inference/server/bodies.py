@@ -18,7 +18,7 @@ Count = pydantic.conint(strict=True, ge=1, le=COUNT['maximum'])
 Seed = pydantic.conint(strict=True, ge=0, le=2**32 - 1)
 Temperature = pydantic.confloat(strict=True, ge=0, le=1e6)
 Share = pydantic.confloat(strict=True, gt=0, le=1)
-#: a number that this server doesn't use, and so must be one that changes nothing
+#: numbers that this server doesn't use, so it takes only the value that changes nothing
 Zero = pydantic.confloat(strict=True, ge=0, le=0)
 One = pydantic.confloat(strict=True, ge=1, le=1)
 Stop = pydantic.conlist(pydantic.constr(strict=True, min_length=1, max_length=1000), max_length=64)
@@ -64,7 +64,7 @@ class Body(pydantic.BaseModel):
 
     @classmethod
     def _refusal(cls, errors):
-        """One line for what is wrong first: of a field that may be several things, all of them."""
+        """One line about the first error; all errors of a field that may have several types."""
         first, (name, *_) = errors[0], errors[0]['loc'] or ('the body',)
         if first['type'] == 'missing':
             return InputError(f'{".".join(map(str, first["loc"]))} is missing')
@@ -104,7 +104,7 @@ class Writing(Body):
     temperature: Optional[Temperature] = None
     top_k: Optional[Count] = None
     top_p: Optional[Share] = None
-    # theirs, which this server takes only where they change nothing
+    # Hugging Face's, which this server takes only where they change nothing
     adapter_id: Literal[None] = None
     best_of: Optional[One] = None
     decoder_input_details: Literal[False] = False
@@ -144,7 +144,7 @@ class HuggingFace(Body):
 
 
 def _prompts(value):
-    """A list of texts or of lists of token ids; which ids there are the model tells."""
+    """A list of texts or of lists of token ids; the model checks the ids."""
     values = [value] if isinstance(value, str) or _is_of(value, int) else value
     if not (_is_of(values, str) or _is_of(values, list) and all(_is_of(v, int) for v in values)):
         raise InputError('it must be a text, token ids, or a list of texts or of token ids')
@@ -222,7 +222,7 @@ DATATYPES = ('BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'IN
 
 
 class TensorParameters(Body):
-    """About an input or an output; others than these are not used."""
+    """Parameters of an input or an output; others are ignored."""
 
     model_config = pydantic.ConfigDict(extra='ignore')
 
@@ -241,7 +241,7 @@ class Tensor(Body):
 
 
 class Output(Body):
-    """An output that is wanted."""
+    """An output that a request asks for."""
 
     name: str
     parameters: TensorParameters = TensorParameters()
@@ -282,7 +282,7 @@ class Attentions(Body):
 
 
 def documented(body):
-    """What OpenAPI says of a route with this body."""
+    """A route with this body, for OpenAPI."""
     schema = body.model_json_schema()
     schema = _inlined(schema, schema.pop('$defs', {}))
     if issubclass(body, (HuggingFace, OpenInference)):

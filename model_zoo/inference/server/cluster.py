@@ -17,7 +17,7 @@ from .worker import ClosedError, OverloadedError
 
 _log = logging.getLogger(__name__)
 
-#: Replicas that a request may outlive: it might be what kills them.
+#: Replicas that may die during one request, which might be the cause.
 ATTEMPTS = 4
 #: Requests that a replica has under way, on average, before there is another one.
 TARGET_REQUESTS = 16
@@ -60,7 +60,7 @@ class Replica:
         try:
             while True:
                 message = await messages.get()
-                if message is None:  # the application has failed: without an answer, or within it
+                if message is None:  # the application has failed, before or within its answer
                     task.result()
                     return
                 if message['type'] == 'http.response.start':
@@ -139,7 +139,7 @@ class Ingress:
                 raise OverloadedError('all replicas are busy: try again later', 1) from error
             except DeploymentUnavailableError as error:
                 raise ClosedError('no replica runs') from error
-            except RayTaskError:  # of what the replica raised itself
+            except RayTaskError:  # an error that the replica raised
                 raise
             except RayError:
                 _log.warning('a replica died; %s %s is asked again', scope['method'], scope['path'])
@@ -193,7 +193,7 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
     if address is not None and address.startswith('ray://'):  # its answers can't be streamed
         raise InputError(f'`ray` {address}: a server runs on a machine of the cluster: start it '
                          'there, with HOST:PORT or auto')  # fmt: skip
-    ray, is_own = join_cluster(address or 'local', STORE_BYTES, shows_logs=True)
+    ray, is_started = join_cluster(address or 'local', STORE_BYTES, shows_logs=True)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's would abort the process
     logging.getLogger('ray.serve').setLevel(logging.WARNING)
@@ -234,7 +234,7 @@ def serve_on_ray(open_app, bound, settings, replicas=(1, 4), cpus=1.0, address=N
         finally:
             ray_serve.delete(name)
     finally:
-        if is_own:
+        if is_started:
             ray.shutdown()
 
 
@@ -244,7 +244,7 @@ def _run(ray_serve, application, name):
         return ray_serve.run(application, name=name, route_prefix=None)
     except RuntimeError as error:
         status = ray_serve.status().applications.get(name)
-        said = [deployment.message for deployment in status.deployments.values()] if status else []
-        lines = '\n'.join([str(error), *said]).strip().splitlines()  # the last is the cause
+        texts = [deployment.message for deployment in status.deployments.values()] if status else []
+        lines = '\n'.join([str(error), *texts]).strip().splitlines()  # the last is the cause
         cause = re.sub(r'^model_zoo\.errors\.\w+: ', '', lines[-1])
         raise InputError(f'no replica can be started: {cause}') from error

@@ -44,7 +44,7 @@ def _call(service, name, task, inputs, options):
     served = service.served(name, is_writer=False)
     pipeline = served.of_task(task)
     if pipeline.task == 'text-classification':
-        options.setdefault('top_k', None)  # there all labels are the default
+        options.setdefault('top_k', None)  # Hugging Face's default is all labels
     if pipeline.task == 'feature-extraction':
         if options.pop('truncate', True) is not True:
             raise InputError('truncate: a text that is too long is always cut')
@@ -55,7 +55,7 @@ def _call(service, name, task, inputs, options):
 
     def finish(outputs):
         results = list(pipeline.finish(work, outputs))
-        # a classifier's are nested there for one text, too
+        # Hugging Face nests a classifier's results, even for one text
         return to_json(results if is_list or is_nested else results[0])
 
     return Call(served, work, finish)
@@ -72,7 +72,7 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
     given = {name: getattr(options, name) for name in ('temperature', 'top_k', 'top_p')}
     given = {name: value for name, value in given.items() if value is not None}
     sampling = {}
-    # as there: what shapes the distribution asks for drawing; the defaults are the pipeline's
+    # as at Hugging Face, these options imply sampling; the defaults are the pipeline's
     if options.do_sample or (options.do_sample is None and given):
         sampling = {'temperature': 1.0, 'top_k': 50, **given, 'seed': options.seed}
     served = service.served(name, is_writer=True)

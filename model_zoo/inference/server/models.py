@@ -13,8 +13,8 @@ from .worker import BatchWorker, GenerationWorker
 
 _log = logging.getLogger(__name__)
 
-#: tasks that a model of another task does besides: they run the same block
-BESIDES = {
+#: tasks that a model does beside its own, with the same block
+MORE_TASKS = {
     'text-classification': ['zero-shot-classification'],
     'zero-shot-classification': ['text-classification'],
     'feature-extraction': ['sentence-similarity'],
@@ -26,10 +26,10 @@ def pipelines_of(pipeline):
     """The pipelines of all tasks that a model does."""
     opened = pipeline.block, pipeline.tokenizer, pipeline.files
     pipelines = {pipeline.task: pipeline}
-    for task in BESIDES.get(pipeline.task, ()):
-        other = PIPELINES[task](opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine)
-        if not other.problem:
-            pipelines[task] = other
+    for task in MORE_TASKS.get(pipeline.task, ()):
+        added = PIPELINES[task](opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine)
+        if not added.problem:
+            pipelines[task] = added
     return pipelines
 
 
@@ -111,10 +111,10 @@ class Models:
 
 
 class Reloader:
-    """A thread that looks at models' folders, and serves those anew that have changed.
+    """A thread that watches the models' folders, and reloads those that have changed.
 
     A folder is opened when it has stayed the same for one interval. The old model answers what it
-    has accepted. A folder that can't be opened is told of in the log, and the old model stays.
+    has accepted. If a folder can't be opened, the log says so, and the old model stays.
     """
 
     def __init__(self, models, folders, open_pipeline, interval=1.0):
@@ -138,7 +138,7 @@ class Reloader:
             for name, folder in self._folders.items():
                 state = state_of(folder)
                 if state == self._seen[name] != self._served[name]:
-                    self._served[name] = state  # also if it can't be opened: not again and again
+                    self._served[name] = state  # a folder that can't be opened is tried once
                     self._reload(name, folder)
                 self._seen[name] = state
 

@@ -32,7 +32,7 @@ INPUTS = {
 }
 #: tasks whose results have a label and its score, which are outputs, too
 LABELLED = ('text-classification', 'next-sentence', 'multiple-choice')
-#: what the model itself gives for token ids
+#: the model's outputs for token ids
 SCORES = {
     'text-classification': ['logits'],
     'token-classification': ['logits'],
@@ -42,7 +42,7 @@ SCORES = {
 }
 ID_INPUTS = 'input_ids', 'token_type_ids', 'attention_mask'
 #: parameters of a request that aren't the pipeline's
-OTHERS = (
+IGNORED = (
     'binary_data_output', 'headers', 'priority', 'sequence_end', 'sequence_id', 'sequence_start',
     'timeout',
 )  # fmt: skip
@@ -114,7 +114,7 @@ def _call(service, name, data, header_length):
 
     content, arrays = read_request(data, header_length)
     options = {name: value for name, value in content.parameters.items()
-               if name not in OTHERS and value is not None}  # fmt: skip
+               if name not in IGNORED and value is not None}  # fmt: skip
 
     def write(outputs):
         outputs, binary = _wanted(content, outputs)
@@ -220,7 +220,7 @@ def _items(arrays, names):
 
 
 def _scores(service, name, options, arrays, write):
-    """The `Call` for what the model gives for ids, padded with 0."""
+    """The `Call` for the model's outputs of ids, padded with 0."""
     if options:
         raise InputError(f'input_ids take no parameters: {", ".join(options)}')
     served = service.models.get(name)
@@ -260,7 +260,7 @@ def _scores(service, name, options, arrays, write):
 
 
 def _numbers(pipeline):
-    """How many numbers the model gives for a token, about."""
+    """About how many numbers the model's outputs have for a token."""
     config = pipeline.block.config
     return {'fill-mask': config.vocab_size, 'feature-extraction': config.units}.get(
         pipeline.task, len(pipeline.labels) + 2

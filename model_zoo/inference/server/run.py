@@ -21,14 +21,14 @@ LOOK_SECONDS = 0.1  # between two looks at the connections
 def name_models(models):
     """The names under which models are served.
 
-    Each is a folder or a name by itself, or ``NAME=MODEL``. By itself it has the name of its
-    folder; for ``best_model``, which trainings write, that of the folder around it.
+    Each is a folder or a name by itself, or ``NAME=MODEL``. By itself a folder is served by its own
+    name; ``best_model``, which trainings write, by the name of its parent folder.
     """
     named = {}
     for word in models:
         name, equals, model = word.partition('=')
         if not equals or os.path.exists(word):
-            name, model = _own_name(word), word
+            name, model = _default_name(word), word
         if not name or not model:
             raise InputError(f'{word!r} is not NAME=MODEL')
         if name in named:
@@ -40,7 +40,7 @@ def name_models(models):
     return named
 
 
-def _own_name(model):
+def _default_name(model):
     if not os.path.exists(model):
         return model
     path = pathlib.Path(model).resolve()
@@ -50,7 +50,7 @@ def _own_name(model):
 
 
 def read_key(source):
-    """An API key, of a file that holds it, or of an environment variable by ``env:NAME``."""
+    """The API key in a file, or in an environment variable that is given as ``env:NAME``."""
     if source.startswith('env:'):
         key = os.environ.get(source[4:], '')
         where = f'the environment variable {source[4:]}'
@@ -92,20 +92,20 @@ def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000)
         Seconds in which a request must have arrived, and in which a client must have read
         something of an answer that waits for it.
     most_connections : int
-        Above these the connections are closed that have waited longest for a request. It is at
-        most half of the files that the process may open.
+        If there are more connections, those that have waited longest for a request are closed. It
+        is at most half of the files that the process may open.
     """
     MissingExtraError.check('serve', 'uvicorn')
     host, port = bound.getsockname()[:2]
     _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
     if threading.current_thread() is threading.main_thread():
-        # at its end uvicorn raises the signal again, for the handler that there was before
+        # at its end uvicorn raises the signal again, for the previous handler
         signal.signal(signal.SIGTERM, lambda *_: None)
     asyncio.run(run_server(make_server(app, timeout), bound, request_timeout, most_connections))
 
 
 def make_server(app, timeout=60.0):
-    """uvicorn's server, with the limits that it has of its own."""
+    """uvicorn's server, with uvicorn's limits."""
     import uvicorn
 
     return uvicorn.Server(uvicorn.Config(
@@ -133,15 +133,15 @@ async def _close_idle(connections, seconds, most):
     first byte of a request, and `limit_concurrency` refuses those who come instead of those who
     stay. So this reads what uvicorn knows of its connections, and changes nothing of it.
     """
-    waiting = {}  # connection -> since when it has stood as it stands
+    waiting = {}  # connection -> when its state began, and the state
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         now, before, waiting = time.monotonic(), waiting, {}
         for connection in connections:
-            standing = _standing(connection)
-            if standing is not None:
-                since, stood = before.get(connection, (now, None))
-                waiting[connection] = (since if standing == stood else now), standing
+            state = _waiting_state(connection)
+            if state is not None:
+                since, old_state = before.get(connection, (now, None))
+                waiting[connection] = (since if state == old_state else now), state
         excess = len(connections) - most
         by_age = sorted(waiting, key=lambda connection: waiting[connection][0])
         for number, connection in enumerate(by_age):
@@ -150,8 +150,8 @@ async def _close_idle(connections, seconds, most):
                 connection.transport.abort()
 
 
-def _standing(connection):
-    """How far the client of a connection has come; None while the server is at work for it."""
+def _waiting_state(connection):
+    """What a connection's client has sent or read; None while the server works for it."""
     cycle, unread = connection.cycle, connection.transport.get_write_buffer_size()
     if unread:
         return cycle, unread

@@ -23,7 +23,7 @@ class Call(NamedTuple):
     Parameters
     ----------
     finish : callable
-        ``finish(outputs) -> bytes or Response`` makes the answer of what the worker gives.
+        ``finish(outputs) -> bytes or Response`` makes the answer from the worker's outputs.
     events : callable, optional
         ``events(tokens)`` makes server-sent events, str, of the tokens of a job as they come.
     """
@@ -67,11 +67,11 @@ class Service:
         return Response(answer, media_type='application/json')
 
     def in_thread(self, function, *args):
-        """Await what a function returns that takes time."""
+        """Run a slow function in a thread; await its result."""
         return asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
     def served(self, name, is_writer):
-        """The model of a name, which writes text or doesn't, if it takes requests."""
+        """The model of a name, if it takes requests; `is_writer` is whether it must write text."""
         while True:
             served = self.models.get(name)
             if served.is_writer is not is_writer:
@@ -163,7 +163,7 @@ class Service:
 def to_json(value):
     """JSON of an answer.
 
-    Other threads run between the parts: a number of `json.dumps` is quick, a million stop all.
+    Other threads can run between its parts; one `json.dumps` of a large answer would stop them.
     """
     return b''.join(_json_parts(value))
 
@@ -204,12 +204,12 @@ class Settings(settings.Settings):
         4096, 'texts of a request with each of their labels or choices, or their windows',
         at_least=1,
     )  # fmt: skip
-    max_tokens: int = setting(2**17, 'of these, altogether', at_least=1)
+    max_tokens: int = setting(2**17, 'tokens of all these rows', at_least=1)
     max_answer: int = setting(2**25, 'bytes of an answer, about', at_least=1)
     max_body: int = setting(
         8 * 2**20, 'bytes of a request; and characters of its rows, before they are cut', at_least=1
     )
-    max_new_tokens: int = setting(1024, 'that a language model may be asked for', at_least=1)
+    max_new_tokens: int = setting(1024, 'tokens that a request may ask for', at_least=1)
     max_sequences: int = setting(
         16, 'texts that a language model writes at once; further ones wait', at_least=1
     )
@@ -218,7 +218,7 @@ class Settings(settings.Settings):
         'of loopback addresses always work there; default: on loopback only those, elsewhere any',
     )  # fmt: skip
     api_key: Optional[str] = setting(
-        None, "without it requests are refused, but those for the server's health and documentation"
+        None, "requests without it are refused, except for the server's health and documentation"
     )
 
     def check(self):

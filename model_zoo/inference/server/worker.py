@@ -17,9 +17,9 @@ from ..pipeline import BATCH_ROWS
 
 _log = logging.getLogger(__name__)
 
-#: Tokens whose computation takes about as long as what each batch takes besides.
+#: The fixed time of a batch, in tokens.
 BATCH_COST = 128
-IDLE_MEMORY = 0.9  # of the mean of seconds per request
+IDLE_MEMORY = 0.9  # weight of the old mean of seconds per request
 
 
 class OverloadedError(ZooError):
@@ -46,7 +46,7 @@ class Worker(abc.ABC):
         self._condition = threading.Condition()
         self._new = collections.deque()
         self._jobs, self._closing = set(), False  # those that are accepted and unanswered
-        self._seconds, self._answered_at = 0.0, None  # a request; when the last one was answered
+        self._seconds, self._answered_at = 0.0, None  # per request; when the last was answered
         self._start()
 
     def _start(self):
@@ -60,7 +60,7 @@ class Worker(abc.ABC):
 
     @property
     def is_alive(self):
-        """Whether the thread runs. The next request starts one that has died anew."""
+        """Whether the thread runs. The next request starts a dead one again."""
         return self._thread is not None and self._thread.is_alive()
 
     def check(self):
@@ -142,7 +142,7 @@ class Worker(abc.ABC):
         """Run the model once, and answer the jobs that this completes."""
 
     def _fail(self, jobs, error):
-        """Answer jobs with an error; the log has one that nobody expects, once."""
+        """Answer jobs with an error. An unexpected one is logged once."""
         if not isinstance(error, ZooError):
             _log.error('the model %s has failed', self.name, exc_info=error)
             error = FailedError(f'the server failed: {type(error).__name__}')
@@ -172,7 +172,7 @@ class BatchWorker(Worker):
 
     def __init__(self, name, queue_size, pipeline, on_batch):
         self._pipeline, self._on_batch = pipeline, on_batch
-        self._rows = []  # (job, place in it, length), the oldest first
+        self._rows = []  # (job, position in it, length), the oldest first
         super().__init__(name, queue_size)
 
     def run(self, work):
@@ -219,7 +219,7 @@ def choose_rows(lengths, batch_tokens):
     """The rows of the next batch: the one that has waited longest, and those of similar length.
 
     The rows that wait are divided into the batches that take the least time altogether, where
-    padding takes as long as text, and each batch as long as `BATCH_COST` tokens besides.
+    padding takes as long as text, and each batch takes as long as `BATCH_COST` tokens more.
     """
     lengths = np.asarray(lengths)
     near = np.argsort(np.abs(lengths - lengths[0]), kind='stable')[:BATCH_ROWS]

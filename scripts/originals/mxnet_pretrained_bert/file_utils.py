@@ -1,4 +1,4 @@
-"""Names of files, and the place of the cache."""
+"""Names of files, and the folder of the cache."""
 
 import os
 import pathlib
@@ -27,7 +27,7 @@ class CachedTokenizer:
 
     @classmethod
     def from_pretrained(cls, name_or_dir, cache_dir=None, **kwargs):
-        """As of the base class; what is fetched is kept where `cache_root` says."""
+        """The same as the base class's, with its downloads in the folder of `cache_root`."""
         root = kwargs.pop('root', None) or cache_root(cache_dir)
         return super().from_pretrained(name_or_dir, root=root, **kwargs)
 
@@ -39,5 +39,5 @@ def archive_map(family):
 
 
 def cached_path(url_or_filename, cache_dir=None):
-    """The path on this machine of a file that is here or at an address; an archive is unpacked."""
+    """The local path of a file or an address; an archive is unpacked."""
     return local_path(url_or_filename, root=cache_root(cache_dir))[0]

@@ -38,8 +38,8 @@ _TEXT = ('input_ids', 'token_type_ids', 'attention_mask')
 
 
 def _both(**labels):
-    """The labels; where one is missing none, as the original has no loss then either."""
-    given = [name for name, each in labels.items() if each is not None]
+    """The labels, or None for all if one is missing: the original has no loss then either."""
+    given = [name for name, value in labels.items() if value is not None]
     if len(given) == 1:
         _log.warning('%s is ignored: scores are returned, since there is no %s', given[0],
                      next(name for name in labels if name != given[0]))  # fmt: skip
@@ -147,7 +147,7 @@ class BertForQuestionAnswering(_BertHead, bert.BertForQuestionAnswering):
         if positions['start_positions'] is None:
             return scores
         losses = [
-            span_cross_entropy(mx.nd, part, place.clip(0, part.shape[1]))
-            for part, place in zip(scores[-2:], positions.values())
+            span_cross_entropy(mx.nd, part, position.clip(0, part.shape[1]))
+            for part, position in zip(scores[-2:], positions.values())
         ]
         return (losses[0] + losses[1]) / 2

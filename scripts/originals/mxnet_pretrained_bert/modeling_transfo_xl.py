@@ -1,6 +1,6 @@
 """Transformer-XL, called as ``modeling_transfo_xl.py`` of pytorch-pretrained-bert 0.6.2.
 
-The memories are lists of the layers' arrays only, as there, all of whose places count.
+The memories are lists of the layers' arrays only, as in the original; all positions count.
 """
 
 import mxnet as mx
@@ -30,7 +30,7 @@ def load_tf_weights_in_transfo_xl(model, config, tf_path):
 
 
 class _Uncounted(TorchLike):
-    """Memories without the numbers of their valid places; with them they come back with them."""
+    """Takes and returns memories without numbers of valid positions, or with them if given so."""
 
     arguments = ()
 
@@ -58,7 +58,7 @@ class TransfoXLModel(_Uncounted, transfo_xl.TransfoXLModel):
     -------
     hidden : (batch, length, d_model)
     mems : list of (mem_len, batch, d_model)
-        The last places of what each layer was given: the layers' hidden states are
+        The last positions of each layer's input: the layers' hidden states are
         ``[mem[-length:] for mem in mems]``, with the batch second, and ``hidden``.
     """
 

@@ -84,8 +84,8 @@ class TorchLikeOptimizer:
         group['schedule'] = _schedule(group['schedule'], -1, -1)
         if group['lr'] is None:
             raise InputError('lr is missing: give the learning rate, of the class or of each group')
-        there = {id(each) for other in self.param_groups for each in other['params']}
-        twice = [each.name for each in params if id(each) in there]
+        known = {id(p) for old in self.param_groups for p in old['params']}
+        twice = [p.name for p in params if id(p) in known]
         if twice or len({*map(id, params)}) < len(params):
             raise InputError(f'parameters are there twice: {", ".join(twice) or "in one group"}')
         rule = self._make_rule(group)
@@ -155,7 +155,7 @@ class TorchLikeOptimizer:
                 if moments is not None:
                     state[start + index] = {
                         'step': trainer._optimizer._index_update_count[index],
-                        **{name: each.copy() for name, each in zip(self.moments, moments)},
+                        **{name: array.copy() for name, array in zip(self.moments, moments)},
                     }
             numbers = list(range(start, start + len(group['params'])))
             groups.append({**group, 'params': numbers})
@@ -166,16 +166,16 @@ class TorchLikeOptimizer:
         """Continue from the state of another optimizer of the same groups."""
         groups = state_dict['param_groups']
         sizes = [len(group['params']) for group in groups]
-        own = [len(group['params']) for group in self.param_groups]
-        if sizes != own:
-            raise InputError(f'the state is of groups of {sizes} parameters, and there are {own}')
+        ours = [len(group['params']) for group in self.param_groups]
+        if sizes != ours:
+            raise InputError(f'the state is of groups of {sizes} parameters, and there are {ours}')
         for group, trainer, saved in zip(self.param_groups, self._trainers, groups):
             group.update({name: value for name, value in saved.items() if name != 'params'})
             for index, number in enumerate(saved['params']):
                 if number in state_dict['state']:
-                    self._load_one(trainer, index, group, state_dict['state'][number])
+                    self._load_state(trainer, index, group, state_dict['state'][number])
 
-    def _load_one(self, trainer, index, group, saved):
+    def _load_state(self, trainer, index, group, saved):
         parameter, rule = group['params'][index], trainer._optimizer
         if not trainer._kv_initialized:
             trainer._init_kvstore()

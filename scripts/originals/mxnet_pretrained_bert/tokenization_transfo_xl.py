@@ -52,7 +52,7 @@ class LMOrderedIterator:
         self.n_batch = -(-self.n_step // bptt)
 
     def get_batch(self, i, bptt=None):
-        """The segment that begins at place `i` of the streams."""
+        """The segment that begins at position `i` of the streams."""
         length = min(bptt or self.bptt, self.n_step - 1 - i)
         data = self.data[:, max(0, i - self.ext_len) : i + length]
         return data, self.data[:, i + 1 : i + 1 + length], length
@@ -190,7 +190,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
     def cutoffs(self):
         """The originals' cutoffs for the data set, up to the size of the vocabulary."""
         cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
-        return [place for place in cutoffs if place < len(self.vocab)]
+        return [cut for cut in cutoffs if cut < len(self.vocab)]
 
     def build_corpus(self, path, dataset):
         """Count, build the vocabulary and encode.

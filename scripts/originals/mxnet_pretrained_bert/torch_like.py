@@ -1,4 +1,4 @@
-"""What the classes here have of torch's modules, and of the originals' orders.
+"""The methods of torch's modules, and the originals' orders of inputs and outputs.
 
 A class is one of ours with `TorchLike` in front: its ``__call__`` has the originals' inputs, in
 their order, and outputs. Within a call, where a head calls its backbone, both are ours.
@@ -223,9 +223,9 @@ class TorchLike:
         arrays or torch's tensors. With `strict` the names must be those of the block's parameters,
         all of them and no others. CheckpointError if they aren't, or the shapes differ.
         """
-        found, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
+        tensors, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
         missing, unknown = self._assign(
-            found, unknown, 'the state_dict', allow_missing=not strict, ignore_extra=not strict,
+            tensors, unknown, 'the state_dict', allow_missing=not strict, ignore_extra=not strict,
             cast_dtype=True,
         )  # fmt: skip
         self._is_new = False

@@ -113,7 +113,7 @@ def evaluate(args):
 def train(args):
     run = Run(args, args.task)
     model, tokenizer, samples, loader = make_parts(args, run.contexts)
-    values = (part for each in samples for part in each.content)
+    values = (part for sample in samples for part in sample.content)
     # the original goes on until it has done more than total_steps, at a rate of 0
     steps = int(args.epochs * -(-len(loader) // run.accumulate))
     args.training_steps = args.training_steps or min(steps, args.total_steps + 1)

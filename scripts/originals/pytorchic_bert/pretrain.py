@@ -58,7 +58,7 @@ def parse_arguments(argv=None):
 
 
 def make_objective(model, max_pred):
-    """The original's loss: that of words is the mean over `max_pred` places of each pair."""
+    """The original's loss: that of words is the mean over `max_pred` positions of each pair."""
     objective = pretraining_objective(model, accuracies=False)
 
     def terms(batch):

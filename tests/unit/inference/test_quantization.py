@@ -11,7 +11,7 @@ from bert import BertForQuestionAnswering, BertForSequenceClassification
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.quantization import (
     CALIBRATION_MODES,
-    LAYER_KINDS,
+    LAYER_TYPES,
     Quantizer,
     leave_out,
     quantize,
@@ -67,7 +67,7 @@ def test_modes(mode, tmp_path):
 def test_excluded_layers_stay_in_float32():
     block = make(num_labels=3)
     inputs = batch(4, 20)
-    whole = quantize(block, [inputs], exclude=LAYER_KINDS)
+    whole = quantize(block, [inputs], exclude=LAYER_TYPES)
     np.testing.assert_allclose(whole(*inputs).asnumpy(), block(*inputs).asnumpy(), atol=1e-4)
 
 

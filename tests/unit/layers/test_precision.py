@@ -381,7 +381,7 @@ def test_cpu_without_avx512():
 
 @needs_bfloat16
 def test_warnings_are_said_once(monkeypatch, caplog):
-    monkeypatch.setattr(precision, '_said', set())
+    monkeypatch.setattr(precision, '_logged', set())
     monkeypatch.setattr(precision, '_lacks_bfloat16_instructions', lambda: True)
     with caplog.at_level(logging.WARNING):
         for dtype in ('bfloat16', 'float16') * 2:

@@ -294,11 +294,11 @@ def test_lengths_of_a_shared_model():
         (lambda b: [words_of(), b.init_mems(2)], r'mems\[0\] must have shape \(6, 3, 10\), but h'),
         (
             lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.array([6, 7, 6])]],
-            r'mems\[-1\], the numbers of valid places, holds 7, and .* in \[0, 7\)',
+            r'mems\[-1\], the numbers of valid positions, holds 7, and .* in \[0, 7\)',
         ),
         (
             lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.zeros((3, 1))]],
-            r'mems\[-1\], the numbers of valid places, must have shape \(3\)',
+            r'mems\[-1\], the numbers of valid positions, must have shape \(3\)',
         ),
         (lambda b: [words_of(), None, mx.nd.array([1, 2])], r'valid_length must have shape \(3\)'),
         (lambda b: [words_of(), None, mx.nd.array([1, 6, 2])], 'valid_length holds 6'),

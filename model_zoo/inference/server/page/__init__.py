@@ -56,7 +56,7 @@ def add_routes(app, service):
 
     @app.post('/page/map', include_in_schema=False)
     async def sentence_map(request: Request):
-        """Places of sentences in the plane, and their similarities."""
+        """Positions of sentences in the plane, and their similarities."""
 
         def prepare(body):
             content = bodies.SentenceMap.read(body)
@@ -71,7 +71,7 @@ def add_routes(app, service):
 
     @app.post('/page/attentions', include_in_schema=False)
     async def attentions(request: Request):
-        """A text's tokens, and for each layer and head where they look."""
+        """A text's tokens, and the attentions of each layer and head."""
         content = await service.in_thread(bodies.Attentions.read, await request.body())
         text, pair = content.text, content.text_pair
         service.meter([text, pair or ''])
@@ -92,20 +92,20 @@ def _map(vectors):
     vectors = np.stack(list(vectors))
     return to_json(
         {
-            'points': flat_places(vectors).round(4).tolist(),
+            'points': project(vectors).round(4).tolist(),
             'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
         }
     )
 
 
-def flat_places(vectors):
-    """Vectors' places on their first two principal components."""
+def project(vectors):
+    """Vectors projected on their first two principal components, shape (count, 2)."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    places = np.zeros((len(vectors), 2))
+    points = np.zeros((len(vectors), 2))
     count = min(2, len(sizes))
-    places[:, :count] = (left * sizes)[:, :count]
-    return places
+    points[:, :count] = (left * sizes)[:, :count]
+    return points
 
 
 def _attentions(pipeline, text, pair):

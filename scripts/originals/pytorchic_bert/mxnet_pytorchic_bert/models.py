@@ -29,8 +29,8 @@ def make_config(fields, vocab_size, **options):
     `fields` are by the names of `CONFIG_FIELDS`; those that are missing have the original's
     defaults.
     """
-    own = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
-    values = {**dict(CONFIG_FIELDS.values()), **own}
+    given = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
+    values = {**dict(CONFIG_FIELDS.values()), **given}
     values['vocab_size'] = values['vocab_size'] or vocab_size
     return BertConfig(**values, **options)
 
@@ -39,7 +39,7 @@ def reset_parameters(model, seed, ctx=None):
     """Give a model's parameters the random values that the original begins with.
 
     These are PyTorch's: embeddings are normal with deviation 1, dense layers uniform within the
-    inverse root of their inputs. (The numbers are others than PyTorch's with the same seed.)
+    inverse root of their inputs. (The numbers differ from PyTorch's with the same seed.)
     """
     model.initialize(ctx=ctx)
     random = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def reset_parameters(model, seed, ctx=None):
 
 
 def load_model(model, path):
-    """Load all parameters: of a file ``model_steps_N.pt``, or another that `read_tensors` reads."""
+    """Load all parameters from ``model_steps_N.pt``, or another file that `read_tensors` reads."""
     model.load_parameters(path, cast_dtype=True)
 
 
@@ -71,17 +71,17 @@ def load_transformer(model, path):
     """
     tensors, metadata = read_tensors(path)
     try:
-        found, _ = BertModel.translate(tensors, metadata, model.config)
+        ours, _ = BertModel.translate(tensors, metadata, model.config)
     except CheckpointError as error:
         raise CheckpointError(f'{path}: {error}') from error
     parts = 'word_embed.', 'token_type_embed.', 'encoder.'
-    found = {name: array for name, array in found.items() if name.startswith(parts)}
-    loaded = _by_their_names(model, found)
-    own = _tensors_of(model)
-    missing = [name for name in own if name.startswith(_TRANSFORMER) and name not in loaded]
+    ours = {name: array for name, array in ours.items() if name.startswith(parts)}
+    loaded = _by_their_names(model, ours)
+    tensors = _tensors_of(model)
+    missing = [name for name in tensors if name.startswith(_TRANSFORMER) and name not in loaded]
     if missing:
         raise CheckpointError(f'{path} lacks parameters: {", ".join(missing[:20])}')
-    _load(model, {**own, **loaded})
+    _load(model, {**tensors, **loaded})
 
 
 def save_model(model, path):
@@ -90,8 +90,8 @@ def save_model(model, path):
 
 
 def _load(model, tensors):
-    found, unknown = model.translate(tensors, {}, model.config)
-    model._assign(found, unknown, 'the parameters', cast_dtype=True)
+    ours, unknown = model.translate(tensors, {}, model.config)
+    model._assign(ours, unknown, 'the parameters', cast_dtype=True)
 
 
 def _by_their_names(model, tensors):

@@ -53,7 +53,7 @@ class PairLoader:
                 f'the text {path!r} has {size} bytes: at least {_MARGIN} are needed, as pairs of '
                 'texts from random places are made of it'
             )
-        self._last_place = size - _MARGIN
+        self._last_offset = size - _MARGIN
         self._tokenizer, self._batch_size = tokenizer, batch_size
         self._max_length, self._short = max_seq_length, short_seq_prob
         self._max_masks, self._mask_prob = max_predictions_per_seq, masked_lm_prob
@@ -75,7 +75,7 @@ class PairLoader:
     def epoch(self, epoch, start=0):
         """Iterate over the batches of an epoch from number `start` on: see `Loader`.
 
-        What comes before them is read again, unless the last batch was the one before.
+        The text before them is read again, unless the last batch was the one before.
         """
         if self._at != (epoch, start):
             self._rewind()
@@ -95,9 +95,9 @@ class PairLoader:
 
     def go_to(self, position):
         """Go on where another loader of the same text was."""
-        epoch, number, place, (version, state, gauss) = position
+        epoch, number, offset, (version, state, gauss) = position
         self._at = (epoch, number)
-        self._text.seek(place)
+        self._text.seek(offset)
         self._random.setstate((version, tuple(state), gauss))
 
     def _read_batch(self):
@@ -119,7 +119,7 @@ class PairLoader:
         length = draw.randint(1, half) if draw.random() < self._short else half
         follows = draw.random() < 0.5
         first = self._read_tokens(self._text, length, restarts=True)
-        self._elsewhere.seek(draw.randint(0, self._last_place))
+        self._elsewhere.seek(draw.randint(0, self._last_offset))
         self._elsewhere.readline()  # the rest of a sentence
         second = self._read_tokens(self._text if follows else self._elsewhere, length)
         return None if first is None or second is None else (follows, first, second)
@@ -141,33 +141,33 @@ class PairLoader:
         return tokens
 
     def _mask(self, follows, first, second):
-        """Ids, token types, places of masks, words there, and whether the second text follows."""
+        """Ids, token types, masked positions, their words, and whether the second text follows."""
         while len(first) + len(second) > self._max_length - 3:
             (first if len(first) > len(second) else second).pop()
         tokens = ['[CLS]', *first, '[SEP]', *second, '[SEP]']
         types = [0] * (len(first) + 2) + [1] * (len(second) + 1)
         draw = self._random
         count = min(self._max_masks, max(1, int(round(len(tokens) * self._mask_prob))))
-        places = [n for n, token in enumerate(tokens) if token not in ('[CLS]', '[SEP]')]
-        draw.shuffle(places)
-        places = places[:count]
-        words = [tokens[place] for place in places]
-        for place in places:
+        positions = [n for n, token in enumerate(tokens) if token not in ('[CLS]', '[SEP]')]
+        draw.shuffle(positions)
+        positions = positions[:count]
+        words = [tokens[n] for n in positions]
+        for n in positions:
             if draw.random() < 0.8:
-                tokens[place] = '[MASK]'
+                tokens[n] = '[MASK]'
             elif draw.random() < 0.5:
-                tokens[place] = self._tokens[draw.randint(0, len(self._tokens) - 1)]
+                tokens[n] = self._tokens[draw.randint(0, len(self._tokens) - 1)]
         ids = self._tokenizer.convert_tokens_to_ids
-        return ids(tokens), types, places, ids(words), follows
+        return ids(tokens), types, positions, ids(words), follows
 
     def _batch(self, pairs, ctx):
-        ids, types, places, words, follows = zip(*pairs)
+        ids, types, positions, words, follows = zip(*pairs)
         samples = Samples(
             pad_rows(ids),
             pad_rows(types),
-            pad_rows(places, length=self._max_masks),
+            pad_rows(positions, length=self._max_masks),
             pad_rows(words, length=self._max_masks),
-            mask_weights(places, self._max_masks),
+            mask_weights(positions, self._max_masks),
             1 - np.array(follows, np.int32),
             np.array(list(map(len, ids)), np.int32),
         )

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-#: field of a training's JSON file -> the flag that it is the default of, and the original's own
+#: field of a training's JSON file -> the flag whose default it is, and the original's default
 TRAIN_FIELDS = {
     'seed': ('seed', 3431),
     'batch_size': ('batch_size', 32),
@@ -76,7 +76,7 @@ def name_values(argv, names):
 
 
 def parse_with_train_cfg(parser, argv, names):
-    """Parse a command line of the original's; the fields of ``--train_cfg`` are flags' defaults."""
+    """Parse a command line of the original's, with the defaults that ``--train_cfg`` has."""
     words = name_values(sys.argv[1:] if argv is None else argv, names)
     path = parser.parse_args(words).train_cfg
     fields = read_fields('train_cfg', path, TRAIN_FIELDS)
@@ -91,12 +91,12 @@ def parse_with_train_cfg(parser, argv, names):
 
 def read_fields(flag, path, known):
     """The fields of a JSON file, which may be beside the scripts."""
-    there = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
-    kinds = [
+    file = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
+    types = [
         (name, numbers.Real if isinstance(value, float) else int, None)
         for name, (_, value) in known.items()
     ]
-    return read_json(there, f'--{flag}', shape=dataclasses.make_dataclass('Fields', kinds))
+    return read_json(file, f'--{flag}', shape=dataclasses.make_dataclass('Fields', types))
 
 
 def make_model(model_class, args, tokenizer, contexts, **options):
