@@ -7,7 +7,7 @@ from typing import Dict, List, Optional
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
 
-DISTILBERT_EPS = 1e-12  # of its layer normalization; its files don't name it
+DISTILBERT_EPS = 1e-12  # epsilon of layer normalization, which its files don't name
 
 
 @dataclasses.dataclass

@@ -344,8 +344,8 @@ class BertEmbedding:
             corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
         numbers, cosines = nearest(self._vectors(queries), corpus, k, index)
         answers = [
-            [{'corpus_id': number, 'score': score} for number, score in zip(*each)]
-            for each in zip(numbers.tolist(), cosines.tolist())
+            [{'corpus_id': number, 'score': score} for number, score in zip(*row)]
+            for row in zip(numbers.tolist(), cosines.tolist())
         ]
         return answers[0] if isinstance(queries, str) else answers
 

@@ -111,7 +111,7 @@ class _Step:
             for part, (new, shape) in enumerate(zip(pair, ((1, 1, -1, 1), (1, 1, 1, -1)))):
                 cache = caches[2 * layer + part]
                 change = mx.sym.broadcast_sub(new, cache)
-                change = mx.sym.broadcast_mul(change, mx.sym.reshape(current, shape=shape))
+                change = mx.sym.broadcast_mul(change, mx.sym.reshape(here, shape=shape))
                 made.append(cache + change)
         return mx.sym.Group([scores, *made])
 
@@ -177,7 +177,7 @@ class _TransfoXLStep(_Step):
             for (distance, *first), key, value in zip(constants, keys, values)
         ]
         hidden, keys, values = self.block.transformer.step(mx.sym, tokens, mask, index, layers)
-        if self.first:  # before a row begins, its places are those of the memory
+        if self.first:  # before a row begins, its positions are those of the memory
             began = mx.sym.broadcast_lesser_equal(begins, position)  # (B,)
             began = mx.sym.reshape(began, shape=(-1, 1, 1, 1))
             firsts = zip(*(first for _, *first in constants))
@@ -236,6 +236,6 @@ def _compare(step, symbol_path, params_path):
                 difference = np.abs(scores[row] - expected).max()
                 if not difference <= TOLERANCE * max(1, np.abs(expected).max()):  # NaN is not
                     raise comparison.ExportError(
-                        f'the exported step differs from the block by {difference:.2g} at place '
+                        f'the exported step differs from the block by {difference:.2g} at position '
                         f'{position}; nothing was written'
                     )

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def __getattr__(name):
     """`pipeline` and `finetune`, which load what only the use or the training of models needs."""
     if name == 'pipeline':
-        from .inference import pipeline as found
+        from .inference import pipeline as value
     elif name == 'finetune':
-        from .app.finetune import finetune as found
+        from .app.finetune import finetune as value
     else:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value

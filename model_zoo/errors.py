@@ -57,8 +57,8 @@ class UnknownNameError(ZooError, ValueError):
     """An unknown model, data set, task or option; the message lists the known ones."""
 
     @classmethod
-    def of(cls, what, name, known):
-        """Build the error for `name`, which isn't among the `known` names; `what` is what it names.
+    def of(cls, noun, name, known):
+        """Build the error for `name`, which isn't among the `known`; `noun` is such as 'task'.
 
         Of very many known names the message has the most similar ones.
         """
@@ -68,7 +68,7 @@ class UnknownNameError(ZooError, ValueError):
             shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
             more = f' and {len(known) - len(shown)} more'
         hint = did_you_mean(name, known)
-        return cls(f'unknown {what} {name!r}; known: {", ".join(shown)}{more}{hint}')
+        return cls(f'unknown {noun} {name!r}; known: {", ".join(shown)}{more}{hint}')
 
 
 class CheckpointError(ZooError, ValueError):

@@ -217,8 +217,8 @@ def _read_npz(path):
             try:
                 content[split] = np.split(content[split], np.cumsum(lengths))[:-1]
             except (KeyError, TypeError, ValueError, IndexError) as error:
-                what = f'its {split} text has no lines of these lengths: {error}'
-                raise CheckpointError(f'{path!r} is damaged: {what}') from error
+                problem = f'its {split} text has no lines of these lengths: {error}'
+                raise CheckpointError(f'{path!r} is damaged: {problem}') from error
         elif split in content and content[split].dtype.kind == 'U':
             content[split] = content[split].tolist()
     content['dataset'] = str(content.get('dataset', ''))

@@ -73,7 +73,7 @@ def check_option(name, value, schema):
 
 
 def _is_within(value, type_name, schema):
-    if type_name in ('integer', 'number'):  # NaN is nowhere
+    if type_name in ('integer', 'number'):  # NaN is outside
         return schema['minimum'] <= value <= schema['maximum']
     if type_name == 'array':
         return len(value) <= schema['maxItems']
@@ -332,12 +332,12 @@ class Pipeline:
         )
         kept = []
         for number, row in enumerate(rows):
-            arrays = [each[number] for each in outputs]
+            arrays = [output[number] for output in outputs]
             if self.token_outputs:
-                arrays = [each[: len(row.input_ids)] for each in arrays[: self.token_outputs]]
+                arrays = [array[: len(row.input_ids)] for array in arrays[: self.token_outputs]]
             if row.reduce is not None:  # of the row's pipeline, which may be another one
                 arrays = row.reduce(row, arrays)
-            kept.append([each.copy() for each in arrays])  # so that the batch's are freed
+            kept.append([array.copy() for array in arrays])  # so that the batch's are freed
         return kept
 
     def finish(self, work, outputs):

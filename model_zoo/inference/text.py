@@ -63,10 +63,10 @@ class TextGeneration(Pipeline):
                         [prompts[index] for index in indices],
                         **options['generate'],
                     )
-                for place, of_prompt in zip(places, continuations):
-                    start = pool[place] if options['full'] else ''
-                    results[place] = [
-                        {'generated_text': start + self._new_text(each)} for each in of_prompt
+                for index, group in zip(indices, continuations):
+                    start = pool[index] if options['full'] else ''
+                    results[index] = [
+                        {'generated_text': start + self._new_text(result)} for result in group
                     ]
             yield from results
 

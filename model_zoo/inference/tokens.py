@@ -270,8 +270,8 @@ class FillMask(Pipeline):
     def _finish(self, item, rows, outputs, options):
         (row,), ((words, scores),) = rows, outputs
         words_of_masks = [
-            [self._word(row, place, int(word), float(score)) for word, score in zip(*of_mask)]
-            for place, *of_mask in zip(row.about, words, scores)
+            [self._word(row, position, int(word), float(score)) for word, score in zip(*of_mask)]
+            for position, *of_mask in zip(row.about, words, scores)
         ]
         return words_of_masks[0] if len(words_of_masks) == 1 else words_of_masks
 

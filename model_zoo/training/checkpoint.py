@@ -274,7 +274,7 @@ class CheckpointStore:
             raise InputError(f'keep is {keep}; at least 1 checkpoint must be kept')
         self.folder = make_writable_dir(folder)
         self.keep, self._on_save = keep, on_save
-        self._kept = []  # written, or gone on from, by this training; the newest last
+        self._kept = []  # those that this training has written or resumed from; the newest last
 
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""

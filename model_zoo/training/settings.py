@@ -112,7 +112,7 @@ def settings(**defaults):
 def value_type(field):
     """The type of a field's value, or of its items, and whether it is a list of them."""
     item_type = field.type
-    arguments = [one for one in typing.get_args(item_type) if one is not type(None)]
+    arguments = [item for item in typing.get_args(item_type) if item is not type(None)]
     if typing.get_origin(item_type) is typing.Union:
         (item_type,) = arguments
         arguments = typing.get_args(item_type)

@@ -9,7 +9,7 @@ import mxnet as mx
 from ..optimizer import clip_grad_global_norm, grad_global_norm
 from ..optimizer.adam import DecoupledAdam
 
-_HOPELESS = 100  # overflows in a row that a scale which can't shrink has to bear
+_HOPELESS = 100  # overflows in a row that are too many for a fixed scale
 
 
 @dataclasses.dataclass

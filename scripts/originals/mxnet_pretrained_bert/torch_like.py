@@ -200,9 +200,9 @@ class TorchLike:
         values, has the name of the first one.
         """
         mapping = self.mappings().get('huggingface')
-        own = self.parameters_by_name()
-        for name, parameter in own.items():
-            theirs = [] if mapping is None else mapping.names(name, own, self.backbone is not None)
+        ours = self.parameters_by_name()
+        for name, parameter in ours.items():
+            theirs = [] if mapping is None else mapping.names(name, ours, self.backbone is not None)
             name = (theirs or [name.lstrip('^')])[0]
             yield name.replace('_head.summary.', '_head.linear.'), parameter
 
