@@ -58,7 +58,7 @@ class UnknownNameError(ZooError, ValueError):
 
     @classmethod
     def of(cls, noun, name, known):
-        """Build the error for `name`, which isn't among the `known`; `noun` is such as 'task'.
+        """Build the error for `name`, a `noun` such as 'task' that isn't among the `known` names.
 
         Of very many known names the message has the most similar ones.
         """

@@ -27,8 +27,8 @@ from .registry import (
     family_of_class,
     get_family,
     list_families,
-    register_builder_of_places,
     register_model,
+    register_path_builder,
 )
 from .tokenization.vocab_file import VocabFile
 from .util.arrays import check_gpu
@@ -693,7 +693,7 @@ def model_function(
     return register_model(build)
 
 
-@register_builder_of_places
+@register_path_builder
 def _build_at(
     name,
     dataset_name=None,

@@ -20,13 +20,13 @@ __all__ = [
     'gluonnlp_get_model',
     'join_gluonnlp',
     'list_families',
-    'register_builder_of_places',
     'register_family',
+    'register_path_builder',
 ]
 
 _FAMILIES = {}  # name -> Family
 _BUILDERS = {}
-_BUILDER_OF_PLACES = []  # opening's, which imports this module
+_PATH_BUILDER = []  # opening's, which imports this module
 #: GluonNLP's own, before `join_gluonnlp`
 gluonnlp_get_model = gluonnlp.model.get_model
 
@@ -184,9 +184,9 @@ def register_model(builder, name=None):
     return builder
 
 
-def register_builder_of_places(builder):
+def register_path_builder(builder):
     """Let `get_model` use `builder` for paths and addresses instead of names; returns it."""
-    _BUILDER_OF_PLACES[:] = [builder]
+    _PATH_BUILDER[:] = [builder]
     return builder
 
 
@@ -261,7 +261,7 @@ def get_model(
         _check_options(builder, kwargs, common)
         return builder(**given, **kwargs)
     if is_place(name):
-        return _BUILDER_OF_PLACES[0](name, **given, **kwargs)
+        return _PATH_BUILDER[0](name, **given, **kwargs)
     try:
         return gluonnlp_get_model(name, **given, **kwargs)
     except ValueError as error:
