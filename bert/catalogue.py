@@ -193,7 +193,7 @@ PRETRAINED = (
             family='distilbert',
             owner='distilbert',
             default=dataset == 'book_corpus_wiki_en_uncased',
-            # as GluonNLP's function, but not its table, calls it
+            # the name in GluonNLP's function, but not in its table
             dataset_aliases=(f'distil_{dataset}',),
         )
         for dataset, suffix in [

@@ -79,7 +79,7 @@ class BertTask(TaskMixin, BertBlock):
             self.classifier = self._dense(units)
 
     def _pool(self, F, encoded):
-        """What the classifier of a sequence gets (B, C)."""
+        """The classifier's input for a sequence, (B, C)."""
         return self.dropout(encoded.pooled)
 
 

@@ -58,7 +58,7 @@ class BertBlock(AttentionBlock):
 
     def check(self, inputs):
         words, valid, positions = map(inputs.get, ('words', 'valid_length', 'masked_positions'))
-        if isinstance(valid, Mask):  # of a head, which has checked the inputs
+        if isinstance(valid, Mask):  # a head has checked the inputs
             return
         is_mask = getattr(valid, 'ndim', 1) > 1 and valid.ndim == getattr(words, 'ndim', 0)
         self.check_text(words, None if is_mask else valid)
@@ -113,7 +113,7 @@ class BertEncoder(HybridBlock):
         return [batch_major(F, x, valid_length) for x in states], attentions
 
     def _embed(self, F, x, position_weight, rows=None):
-        """What the first layer gets (L, B, units), of the embeddings (L, B, embedding_units)."""
+        """The first layer's input (L, B, units), from the embeddings (L, B, embedding_units)."""
         standard = uses_standard_operators()
         if standard or rows is not None:
             if rows is None:
@@ -273,7 +273,7 @@ class BertModel(BertBlock):
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
     def _embed(self, F, words, token_types):
-        """What the encoder gets, (B, L, C)."""
+        """The encoder's input, (B, L, C)."""
         if token_types is None:
             token_types = F.zeros_like(words)
         return self.word_embed(words) + self.token_type_embed(token_types)
@@ -284,7 +284,7 @@ class BertModel(BertBlock):
 
     @property
     def output_names(self):
-        """What the model returns, in this order."""
+        """Names of the outputs, in their order."""
         has = {
             'attentions': self.output_attentions,
             'pooled': self.has_pooler,

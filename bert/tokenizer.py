@@ -58,7 +58,7 @@ class BertTokenizerBase(ChunkTokenizer):
 
     def ids_of_chunks(self, chunks):
         """Ids of texts without white space; the fastest way for large corpora."""
-        # Those of a text are those of its chunks, one after the other. Nothing is kept of them.
+        # A text's ids are those of its chunks, one after the other. Nothing of them is kept.
         return [made.ids for made in self._learn(chunks)]
 
 

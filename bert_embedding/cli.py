@@ -126,16 +126,16 @@ def _count(args):
 
 
 class _Wanted(NamedTuple):
-    """What is wanted of sentences: the vectors of their words, or with `pooling` their own."""
+    """What to compute for sentences: vectors of their words, or with `pooling` one for each."""
 
     model: str
     oov_way: str
     pooling: Optional[str]
-    options: tuple  # of sentence vectors
+    options: tuple  # further arguments of `iter_sentence_vectors`
 
     @classmethod
     def of(cls, args):
-        """What the arguments say."""
+        """Read it from the command's arguments."""
         options = args.normalize, args.prompt, args.prompt_name
         return cls(args.model, args.oov_way, args.pooling, options)
 

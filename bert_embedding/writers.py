@@ -126,7 +126,7 @@ class Npz:
             if self._has_words:
                 offsets = np.array(self._offsets, dtype='<i8')
                 with _entry(archive, 'offsets', '<i8', offsets.shape) as entry:
-                    entry.write(offsets.tobytes())  # of a view, Python 3.8 counts the items
+                    entry.write(offsets.tobytes())  # Python 3.8 would count a view's items
                 dtype = f'<U{self._width}'  # mostly zeros, hence compressed
                 with _entry(archive, 'tokens', dtype, (self._rows,), zipfile.ZIP_DEFLATED) as entry:
                     self._tokens.seek(0)

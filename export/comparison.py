@@ -108,7 +108,7 @@ def write_symbol(directory, name, symbol, parameters, check):
     with written_together(directory, f'{name}-') as temporary:
         paths = symbol_path, params_path = [os.path.join(temporary, file) for file in files]
         try:
-            symbol.save(symbol_path, remove_amp_cast=False)  # they are what bfloat16 is made of
+            symbol.save(symbol_path, remove_amp_cast=False)  # bfloat16 needs these casts
         except mx.MXNetError as error:
             raise InputError(
                 f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'

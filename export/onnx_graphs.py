@@ -1,4 +1,4 @@
-"""What a block is in ONNX: its graph, the names of inputs and outputs, and how they are checked."""
+"""A block's graph for ONNX, the names of its inputs and outputs, and the check of its file."""
 
 from typing import Callable, NamedTuple
 

@@ -25,9 +25,9 @@ __all__ = [
     'reporting',
 ]
 
-_MOST = 6000  # characters of a message, and what is left of a longer one
+_MOST = 6000  # characters of a message; a longer one keeps its beginning and its end
 _KEPT = 4000, 500
-_MANY, _SIMILAR = 60, 12  # of more known names than that, so many are shown
+_MANY, _SIMILAR = 60, 12  # if there are more known names than 60, the 12 most similar are shown
 
 
 class ZooError(Exception):

@@ -87,7 +87,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
         scores = F.reshape_like(scores, words, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=2)
         if labels is None:
             return scores, mems
-        # as a part of another block's graph, which can't be cut in two
+        # inside another block's graph, which can't be cut in two
         labels = without_padding(F, labels, valid_length)
         if self.precision == 'float16':
             scores = F.cast(scores, 'float32')
@@ -158,7 +158,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def _clear_cached_op(self):
         super()._clear_cached_op()
-        self._steps = self._segments = None  # they were made for the lengths before
+        self._steps = self._segments = None  # made for the former lengths
 
     def start(self, words, valid_length, capacity):
         """Run the prompts after the memory of `init_mems`, and allocate memory for continuations.

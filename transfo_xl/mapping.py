@@ -151,7 +151,7 @@ def _tensorflow(config):
     ]
     splits = {}
     for parameter, their_name in (('content_bias', 'r_w_bias'), ('position_bias', 'r_r_bias')):
-        if config.untie_r:  # theirs are in one tensor
+        if config.untie_r:  # the original has one tensor for all layers
             splits[parameter] = dict.fromkeys(
                 (f'layers.{i}.attention.{parameter}' for i in range(config.n_layer)), None
             )

@@ -297,7 +297,7 @@ class TransfoXLModel(TransfoXLBlock):
 
     def steps_of(self, F, x, axis=0):
         """0, 1, 2, ... along an axis of `x`."""
-        is_half = self.precision == 'float16'  # which ends at 2048
+        is_half = self.precision == 'float16'  # float16 counts to 2048
         return positions_of(F, x, axis) if is_half else F.contrib.arange_like(x, axis=axis)
 
     def _like_parameters(self, F, x):

@@ -77,7 +77,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
 
     def _batch_dot(self, F, left, right, **options):
         """The products of (N, rows, inner) and (N, inner, columns)."""
-        if self.precision == 'float16':  # which the faster operator doesn't have
+        if self.precision == 'float16':  # the faster operator lacks it
             return self.product(F, F.batch_dot, left, right, **options)
         return F.linalg_gemm2(left, right, **options)
 

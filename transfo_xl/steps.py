@@ -173,7 +173,7 @@ class TransfoXLSteps:
         write_at(state.values, value, 4, position)
         column = mx.nd.zeros_like(state.mask[:, :1])
         write_at(state.mask, column, 1, self._mem_len + position)
-        if self._config.same_length:  # what will be too far for the next token
+        if self._config.same_length:  # hides what is too far for the next token
             write_at(state.mask, column + BLOCKED, 1, position + 1)
         state.position += 1
         return scores, state

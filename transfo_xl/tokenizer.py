@@ -53,8 +53,8 @@ class CountedWords:
 
     def build_vocab(self):
         """Make the vocabulary: the special words, then those counted, the most frequent first."""
-        # Of words that were counted equally often, the one that was seen first comes first. With
-        # `vocab_file`, its words are taken in their order instead.
+        # Words with equal counts are in the order in which they were seen. With `vocab_file`, its
+        # words are taken in their order instead.
         self._set_words([])
         if self.vocab_file:
             self._build_from_file()
@@ -286,7 +286,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return [*symbols, '<eos>'] if add_eos else symbols
 
     def _spans(self, text):
-        """Where the words of `text` are."""
+        """The spans of the words of `text`."""
         start = len(text) - len(text.lstrip())
         text = text.strip()
         # lower-casing turns some characters into two

@@ -294,7 +294,7 @@ def _original_in(code, *names):
 def _run_bert(checkpoint, code, config, inputs):
     training = _original_in(code, 'run_pretraining.py')
     tf, modeling = training.tf, training.modeling
-    for name in list(tf.flags.FLAGS):  # both programs define the same flags flags
+    for name in list(tf.flags.FLAGS):  # both programs define the same flags
         delattr(tf.flags.FLAGS, name)
     squad = _original_in(code, 'run_squad.py')
     session = _Session(tf, checkpoint)

@@ -104,7 +104,7 @@ class HeadStudy:
         }
 
     def _facts(self, scores):
-        """What is compared before and after pruning."""
+        """The figures that are compared before and after pruning."""
         model = self._subject.model
         speed = self._sequences_per_second()
         count = sum(np.prod(parameter.shape) for parameter in model.collect_params().values())

@@ -6,7 +6,7 @@ import warnings
 import gluonnlp as nlp
 import numpy as np
 
-#: what a batch costs besides its tokens, in tokens: calls, and products of few rows
+#: the fixed cost of a batch, in tokens: calls, and products of few rows
 BATCH_COST = 64
 
 

@@ -1,4 +1,4 @@
-"""What `generate` is asked for, checked before anything is generated."""
+"""The arguments of `generate`, checked before anything is generated."""
 
 import operator
 import sys

@@ -72,7 +72,7 @@ class MXNetEngine(Engine):
 
     @property
     def language_model(self):
-        """What `model_zoo.generation.generate` continues texts with."""
+        """The model for `model_zoo.generation.generate`."""
         return self.block
 
     def run(self, words, token_types, valid_length):

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
 #: parts of the names of layers, by what they compute: products of attention and projections
 LAYER_TYPES = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier')
-#: of activations; 'auto' chooses by their ranges
+#: types of activations; 'auto' chooses by their ranges
 QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 _BACKEND = 'MKLDNN_QUANTIZE'
 _INPUTS = ('data0', 'data1', 'data2')

@@ -171,7 +171,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
         return self.proj(context), probabilities
 
     def _probabilities(self, F, scores, mask, head_mask):
-        """Of scores (B * heads, queries, keys); in that shape, and (B, heads, queries, keys)."""
+        """For scores (B * heads, queries, keys): in that shape, and (B, heads, queries, keys)."""
         if mask is not None:
             scores = scores + mask
         probabilities = self.dropout(F.softmax(scores, axis=-1))

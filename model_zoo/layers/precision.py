@@ -30,7 +30,7 @@ __all__ = [
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16
-#: what a block can be cast to
+#: the precisions that a block can be cast to
 PRECISIONS = ('float32', 'float16', 'bfloat16')
 
 _log = logging.getLogger(__name__)
@@ -182,7 +182,8 @@ def trains():
 
 
 def layer_norm(F, x, gamma, beta, units, epsilon):
-    """What the operator LayerNorm computes over the last axis, three times as fast in training."""
+    """The operator LayerNorm over the last axis, by others that are three times as fast to train.
+    """
     # MXNet takes four sums for the gradients of LayerNorm, along the rows and along the columns,
     # each slower than a product of matrices that gives the same sums: with ones, or with the
     # factors. For the backward pass only the centered rows and their factors are kept.

@@ -12,7 +12,7 @@ from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 from .graph import save
 
-#: what `convert` makes
+#: the precisions that `convert` makes
 PRECISIONS = ('float32', 'float16', 'int8')
 #: how the ranges of activations are found: the smallest and largest values; those with the least
 #: divergence; without the 0.001 % that are largest

@@ -23,7 +23,7 @@ _LEAST = 2**20
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What an update of one weight does with its moments."""
+    """The numbers of one weight's update."""
 
     # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
     # late_decay * w`.
@@ -123,7 +123,7 @@ def _update_moments(grad, moments, scale, betas, bound, first, second):
 
 
 def _direction(weight, moments, step, out, spare):
-    """What is subtracted from a weight, but for the late decay."""
+    """The step that is subtracted from a weight, without the late decay."""
     mean, var = moments
     np.sqrt(var, out=out)
     np.add(out, step.epsilon, out=out)
@@ -172,7 +172,7 @@ def _cut(groups, options):
 def _in_threads(function, pieces):
     """Call a function with each piece, and two arrays of its thread's own; returns the results."""
     results = [None] * len(pieces)
-    waiting = iter([*enumerate(pieces)])  # of a list: each thread takes the next one
+    waiting = iter([*enumerate(pieces)])  # each thread takes the next one
     numbers = sum(arrays[0].size for arrays, _ in pieces)
     count = min(used_processors(), numbers // _LEAST)
 

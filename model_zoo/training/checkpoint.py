@@ -363,7 +363,7 @@ class CheckpointStore:
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
 
     def job(self):
-        """What the newest readable checkpoint was saved for; None without one."""
+        """The configuration in the newest readable checkpoint; None without one."""
         for path in self.paths():
             with contextlib.suppress(InputError):
                 return read_json(os.path.join(path, _STATE), shape={'config': dict})['config']

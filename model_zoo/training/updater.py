@@ -150,7 +150,7 @@ class Updater:
         if self._max_grad_norm is None:
             norm = grad_global_norm(self.parameters)
         elif isinstance(self.trainer._optimizer, DecoupledAdam):
-            # it takes the factor as an array, which saves writing and reading all gradients
+            # this optimizer takes the factor as an array, so that gradients stay as they are
             largest = self._max_grad_norm * scale
             norm = grad_global_norm(self.parameters)
             self.trainer._scale = self._trainer_scale * largest / mx.nd.maximum(norm, largest)

@@ -165,7 +165,7 @@ class HorovodWorkers(Workers):
         if self.size == 1:
             return
         if self._buckets is None or not self._buckets.fit(parameters):
-            self._buckets = GradientBuckets(parameters, 0)  # as they are
+            self._buckets = GradientBuckets(parameters, 0)  # each gradient by itself
         # each sum begins once its bucket is complete, while the backward pass goes on
         for number, bucket in enumerate(self._buckets.arrays):
             self._sum(bucket, f'gradients{number}', -number)

@@ -202,7 +202,7 @@ class Completions(Body):
     echo: bool = pydantic.Field(False, description='return the prompt, too')
     logprobs: Optional[Zero] = pydantic.Field(None, description='0: for the generated tokens')
     user: str = ''
-    # what this server takes only where it changes nothing
+    # fields that this server takes only where they change nothing
     suffix: Literal[''] = ''
     best_of: Optional[One] = None
     presence_penalty: Zero = 0.0

@@ -127,7 +127,7 @@ class _Completion:
             yield f'data: {json.dumps(event)}\n\n'
 
     def _start(self, index):
-        """What comes before a sequence's text."""
+        """The text before a sequence: its prompt, if the request asks for it."""
         if not self._content.echo:
             return ''
         prompt = self._content.prompt[index // self._content.n]
