@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 
 import pytest
 
@@ -99,3 +100,13 @@ def set_up(monkeypatch, port):
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     s3fs.S3FileSystem.clear_instance_cache()
+
+
+def new_bucket(monkeypatch, port):
+    """URL of a bucket of one's own on the server at a port."""
+    import fsspec
+
+    set_up(monkeypatch, port)
+    name = f'bucket-{uuid.uuid4()}'
+    fsspec.filesystem('s3').mkdir(name)
+    return f's3://{name}'

@@ -4,7 +4,6 @@ import json
 import multiprocessing.util
 import os
 import tempfile
-import uuid
 
 import local_s3
 import numpy as np
@@ -31,13 +30,9 @@ def server():
 
 @pytest.fixture
 def bucket(server, monkeypatch, tmp_path):
-    import fsspec
-
-    local_s3.set_up(monkeypatch, server)
-    name = f'bucket-{uuid.uuid4()}'
-    fsspec.filesystem('s3').mkdir(name)
+    url = local_s3.new_bucket(monkeypatch, server)
     machine(monkeypatch, tmp_path / 'machine')
-    return f's3://{name}'
+    return url
 
 
 def machine(monkeypatch, path):

@@ -162,12 +162,11 @@ def test_messages_are_one_line_of_bounded_length():
 @pytest.mark.parametrize(
     'content',
     [
-        array_file((3, 4)).replace(b'(3, 4)', b'(3, 4 '),
         array_file((3, 2**40)),
         array_file((3, 4)) + b'more',
         b'\x93NUMPY\x03\x00',
     ],
-    ids=['open bracket', 'huge', 'too long', 'version'],
+    ids=['huge', 'too long', 'version'],
 )
 def test_archives_of_arrays(tmp_path, content):
     path = str(tmp_path / 'corpus.npz')

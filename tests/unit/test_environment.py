@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import types
 
 import pytest
 from script_runs import ROOT
@@ -95,13 +96,8 @@ def test_loaded_library_is_told(monkeypatch):
     import mxnet.base
 
     calls = []
-
-    class Library:
-        @staticmethod
-        def MXSetNumOMPThreads(count):  # noqa: N802  MXNet's name
-            calls.append(count)
-
-    monkeypatch.setattr(mxnet.base, '_LIB', Library)
+    library = types.SimpleNamespace(MXSetNumOMPThreads=calls.append)
+    monkeypatch.setattr(mxnet.base, '_LIB', library)
     monkeypatch.delenv('OMP_NUM_THREADS')
     environment._use_all_processors(is_late=True)
     assert calls == [environment.available_processors()]

@@ -24,9 +24,8 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize('number', range(len(CASES)))
-def test_names_and_keyword_arguments(number):
-    call, meant = CASES[number]
+@pytest.mark.parametrize(('call', 'meant'), CASES)
+def test_names_and_keyword_arguments(call, meant):
     with pytest.raises((ZooError, TypeError)) as caught:
         call()
     assert f'did you mean {meant}?' in str(caught.value)

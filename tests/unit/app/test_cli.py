@@ -47,9 +47,7 @@ def test_messages_of_errors():
     assert str(error) == "unknown task 'QQ'; known: MRPC, RTE"
     error = UnknownNameError.of('model', 'BERT_BASE', ['bert-base', 'gpt2'])
     assert str(error).endswith('; did you mean bert-base?')
-    error = MissingExtraError.of('onnx', 'onnx')
-    assert "pip install 'gluon-transformer-zoo[onnx]'" in str(error)
-    assert isinstance(error, ImportError)
+    assert issubclass(MissingExtraError, ImportError)
 
 
 def test_interrupt(capsys):

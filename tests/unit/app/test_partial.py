@@ -83,6 +83,8 @@ def test_complete_output(path, caplog):
     with pytest.raises(InputError, match=r'`layers` is \[-1\] and was .* or leave `resume` out to'):
         PartialOutput(path, {**JOB, 'layers': [-1]}, True, results).is_complete()
     assert not PartialOutput(path, JOB, False, results).is_complete()
+    os.remove(path)
+    assert not PartialOutput(path, JOB, True, results).is_complete()
 
 
 @pytest.mark.parametrize('content', ['{', '[]', '{"lines": 1}', '{"job": 1}', None])
@@ -95,12 +97,6 @@ def test_output_that_does_not_say_its_job(path, content):
 
 def test_what_is_left_counts_before_what_is_complete(left, path):
     finish(path, {**JOB, 'layers': [-1]}, f'{path}.json')
-    assert not PartialOutput(path, JOB, True, f'{path}.json').is_complete()
-
-
-def test_output_that_was_removed_is_not_complete(path):
-    finish(path, JOB, f'{path}.json')
-    os.remove(path)
     assert not PartialOutput(path, JOB, True, f'{path}.json').is_complete()
 
 

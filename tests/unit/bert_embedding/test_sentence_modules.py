@@ -20,11 +20,8 @@ from model_zoo.util.arrays import pool
 @pytest.fixture
 def folder(fixtures, tmp_path):
     """A copy of one of the models."""
-
-    def copy(name):
-        return shutil.copytree(fixtures / 'sentence_transformers' / name, tmp_path / name)
-
-    return copy
+    source = fixtures / 'sentence_transformers'
+    return lambda name: shutil.copytree(source / name, tmp_path / name)
 
 
 @pytest.fixture

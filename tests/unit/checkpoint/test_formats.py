@@ -32,11 +32,7 @@ TENSORS = {
 @pytest.fixture
 def copy(fixtures, tmp_path):
     """A copy of one of the checkpoints, which may be spoiled."""
-
-    def copied(name):
-        return shutil.copytree(fixtures / 'checkpoints' / name, tmp_path / name)
-
-    return copied
+    return lambda name: shutil.copytree(fixtures / 'checkpoints' / name, tmp_path / name)
 
 
 def outputs_of(folder):

@@ -5,7 +5,6 @@ import os
 import pathlib
 import pickle
 import struct
-import zipfile
 
 import numpy as np
 import pytest
@@ -200,39 +199,12 @@ def test_a_large_place_of_the_memo_costs_nothing(dump):
     assert read_pickle(dump(b'\x80\x02}r\x00\x00\x00\x80.')) == {}
 
 
-def test_files_of_torch(fixtures, tmp_path):
+def test_files_of_torch(fixtures):
     for name in ('zip', 'legacy'):
         found = read_pickle(fixtures / 'lm_pickles' / f'corpus_{name}.bin')
         assert found['train'].dtype == np.int64 and found['train'][:7].tolist() == (
             found['valid'].tolist()
         )
-        content = (fixtures / 'lm_pickles' / f'corpus_{name}.bin').read_bytes()
-        for cut in (len(content) // 3, len(content) - 9):
-            path = tmp_path / 'cut.bin'
-            path.write_bytes(content[:cut])
-            with pytest.raises(CheckpointError, match='cut.bin'):
-                read_pickle(path)
-
-
-def test_an_archive_whose_storage_is_a_bomb(fixtures, tmp_path):
-    path = tmp_path / 'bomb.bin'
-    sound = zipfile.ZipFile(fixtures / 'lm_pickles' / 'corpus_zip.bin')
-    with sound, zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED) as target:
-        for name in sound.namelist():
-            target.writestr(name, sound.read(name))
-    with pytest.raises(CheckpointError, match='data.pkl is compressed'):
-        read_pickle(path)
-
-
-def test_tensors_must_lie_within_their_storage(fixtures, tmp_path):
-    content = (fixtures / 'lm_pickles' / 'corpus_legacy.bin').read_bytes()
-    count = len(read_pickle(fixtures / 'lm_pickles' / 'corpus_legacy.bin')['train'])
-    place = content.rindex(struct.pack('<q', count))  # of its numbers, before its storage
-    shorter = struct.pack('<q', count - 1)
-    path = tmp_path / 'short.bin'
-    path.write_bytes(content[:place] + shorter + content[place + 8 :])
-    with pytest.raises(CheckpointError, match='in a storage of'):
-        read_pickle(path)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The server in this process: payloads, batches, limits, errors."""
 
 import asyncio
+import concurrent.futures
 import itertools
 import json
-import threading
 import time
 
 import numpy as np
@@ -167,10 +167,9 @@ def test_requests_share_batches(small, pipelines, monkeypatch):
     texts = [' '.join(['cat'] * (n % 5 + 1)) for n in range(40)]
     requests = [('POST', '/models/sentiment', {'json': {'inputs': text}}) for text in texts]
     with pipeline.engine.lock:
-        thread, results = in_background(lambda: client.gather(*requests))
+        waiting = in_background(lambda: client.gather(*requests))
         wait_until(lambda: client.models.get('sentiment').worker.count == len(texts))
-    thread.join()
-    (answers,) = results
+    answers = waiting.result()
     assert len(shapes) < 10 and max(rows for rows, _ in shapes) > 4
     monkeypatch.undo()
     for text, answer in zip(texts, answers):
@@ -214,23 +213,19 @@ def test_the_batches_of_waiting_rows_cost_least_altogether():
 
 
 def in_background(function):
-    """Call a function in a thread; the list has its result when the thread has ended."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(function()))
-    thread.start()
-    return thread, results
+    """The future of a function that is called in a thread."""
+    return concurrent.futures.ThreadPoolExecutor(1).submit(function)
 
 
 def test_a_full_queue(small, pipelines):
     client = small(queue_size=3)
     request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
     with pipelines['sentiment'].engine.lock:
-        thread, results = in_background(lambda: client.gather(*[request] * 3))
+        waiting = in_background(lambda: client.gather(*[request] * 3))
         wait_until(lambda: client.models.get('sentiment').worker.count == 3)
         answer = client.post('/models/sentiment', {'inputs': 'a'})
         assert 'is full' in error_of(answer, 429) and int(answer.headers['retry-after']) >= 1
-    thread.join()
-    assert [each.status_code for each in results[0]] == [200] * 3
+    assert [each.status_code for each in waiting.result()] == [200] * 3
     assert client.infer('sentiment', 'a')
 
 
@@ -335,14 +330,13 @@ def test_closing_answers_what_is_accepted(small, pipelines):
     request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
     worker = client.models.get('sentiment').worker
     with pipelines['sentiment'].engine.lock:
-        thread, results = in_background(lambda: client.gather(*[request] * 5))
+        waiting = in_background(lambda: client.gather(*[request] * 5))
         wait_until(lambda: worker.count == 5)
-        closing, _ = in_background(client.models.close)
+        closing = in_background(client.models.close)
         time.sleep(0.1)
-        assert closing.is_alive()
-    thread.join()
-    closing.join()
-    assert [each.status_code for each in results[0]] == [200] * 5
+        assert not closing.done()
+    assert [each.status_code for each in waiting.result()] == [200] * 5
+    closing.result()
     assert 'shutting down' in error_of(client.post('/models/sentiment', {'inputs': 'a'}), 503)
 
 
@@ -389,16 +383,16 @@ def test_texts_of_several_requests_are_written_together(small, pipelines, monkey
     monkeypatch.setattr(type(pipeline.block), 'step', watched)
     sizes = [3, 5, 8, 12, 4]  # some are taken at once, the rest together: 3 or more of one of these
     with pipeline.engine.lock:
-        thread, results = in_background(lambda: client.gather(*(
+        waiting = in_background(lambda: client.gather(*(
             ('POST', '/models/writer', {'json': {
                 'inputs': f'The {size}', 'parameters': {'max_new_tokens': size}}})
             for size in sizes
         )))
         wait_until(lambda: client.models.get('writer').worker.count == len(sizes))
-    thread.join()
+    answers = waiting.result()
     assert max(counts) >= 3 and len(counts) < sum(sizes)
     monkeypatch.undo()
-    for size, answer in zip(sizes, results[0]):
+    for size, answer in zip(sizes, answers):
         assert answer.json() == pipeline(f'The {size}', max_new_tokens=size)
 
 

@@ -5,12 +5,14 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+from tiny import write_pairs
 
 from bert.tokenizer import BertTokenizer
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.tokenization import BatchEncoding, Encoding, Tokenizer
+from model_zoo.tokenization.vocab import load_vocab
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
 TEXT = ' The caf\u00e9\u0301s,  \u4e2d\u6587 and\ud800 3 d\u0130gs\n'
@@ -23,16 +25,12 @@ def made(fixtures, tmp_path_factory):
     cases = json.loads((fixtures / 'lm_tokenizer_cases.json').read_text())
     for name, cls in (('gpt', OpenAIGPTTokenizer), ('gpt2', GPT2Tokenizer)):
         folder = tmp_path_factory.mktemp(name)
-        ids = {token: place for place, token in enumerate(cases[name]['vocab'])}
-        (folder / 'vocab.json').write_text(json.dumps(ids))
-        (folder / 'merges.txt').write_text('\n'.join(cases[name]['merges']), encoding='utf-8')
+        write_pairs(folder, cases[name]['vocab'], cases[name]['merges'])
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(__import__('sys').modules, 'ftfy', None)  # the basic tokenizer splits
             made[name] = cls.from_pretrained(folder)
     vocab = json.loads((fixtures / 'tokenizer_cases.json').read_text())['vocab']
-    path = tmp_path_factory.mktemp('bert') / 'vocab.txt'
-    path.write_text('\n'.join(vocab), encoding='utf-8')
-    made['bert'] = BertTokenizer(path)
+    made['bert'] = BertTokenizer(load_vocab(vocab))
     words = TransfoXLTokenizer(special=['<unk>', '<eos>'], lower_case=True)
     words.count_sents([words.tokenize(TEXT)])
     words.build_vocab()

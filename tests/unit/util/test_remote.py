@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import uuid
+from unittest import mock
 
 import local_s3
 import numpy as np
@@ -28,13 +29,7 @@ def server():
 
 @pytest.fixture
 def bucket(server, monkeypatch):
-    import fsspec
-
-    local_s3.set_up(monkeypatch, server)
-    system = fsspec.filesystem('s3')
-    name = f'bucket-{uuid.uuid4()}'
-    system.mkdir(name)
-    return f's3://{name}'
+    return local_s3.new_bucket(monkeypatch, server)
 
 
 @pytest.fixture(params=['s3', 'memory', 'file'])
@@ -170,14 +165,9 @@ def test_errors_are_ours(bucket, monkeypatch):
 
 
 def test_permission_denied(monkeypatch):
-    class Refusing:
-        def invalidate_cache(self):
-            pass
-
-        def info(self, path):
-            raise PermissionError('Access Denied')
-
-    monkeypatch.setattr(remote, '_system', lambda url: (Refusing(), 'a'))
+    refusing = mock.Mock()
+    refusing.info.side_effect = PermissionError('Access Denied')
+    monkeypatch.setattr(remote, '_system', lambda url: (refusing, 'a'))
     with pytest.raises(InputError, match=r"cannot read 's3://a/b': permission denied \(Access"):
         list(read_lines('s3://a/b'))
 

@@ -60,12 +60,6 @@ def test_format_prediction():
     assert get_task('STS-B').format_prediction(-1) == '0.000'
 
 
-def test_mnli_has_two_dev_and_test_sets():
-    task = get_task('MNLI')
-    assert task.dev_segments == ('dev_matched', 'dev_mismatched')
-    assert task.test_segments == ('test_matched', 'test_mismatched')
-
-
 def test_parse_label():
     assert get_task('ChnSentiCorp').parse_label('positive') == '1'
     assert get_task('RTE').label_id(get_task('RTE').parse_label(' entailment ')) == 1

@@ -2,7 +2,7 @@
 
 import types
 
-__all__ = ['alone', 'arrays']
+__all__ = ['alone', 'arrays', 'assert_same']
 
 
 def arrays(batch):
@@ -11,6 +11,14 @@ def arrays(batch):
         *batch.inputs, batch.masked_positions, batch.masked_ids, batch.masked_weights,
         batch.next_sentence_labels,
     ]  # fmt: skip
+
+
+def assert_same(one, other):
+    assert (one.indices == other.indices).all()
+    assert (one.num_masked, one.num_tokens) == (other.num_masked, other.num_tokens)
+    for mine, want in zip(arrays(one), arrays(other)):
+        assert mine.shape == want.shape and mine.dtype == want.dtype
+        assert (mine.asnumpy() == want.asnumpy()).all()
 
 
 def alone(rank, size):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import warm
 
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.tasks.pretraining import (
     Corpus,
     SampleMaker,
@@ -37,7 +37,8 @@ def maker(fixtures, tokenizer):
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    paths = sorted(path for path in folder.iterdir() if path.is_file())
+    return {path.name: path.read_bytes() for path in paths}
 
 
 def test_workers_make_no_difference(maker, tmp_path, monkeypatch):
@@ -139,3 +140,34 @@ def test_memory_is_level(fixtures, tmp_path):
         peaks.append(peak)
     assert samples > 90000
     assert peaks[1] < peaks[0] + 15, peaks
+
+
+def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):
+    made = []
+    make = SampleMaker.make
+    monkeypatch.setattr(
+        SampleMaker, 'make', lambda self, *args: made.append(args[-1]) or make(self, *args)
+    )
+    first = create_shards(maker, tmp_path, num_outputs=5, resume=True)
+    before = contents(tmp_path)
+    assert made == [0, 1, 2, 3, 4] and len(before) == 5
+    del made[:]
+    assert create_shards(maker, tmp_path, num_outputs=5, resume=True) == first and not made
+    os.remove(tmp_path / 'part-001.npz')
+    (tmp_path / 'part-003.npz').write_bytes(b'cut off')
+    (tmp_path / '.part-001.npz0123abcd.part').write_bytes(b'of a killed worker')
+    os.remove(tmp_path / '.done' / 'part-004.npz.json')
+    assert create_shards(maker, tmp_path, num_outputs=5, resume=True) == first
+    assert made == [1, 3, 4] and contents(tmp_path) == before
+    del made[:]
+    create_shards(maker, tmp_path, num_outputs=5, resume=True, seed=1)  # another job
+    assert len(made) == 5 and contents(tmp_path) != before
+    del made[:]
+    create_shards(maker, tmp_path, num_outputs=5)
+    assert len(made) == 5 and contents(tmp_path) == before
+
+
+def test_without_ray(maker, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, 'ray', None)
+    with pytest.raises(MissingExtraError, match=r'gluon-transformer-zoo\[ray\]'):
+        create_shards(maker, tmp_path, ray='auto')

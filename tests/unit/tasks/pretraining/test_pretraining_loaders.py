@@ -5,7 +5,7 @@ import os
 import mxnet as mx
 import numpy as np
 import pytest
-from batches_of_samples import alone, arrays
+from batches_of_samples import alone, arrays, assert_same
 
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
@@ -41,14 +41,6 @@ def load(shards, tokenizer):
         return PretrainingLoader(source, **{'batch_size': size, **options})
 
     return load
-
-
-def assert_same(one, other):
-    assert (one.indices == other.indices).all()
-    assert (one.num_masked, one.num_tokens) == (other.num_masked, other.num_tokens)
-    for mine, want in zip(arrays(one), arrays(other)):
-        assert mine.shape == want.shape and mine.dtype == want.dtype
-        assert (mine.asnumpy() == want.asnumpy()).all()
 
 
 @pytest.mark.parametrize('kind', KINDS)
