@@ -191,17 +191,6 @@ def test_head_mask_shapes():
     assert_same(ones, model(words, types, valid))
 
 
-def test_head_mask_has_gradients():
-    """As the originals compute the importance of heads."""
-    model = make(use_pooler=False)
-    mask = mx.nd.ones((3, 4))
-    mask.attach_grad()
-    with mx.autograd.record():
-        loss = (model(text_inputs()[0], head_mask=mask) ** 3).sum()
-    loss.backward()
-    assert mask.grad.asnumpy().all()
-
-
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_multihead_outputs_and_gradients(hybridized):
     plain, model = make(), make(keep_multihead_output=True)

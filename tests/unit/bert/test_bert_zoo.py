@@ -233,7 +233,7 @@ def test_path_of_weights_that_lack_parts(tmp_path, inputs, form):
         get_base(pretrained=folder)
 
 
-def test_vocabulary_that_does_not_fit(tmp_path, vocab):
+def test_vocabulary_that_does_not_fit(tmp_path):
     folder = save(make(), tmp_path)
     longer = load_vocab([*TOKENS, 'one', 'more'])
     with pytest.raises(InputError, match='the vocabulary does not fit: it has 12 tokens, .* 10'):

@@ -126,7 +126,7 @@ def test_warning_without_spacy(folder, caplog):
 # files
 
 
-def test_saved_files_give_the_same_tokenizer(expected, folder, tokenizer, tmp_path):
+def test_saved_files_give_the_same_tokenizer(expected, tokenizer, tmp_path):
     tokenizer.set_special_tokens(expected['special'])
     tokenizer.max_len = 7
     paths = tokenizer.save_pretrained(tmp_path / 'new')

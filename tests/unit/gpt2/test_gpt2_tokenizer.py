@@ -103,7 +103,7 @@ def test_special_tokens(expected, folder):
         assert tokenizer.encode(case['text']) == case['ids']
 
 
-def test_saved_files_give_the_same_tokenizer(expected, tokenizer, tmp_path):
+def test_saved_files_give_the_same_tokenizer(tokenizer, tmp_path):
     paths = tokenizer.save_pretrained(tmp_path)
     assert [path.rsplit('/', 1)[1] for path in paths[:2]] == ['vocab.json', 'merges.txt']
     again = GPT2Tokenizer.from_pretrained(str(tmp_path))

@@ -273,7 +273,7 @@ def test_other_weights_and_none(folder, saved, tmp_path):
     assert block(WORDS).shape == (1, 2)
 
 
-def test_exact_weights(folder, tmp_path):
+def test_exact_weights(folder):
     with pytest.raises(
         CheckpointError,
         match='parameters of a BertForQuestionAnswering: sp.*; it is the file of a B.*: fine-tune'

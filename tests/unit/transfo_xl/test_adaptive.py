@@ -1,4 +1,4 @@
-"""Adaptive embedding and softmax, and relative attention's parts, against plain NumPy."""
+"""The adaptive softmax and sinusoids against plain NumPy."""
 
 import mxnet as mx
 import numpy as np
@@ -7,7 +7,7 @@ from scipy.special import log_softmax
 
 from model_zoo.layers.cells import FeedForward
 from transfo_xl.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
-from transfo_xl.relative_attention import RelativeAttention, sinusoids
+from transfo_xl.relative_attention import sinusoids
 
 SIZES, UNITS = [4, 3, 5], [6, 3, 2]
 NORMAL = mx.init.Normal(1)
@@ -15,37 +15,6 @@ NORMAL = mx.init.Normal(1)
 
 def value(parameter):
     return parameter.data().asnumpy()
-
-
-def make_embedding(projections=3, units=UNITS):
-    return AdaptiveEmbedding(SIZES, units, 6, projections, NORMAL, NORMAL)
-
-
-def full_table(embedding):
-    """One vector for each word."""
-    tables = [value(table) for table in embedding.tables]
-    projections = [value(projection) for projection in embedding.projections]
-    if projections:
-        projections = projections * (len(tables) if len(projections) == 1 else 1)
-        tables = [table @ matrix.T for table, matrix in zip(tables, projections)]
-    return np.concatenate(tables) * np.sqrt(6)
-
-
-@pytest.mark.parametrize('hybridized', [False, True])
-@pytest.mark.parametrize('projections, units', [(3, UNITS), (1, [3, 3, 3]), (0, [6, 6, 6])])
-def test_embedding(projections, units, hybridized):
-    embedding = make_embedding(projections, units)
-    embedding.initialize()
-    embedding.hybridize(hybridized, static_alloc=True, static_shape=True)
-    words = mx.nd.array([[0, 3, 4], [6, 7, 11]], dtype='int32')
-    wanted = full_table(embedding)[words.asnumpy()]
-    np.testing.assert_allclose(embedding(words).asnumpy(), wanted, rtol=1e-5)
-    with mx.autograd.record():
-        total = embedding(words).sum()
-    total.backward()
-    if not projections:  # only the words that are there have gradients
-        used = [table.grad().asnumpy().any(axis=1).tolist() for table in embedding.tables]
-        assert used == [[True, False, False, True], [True, False, True], [True, *3 * [False], True]]
 
 
 @pytest.fixture
@@ -120,7 +89,7 @@ def test_a_cluster_is_computed_for_its_own_positions_only(softmax):
 
 
 def test_shared_tables_and_projections():
-    embedding = make_embedding()
+    embedding = AdaptiveEmbedding(SIZES, UNITS, 6, 3, NORMAL, NORMAL)
     shared = [None, *embedding.projections[1:]]
     block = AdaptiveSoftmax(
         SIZES, UNITS, 6, NORMAL, NORMAL, tables=embedding.tables, projections=shared
@@ -140,18 +109,6 @@ def test_sinusoids():
     found = sinusoids(mx.nd, mx.nd.array(distances), 8, mx.nd.zeros((3, 8)))
     np.testing.assert_allclose(found.asnumpy(), wanted, atol=2e-4)  # float32 of large angles
     np.testing.assert_allclose(found.asnumpy()[:3], wanted[:3], atol=1e-6)
-
-
-@pytest.mark.parametrize('length, memory', [(1, 3), (4, 0), (4, 3)])
-def test_scores_by_distance_come_to_their_keys(length, memory):
-    keys = memory + length
-    by_distance = np.arange(2 * length * (keys + 1)).reshape((2, length, keys + 1))
-    mask, frame = mx.nd.zeros((1, 1, length, keys)), mx.nd.zeros((keys + 1, length))
-    shifted = RelativeAttention._shift(mx.nd, mx.nd.array(by_distance), mask, frame).asnumpy()
-    for query in range(length):
-        for key in range(memory + query + 1):
-            column = keys - (memory + query - key)  # distances fall from `keys` to 0
-            assert (shifted[:, query, key] == by_distance[:, query, column]).all()
 
 
 def test_dropout_within_the_feed_forward_layer():

@@ -372,7 +372,7 @@ def test_states_are_independent():
         block.step(token, state)
 
 
-def test_generation_after_new_weights_and_lengths(tmp_path):
+def test_generation_after_new_weights_and_lengths():
     block = make('same_length')
     first = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
     block.initialize(mx.init.Normal(0.5), force_reinit=True)
