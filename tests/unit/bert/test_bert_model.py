@@ -398,7 +398,6 @@ def assert_padding_is_zero(model):
 def test_padding_stays_zero_in_training(activation, optimizer):
     import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 
-
     config = bert.BertConfig(**{**CONFIG, 'hidden_act': activation})
     model = bert.BertModel(config)
     model.initialize()

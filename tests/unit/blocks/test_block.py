@@ -26,13 +26,11 @@ class Tiny(ZooBlock):
 
     config_class = TinyConfig
 
-
     def __init__(self, config, prefix=None, params=None):
         super().__init__(config, prefix=prefix, params=params)
         self.traces = 0
         with self.name_scope():
             self.dense = nn.Dense(config.units, in_units=config.units)
-
 
     def __call__(self, x, y=None, z=None):
         return super().__call__(x, y, z)

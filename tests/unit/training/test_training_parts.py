@@ -154,8 +154,6 @@ def test_a_worker_weights_its_part_with_what_all_have_and_may_have_none(tmp_path
 
 
 def test_workers_stop_together():
-
-
     fellow_was_interrupted = Alone(1, np.array([5.0, 5.0, 1.0]))
     with pytest.raises(Interrupted, match='stopped at step 0'):
         make_loop(Rows(4), workers=fellow_was_interrupted).run()
