@@ -240,6 +240,8 @@ def test_no_more_memory_than_the_file_has(read):
         with pytest.raises(CheckpointError, match='is damaged'):
             read(bomb)
         assert peak_of(read, bomb) < 5 * len(bomb) + 2**20
+    with pytest.raises(CheckpointError, match='data.pkl is compressed'):
+        read(compressed.getvalue())
 
 
 @pytest.mark.parametrize('name', FORMATS)

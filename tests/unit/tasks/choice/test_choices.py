@@ -75,6 +75,7 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
         ((json.dumps(JSON), '[]'), 'line 2: one JSON object per line is expected'),
         ((json.dumps({**JSON, 'ending1': 3}),), 'line 1: ending1 is 3, and must be a text'),
         ((json.dumps({**JSON, 'label': True}),), 'line 1: label is True'),
+        ((json.dumps({**JSON, 'label': -1}),), 'line 1: label is -1'),
         ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 'line 2: 3 endings, .* has 2'),
     ],
 )
