@@ -105,6 +105,7 @@ def test_what_a_batch_holds(load, shards, tokenizer):
         for row, number in enumerate(batch.indices.tolist()):
             want = files[number >> 32].take([number & (2**32 - 1)])
             assert want.valid_lengths[0] == lengths[row]
+            assert want.masked_lm_weights[0].sum() == counts[row]
             assert want.next_sentence_labels[0] == batch.next_sentence_labels[row].asscalar()
             for mine, field, size in (
                 (batch.words, 'input_ids', lengths[row]),
