@@ -20,6 +20,10 @@ CONFIG = {
 CHOICES = 3
 NUM_LABELS = 4
 
+HEAD_MASKS = {
+    'heads': np.array([1, 0, 0.5, 1], 'float32'),
+    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
+}
 HEADS = (
     'BertForPreTraining',
     'BertForMaskedLM',
@@ -67,16 +71,21 @@ def make_inputs(name, padded, seed=0, batch=4, length=9):
     return {'words': words, 'types': types, 'valid': valid, 'labels': labels}
 
 
-def make_block(name, state, folder, config=CONFIG, **options):
-    """Our head `name` with the weights `state` of the original, by way of a file."""
-    path = str(folder / f'{name}.safetensors')
+def load_state(block, state, folder, **options):
+    """The block with the weights `state` of an original, by way of a file."""
+    path = str(folder / 'state.safetensors')
     state = {key: np.ascontiguousarray(value, 'float32') for key, value in state.items()}
     safetensors.numpy.save_file(state, path)
+    block.load_parameters(path, **options)
+    return block
+
+
+def make_block(name, state, folder, config=CONFIG, **options):
+    """Our head `name` with the weights `state` of the original, by way of a file."""
     if name in ('BertForSequenceClassification', 'BertForTokenClassification'):
         options.setdefault('num_labels', NUM_LABELS)
     block = getattr(bert, name)(bert.BertConfig(**config), **options)
-    block.load_parameters(path, ignore_extra=True)  # the originals' pooler is always there
-    return block
+    return load_state(block, state, folder, ignore_extra=True)  # the originals' pooler is there
 
 
 def run(block, inputs, labels=False):
@@ -108,7 +117,13 @@ def gradients(block):
     return mapping.save(ours, block.config, with_prefix=block.backbone is not None)
 
 
-def assert_gradients(ours, theirs, tolerance=1e-4):
+def torch_gradients(model):
+    """The gradients that a model of torch's has, by its names."""
+    gradients = {name: each.grad for name, each in model.named_parameters()}
+    return {name: each.numpy().copy() for name, each in gradients.items() if each is not None}
+
+
+def assert_gradients(ours, theirs, tolerance=1e-4, rounding=5e-6):
     """Each of `theirs` is among `ours`, with a relative difference of at most `tolerance`.
 
     Some gradients, such as that of the key's bias, are 0 but for rounding, as a softmax doesn't
@@ -118,7 +133,7 @@ def assert_gradients(ours, theirs, tolerance=1e-4):
     largest = max(np.linalg.norm(value) for value in theirs.values())
     for name, value in theirs.items():
         error = np.linalg.norm(ours[name] - value)
-        limit = tolerance * np.linalg.norm(value) + 5e-6 * max(largest, 1)
+        limit = tolerance * np.linalg.norm(value) + rounding * max(largest, 1)
         assert error <= limit, (name, error, np.linalg.norm(value))
 
 

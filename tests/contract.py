@@ -1,18 +1,21 @@
 """What all scripts that train keep to, as cases: a tiny task for each, and how it is begun."""
 
+import contextlib
 import dataclasses
 import functools
 import os
 import signal
 from typing import Callable, Dict, Tuple
+from unittest import mock
 
 import mxnet as mx
+import pytest
 import toy_data
 from script_runs import load_script, run
 
 __all__ = [
-    'CASES', 'SIZES', 'Case', 'Killed', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'kill',
-    'lm', 'sentences', 'squad', 'swag', 'tagging',
+    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'killed', 'lm',
+    'sentences', 'squad', 'swag', 'tagging',
 ]  # fmt: skip
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
@@ -286,7 +289,7 @@ class Toy:
 
 
 def interrupt(number):
-    """Have this process meet Ctrl-C in its `number`-th batch of training; ends with a call."""
+    """A patch by which this process meets Ctrl-C in its `number`-th batch of training."""
     return _at_batch(number, lambda: os.kill(os.getpid(), signal.SIGINT))
 
 
@@ -294,8 +297,9 @@ class Killed(BaseException):
     """What nothing of the project catches, as it can't a process's end."""
 
 
-def kill(number, tensor=mx.nd.NDArray):
-    """Have a training end in its `number`-th batch, with nothing saved; ends with a call.
+@contextlib.contextmanager
+def killed(number, tensor=mx.nd.NDArray):
+    """The training in this context ends in its `number`-th batch, with nothing saved.
 
     `tensor` is the class whose ``backward`` it calls.
     """
@@ -303,7 +307,8 @@ def kill(number, tensor=mx.nd.NDArray):
     def end():
         raise Killed
 
-    return _at_batch(number, end, tensor)
+    with _at_batch(number, end, tensor), pytest.raises(Killed):
+        yield
 
 
 def _at_batch(number, do, tensor=mx.nd.NDArray):
@@ -315,5 +320,4 @@ def _at_batch(number, do, tensor=mx.nd.NDArray):
             do()
         return backward(self, *args, **kwargs)
 
-    tensor.backward = counting
-    return lambda: setattr(tensor, 'backward', backward)
+    return mock.patch.object(tensor, 'backward', counting)

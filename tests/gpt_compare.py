@@ -1,10 +1,8 @@
 """What the comparisons of our GPT and GPT-2 with the originals share; needs no original itself."""
 
-
 import mxnet as mx
 import numpy as np
-import safetensors.numpy
-from bert_compare import gradients
+from bert_compare import gradients, load_state
 
 import gpt
 import gpt2
@@ -28,6 +26,8 @@ LARGER = {
     'layer_norm_epsilon': 1e-3,
     'initializer_range': 0.1,
 }
+#: the fields that transformers' configurations have of it
+OF_TRANSFORMERS = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
 #: family -> configurations, of which each is a dict of fields
 CONFIGS = {
     'gpt': {
@@ -93,12 +93,14 @@ def rows_for(name, batch):
 
 def make_block(name, state, folder, config, **options):
     """Our block `name` with the weights `state` of the original, by way of a file."""
-    path = str(folder / f'{name}.safetensors')
-    state = {key: np.ascontiguousarray(value, 'float32') for key, value in state.items()}
-    safetensors.numpy.save_file(state, path)
     block = getattr(PACKAGES[family_of(name)], name)(config_class(name)(**config), **options)
-    block.load_parameters(path)
-    return block
+    return load_state(block, state, folder)
+
+
+def make_both(oracle, folder, name, config):
+    """The original's head, which the oracle script makes, and ours with its weights."""
+    head = oracle.make_head(name, config, seed=3)
+    return head, make_block(name, oracle.state_of(head), folder, config)
 
 
 def run(block, inputs, labels=False, dtype='int32', **more):

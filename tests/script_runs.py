@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -29,8 +30,23 @@ def load_script(name, folder=SCRIPTS):
 
 
 def run(script, *argv):
-    """The exit status of a script's run in this process."""
-    return cli.run(script.main, list(map(str, argv)))
+    """The exit status of a script, or of its function ``main``, that runs in this process."""
+    return cli.run(getattr(script, 'main', script), list(map(str, argv)))
+
+
+def read_json(folder, name='results.json'):
+    """What a JSON file of a folder says."""
+    return json.loads((folder / name).read_text('utf-8'))
+
+
+def without(argv, *flags):
+    """A command line without some flags and their values."""
+    kept = [str(word) for word in argv]
+    for flag in flags:
+        while flag in kept:
+            at = kept.index(flag)
+            del kept[at : at + 2]
+    return kept
 
 
 def refusal(capsys, script, *argv):
@@ -127,23 +143,3 @@ def assert_same_model(folder, other, tolerance=0):
         np.testing.assert_allclose(
             ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name
         )
-
-
-def assert_two_workers_train_as_one(script, program, arguments, folder):
-    """That two workers of 5 examples each end where one of 10 does.
-
-    Parameters
-    ----------
-    script : module
-    program : pathlib.Path
-        Its file.
-    arguments : callable
-        ``arguments(output, *more) -> list`` of those of a training without dropout.
-    folder : pathlib.Path
-    """
-    one, two = folder / 'one', folder / 'two'
-    more = ['--training_steps', 4, '--lr', '1e-3', '--batch_size']
-    train_in_workers(2, program, *arguments(two, *more, 5, '--comm_backend', 'horovod'))
-    assert run(script, *arguments(one, *more, 10)) == 0
-    assert_same_model(one, two, 1e-5)
-    assert (two / 'results.json').exists()

@@ -12,8 +12,9 @@ from model_zoo.tokenization.vocab import load_vocab
 
 __all__ = [
     'BAD', 'COLOURS', 'COUNTED', 'FEW', 'GOOD', 'LENGTH', 'MASKS', 'SPECIAL', 'WORDS',
-    'make_samples', 'write_counting', 'write_questions', 'write_reviews', 'write_sentences',
-    'write_shards', 'write_situations', 'write_stories', 'write_tagged', 'write_texts',
+    'make_samples', 'write_counting', 'write_letters', 'write_questions', 'write_reviews',
+    'write_sentences', 'write_shards', 'write_situations', 'write_stories', 'write_tagged',
+    'write_task', 'write_texts',
 ]  # fmt: skip
 
 #: of reviews
@@ -38,6 +39,28 @@ def write_reviews(folder, train=480):
             first = number + 100 if name == 'test' else ('neg', 'pos')[label]
             lines.append(f'{first}\t{sentence(label)}')
         (folder / f'{name}.tsv').write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+
+def write_task(folder, task):
+    """The files of one of the classifier's tasks; those of tests have no labels."""
+    folder.mkdir(parents=True)
+    labels = ['1.5', '4.0'] if task.regression else task.labels
+    for segment, files in task.files.items():
+        is_test = segment.startswith('test')
+        layout = next(each for each in task.layouts if is_test or each.label is not None)
+        if layout.header:
+            columns = ['index', *layout.text, *([] if is_test else [layout.label])]
+        else:
+            columns = range(layout.width)
+        lines = ['\t'.join(columns)] if layout.header else []
+        for number in range(8):
+            row = dict.fromkeys(columns, 'x')
+            text = ' '.join('abcdefgh'[number % 5 :][:4]) + ' .'
+            row.update(dict.fromkeys(layout.text, text))
+            if layout.label in row:
+                row[layout.label] = labels[number % len(labels)]
+            lines.append('\t'.join(row.values()))
+        (folder / files[0]).write_text('\n'.join(lines) + '\n')
 
 
 COLOURS = ['red', 'green', 'blue', 'black', 'white', 'grey']
@@ -143,11 +166,15 @@ STORIES = (
 )
 
 
+def write_letters(folder, symbols):
+    """Write vocab.json and merges.txt of GPT's for texts of some symbols; returns their paths."""
+    tokens = ['<unk>', *symbols, *(f'{symbol}</w>' for symbol in symbols), 'th', 'the</w>']
+    return write_pairs(folder, tokens, ['t h', 'th e</w>'])
+
+
 def write_stories(folder):
     """A small vocabulary and stories; right endings have an a, wrong ones an x."""
-    symbols = [*string.ascii_lowercase, '.']
-    tokens = ['<unk>', *symbols, *(f'{symbol}</w>' for symbol in symbols), 'th', 'the</w>']
-    write_pairs(folder, tokens, ['t h', 'th e</w>'])
+    write_letters(folder, string.ascii_lowercase + '.')
     rng = random.Random(3)
 
     def sentence(*words):
@@ -182,9 +209,7 @@ def write_texts(folder):
                 place = (place + 1) % len(WORDS) if rng.random() < 0.9 else rng.randrange(10)
             text.append(' '.join(line))
         (folder / f'{name}.txt').write_text('\n'.join(text) + '\n')
-    letters = string.ascii_lowercase
-    tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters), 'th', 'the</w>']
-    write_pairs(folder, tokens, ['t h', 'th e</w>'])
+    write_letters(folder, string.ascii_lowercase)
 
 
 #: of the samples for pre-training

@@ -4,7 +4,7 @@ import json
 
 import mxnet as mx
 import numpy as np
-import safetensors.numpy
+from bert_compare import assert_gradients, gradients, load_state
 
 import transfo_xl
 
@@ -93,12 +93,8 @@ def unpack(file, variant):
 
 def make_block(state, folder, config, name='TransfoXLLMHeadModel'):
     """Our block with the weights `state` of the original, by way of a file."""
-    path = str(folder / 'model.safetensors')
-    state = {key: np.ascontiguousarray(value, 'float32') for key, value in state.items()}
-    safetensors.numpy.save_file(state, path)
     block = getattr(transfo_xl, name)(transfo_xl.TransfoXLConfig(**config))
-    block.load_parameters(path, ignore_extra=name == 'TransfoXLModel')
-    return block
+    return load_state(block, state, folder, ignore_extra=name == 'TransfoXLModel')
 
 
 def run(block, segments):
@@ -124,9 +120,7 @@ def run(block, segments):
         total = mx.nd.add_n(*[loss.sum() for loss in losses])
     total.backward()
     result['losses'] = [loss.asnumpy() for loss in losses]
-    ours = {name: p.grad().asnumpy() for name, p in block.parameters_by_name().items()}
-    mapping = block.mappings()['huggingface']
-    result['gradients'] = mapping.save(ours, block.config, with_prefix=True)
+    result['gradients'] = gradients(block)
     return result
 
 
@@ -137,12 +131,7 @@ def assert_same(ours, theirs, tolerance=1e-5):
             np.testing.assert_allclose(one, two, atol=tolerance, rtol=0)
     for one, two in zip(ours['mems'], theirs['mems']):
         assert_same_memories(one, two, tolerance)
-    assert set(theirs['gradients']) <= set(ours['gradients'])
-    largest = max(np.linalg.norm(value) for value in theirs['gradients'].values())
-    for name, value in theirs['gradients'].items():
-        error = np.linalg.norm(ours['gradients'][name] - value)
-        limit = 1e-4 * np.linalg.norm(value) + 1e-6 * max(largest, 1)
-        assert error <= limit, (name, error, np.linalg.norm(value))
+    assert_gradients(ours['gradients'], theirs['gradients'], rounding=1e-6)
 
 
 def assert_same_memories(ours, theirs, tolerance=1e-5):

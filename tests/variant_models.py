@@ -1,9 +1,8 @@
 """Small models of the families like BERT, not initialized, and their tokenizers."""
 
-import json
 import string
 
-from tiny import learn_pieces
+from tiny import learn_pieces, write_pairs, write_words
 
 import bert
 from model_zoo.tokenization.bpe import bytes_to_unicode
@@ -14,7 +13,6 @@ SIZES = {
     'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
     'max_position_embeddings': 66,
 }  # fmt: skip
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 SPACE = '\u0120'
 
 
@@ -24,9 +22,7 @@ def make_roberta(folder):
     letters = sorted(bytes_to_unicode().values())
     merges = [(SPACE, letter) for letter in string.ascii_lowercase]
     tokens = ['<s>', '<pad>', '</s>', '<unk>', *letters, *map(''.join, merges), '<mask>']
-    ids = {token: number for number, token in enumerate(tokens)}
-    (folder / 'vocab.json').write_text(json.dumps(ids), 'utf-8')
-    (folder / 'merges.txt').write_text('\n'.join(map(' '.join, merges)), 'utf-8')
+    write_pairs(folder, tokens, map(' '.join, merges))
     tokenizer = bert.RobertaTokenizer.from_pretrained(str(folder))
     config = bert.RobertaConfig(vocab_size=len(tokens), **SIZES)
     return bert.RobertaModel(config, use_decoder=True), tokenizer
@@ -36,9 +32,8 @@ def _word_pieces(folder):
     """Of letters and their continuations."""
     folder.mkdir(parents=True, exist_ok=True)
     letters = string.ascii_lowercase + string.digits + string.punctuation
-    tokens = [*SPECIAL, *letters, *(f'##{letter}' for letter in string.ascii_lowercase)]
-    (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
-    return bert.BertTokenizer(str(folder / 'vocab.txt'))
+    further = [f'##{letter}' for letter in string.ascii_lowercase]
+    return bert.BertTokenizer(write_words(folder, [*letters, *further]))
 
 
 def make_distilbert(folder):

@@ -15,6 +15,7 @@ import numpy as np
 import originals
 import tiny
 import tiny_models
+from arrays import imported
 from target import RIGHT, Target, Unequal
 from wrong import change, worse, worse_array
 
@@ -117,10 +118,7 @@ def _exported(folder):
         export_block(tiny.initialized(make()), str(folder), name)
         arrays = [arguments[each] for each in ('words', 'token_types', 'valid_length')
                   if isinstance(arguments[each], mx.nd.NDArray)]  # fmt: skip
-        block = mx.gluon.SymbolBlock.imports(
-            f'{folder}/{name}-symbol.json', [f'data{n}' for n in range(len(arrays))],
-            f'{folder}/{name}-0000.params',
-        )  # fmt: skip
+        block = imported(folder / name, len(arrays))
         block.hybridize(static_alloc=True)
         found.append((block, arrays))
     return found

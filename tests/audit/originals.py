@@ -77,7 +77,12 @@ pickles = _copy('lm_pickles', names=['vocab.pkl', 'cache_2.pkl', 'cache_4.pkl', 
 sentences_today = _copy('sentence_transformers', 'today')
 sentences_joined = _copy('sentence_transformers', 'joined')
 sentences_of_2020 = _copy('sentence_transformers', 'of_2020')
+tokenizer_json = sentences_today
 pytorchic = _copy('pytorchic')
+gpt2_folder = tiny.save_gpt2
+gpt_pairs = toy_data.write_texts
+samples_npz = toy_data.write_shards
+sentence_pieces = variant_models.MAKERS['xlmr']
 
 
 def torch_pickles(folder):
@@ -95,10 +100,6 @@ def params(folder):
 
 def bert_folder(folder):
     tiny_models.save_bert(folder, bert.BertForSequenceClassification, ['no', 'yes'])
-
-
-def gpt2_folder(folder):
-    tiny.save_gpt2(folder)
 
 
 def transfo_xl_folder(folder):
@@ -128,28 +129,8 @@ def byte_pairs(folder):
     tiny.write_pairs(folder, tokens, ['t h', 'th e'])
 
 
-def gpt_pairs(folder):
-    toy_data.write_texts(folder)
-
-
-def tokenizer_json(folder):
-    shutil.copytree(FIXTURES / 'sentence_transformers' / 'today', folder, dirs_exist_ok=True)
-
-
-def sentence_pieces(folder):
-    variant_models.MAKERS['xlmr'](folder)
-
-
-def samples_npz(folder):
-    toy_data.write_shards(folder)
-
-
-def _vocab_path(folder):
-    return str(tiny.write_words(folder, toy_data.COUNTED))
-
-
 def tfrecord(folder):
-    _vocab_path(folder)
+    tiny.write_words(folder, toy_data.COUNTED)
     samples = toy_data.make_samples(9, 1)
     write_tfrecords([str(folder / 'x.tfrecord')], [samples], toy_data.LENGTH, toy_data.MASKS)
 
@@ -199,7 +180,8 @@ def choices(folder):
     (folder / 'swag.jsonl').write_text('\n'.join(map(json.dumps, rows * 3)) + '\n')
 
 
-def _trained():
+def training_block():
+    """A block and its trainer after a step."""
     mx.random.seed(1)
     block = mx.gluon.nn.Dense(3, in_units=4)
     block.initialize()
@@ -216,20 +198,15 @@ def training(folder):
     record = {'epoch': 1, 'step': 3, 'train_loss': 0.5, 'score': 0.7, 'report': '',
               'train_seconds': 1.0, 'evaluation_seconds': 0.5}  # fmt: skip
     state = TrainingState(3, 1, 0, 2.0, epochs=[record], log=[{'step': 3, 'loss': 0.5}])
-    CheckpointStore(str(folder)).save(*_trained(), vars(state), {'lr': 0.1, 'seed': [1, 2]})
+    CheckpointStore(str(folder)).save(*training_block(), vars(state), {'lr': 0.1, 'seed': [1, 2]})
     (path,) = folder.glob('step-*')
     path.rename(folder / 'saved')
-
-
-def training_block():
-    return _trained()
 
 
 def corpus_npz(folder):
     for name in ('train', 'valid', 'test'):
         (folder / f'{name}.txt').write_text('the cat sleeps\nin paris\n' * 5)
-    tokenizer = {'special': ['<eos>', '<unk>']}
-    corpus = TransfoXLCorpus(**tokenizer)
+    corpus = TransfoXLCorpus(special=['<eos>', '<unk>'])
     corpus.build_corpus(str(folder), 'wt2')
     corpus.save_pretrained(str(folder))
 

@@ -7,6 +7,7 @@ from typing import Dict, Tuple
 import mxnet as mx
 import numpy as np
 import originals
+from arrays import imported
 from script_runs import load_script
 from target import Unequal
 
@@ -27,11 +28,7 @@ from model_zoo.pretrained.find import copy_of, unpacked
 from model_zoo.tasks.choice import read_story_cloze, read_swag
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 from model_zoo.tasks.labels import labels_of_folder
-from model_zoo.tasks.pretraining.files import (
-    read_epoch,
-    read_lengths,
-    read_shard,
-)
+from model_zoo.tasks.pretraining.files import read_epoch, read_lengths, read_shard
 from model_zoo.tasks.sentences import read_sentences
 from model_zoo.tasks.squad import encode_squad, read_squad
 from model_zoo.tasks.tagging import read_conll
@@ -75,10 +72,7 @@ def opened(folder):
 
 
 def block_of(block_class):
-    def read(folder):
-        return block_class.from_pretrained(str(folder))
-
-    return read
+    return lambda folder: block_class.from_pretrained(str(folder))
 
 
 def newest(folder):
@@ -96,10 +90,6 @@ def coded(make):
         return rows, tokens, [tokenizer.decode(row) for row in rows]
 
     return read
-
-
-def labels(folder):
-    return labels_of_folder(str(folder))
 
 
 def table(name):
@@ -162,8 +152,7 @@ def decoder(folder):
     path = str(folder / 'net-symbol.json')
     check_sums(sums_path(path))
     check_graph(path)
-    block = mx.gluon.SymbolBlock.imports(path, ['data0', 'data1'], str(folder / 'net-0000.params'))
-    made = block(mx.nd.array(_WORDS), mx.nd.array([4]))
+    made = imported(folder / 'net', 2)(mx.nd.array(_WORDS), mx.nd.array([4]))
     return made if isinstance(made, mx.nd.NDArray) else list(made)
 
 
@@ -333,7 +322,8 @@ READINGS = {
                                block_of(gpt2.GPT2Model), {}),
     'configuration of NumPy': ('gpt_numpy', {'config.json': 'json'},
                                block_of(gpt.OpenAIGPTModel), {}),
-    'labels': ('bert_folder', {'config.json': 'json'}, labels, {}),
+    'labels': ('bert_folder', {'config.json': 'json'},
+               lambda folder: labels_of_folder(str(folder)), {}),
     'Pytorchic configuration': ('pytorchic', {'model.json': 'json'}, lambda folder: vars(
         make_config(read_fields('model_cfg', str(folder / 'model.json'), CONFIG_FIELDS), 30)), {}),
     'Pytorchic weights': ('pytorchic', {'pretrained.pt': 'torch zip'},

@@ -13,15 +13,13 @@ import sys
 from unittest import mock
 
 from pages import PageError
-from script_runs import load_script
+from script_runs import ROOT, load_script
 
 import bert_embedding.cli
 from model_zoo.app import cli
 from model_zoo.errors import MissingExtraError
 
 __all__ = ['Runner']
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 #: commands that aren't run, and why
 NOT_RUN = {

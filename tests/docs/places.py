@@ -4,25 +4,25 @@ Data sets are shortened for commands, and made up where a user's program would d
 weights that no test machine has are tiny models under their names.
 """
 
-import csv
 import itertools
 import json
 import pathlib
 
-import mxnet as mx
+import tiny
+from script_runs import ROOT
+from toy_data import write_letters, write_task
 from variant_models import MAKERS
 
-from bert import BertConfig, BertForPreTraining, BertTokenizer
+from bert import BertForPreTraining, BertTokenizer
 from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel, OpenAIGPTTokenizer
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.pretrained import list_pretrained
 from model_zoo.tasks.classification_data import get_task, list_tasks
 from model_zoo.tokenization.learn import learn_byte_pairs
-from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLTokenizer
+from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 __all__ = ['PEERS_NAMES', 'TinyModels', 'make_downloads', 'shorten_text']
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / 'tests' / 'fixtures'
 
 #: names of the peers' -> the tiny model that stands for it
@@ -47,10 +47,7 @@ def shorten_text(path, copy, documents=4, lines=40):
 def make_downloads(folder):
     """Make up the data sets that programs download: a folder for each task, and SQuAD."""
     for name in list_tasks():
-        task = get_task(name)
-        (folder / name).mkdir(parents=True)
-        for files in task.files.values():
-            _write_task(task, folder / name / files[0])
+        write_task(folder / name, get_task(name))
     text = 'Red birds sing in the morning. Blue fish swim at night.'
     for version, part in itertools.product(('1.1', '2.0'), ('train', 'dev')):
         questions = [
@@ -64,28 +61,6 @@ def make_downloads(folder):
         path = folder / 'squad' / f'{part}-v{version}-part.json'
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps({'version': version, 'data': [article]}))
-
-
-def _write_task(task, path, rows=12):
-    """A file in the first layout of `task` that has labels."""
-    layout = next(layout for layout in task.layouts if layout.label is not None)
-    labels = ('0.5', '4.2') if task.regression else task.labels
-    where = layout.where or ()
-    if layout.header:
-        columns = [*layout.text, layout.label, *where[:1]]
-    else:
-        columns = list(range(layout.width))
-    with open(path, 'w', encoding='utf-8', newline='') as file:
-        writer = csv.writer(file, delimiter='\t', lineterminator='\n')
-        if layout.header:
-            writer.writerow(columns)
-        for number in range(rows):
-            row = dict.fromkeys(columns, 'x')
-            row.update(dict.fromkeys(layout.text, f'sentence {number} is short'))
-            row[layout.label] = labels[number % len(labels)]
-            if where:
-                row[where[0]] = where[1]
-            writer.writerow(row.values())
 
 
 class TinyModels:
@@ -109,13 +84,9 @@ class TinyModels:
         """The folder of a family's tiny model, as `save_pretrained` writes it in `format`."""
         folder = self._folder / format / family
         if not folder.exists():
-            mx.random.seed(1)
-            if family in MAKERS:
-                block, tokenizer = MAKERS[family](folder.parent / f'{family}_vocab')
-            else:
-                block, tokenizer = getattr(self, f'_{family}')(folder)
-            block.initialize(mx.init.Normal(0.05))
-            block.save_pretrained(str(folder), tokenizer, format=format)
+            make = MAKERS.get(family) or getattr(self, f'_{family}')
+            block, tokenizer = make(folder.parent / f'{family}_vocab')
+            tiny.initialized(block, 0.05).save_pretrained(str(folder), tokenizer, format=format)
             if family == 'bert':
                 (folder / 'bert_config.json').write_text((folder / 'config.json').read_text())
         return folder
@@ -136,38 +107,28 @@ class TinyModels:
 
     def _bert(self, folder):
         tokenizer = BertTokenizer(str(self._vocab))
-        config = BertConfig(
-            vocab_size=len(tokenizer.vocab), hidden_size=16, num_hidden_layers=4,
-            num_attention_heads=4, intermediate_size=32,
-        )  # fmt: skip
-        return BertForPreTraining(config), tokenizer
+        sizes = {'num_hidden_layers': 4, 'num_attention_heads': 4, 'max_position_embeddings': 512}
+        return BertForPreTraining(tiny.bert_config(len(tokenizer.vocab), **sizes)), tokenizer
 
     def _gpt2(self, folder):
         if self._data_dir:
             source = self._data_dir / 'vocab' / 'gpt2'
             files = [source / 'encoder.json', source / 'vocab.bpe']
         else:
-            source = folder.parent / 'pairs'
-            files = [learn_byte_pairs(ROOT / 'README.rst', 500, source), source / 'merges.txt']
+            files = [learn_byte_pairs(ROOT / 'README.rst', 500, folder), folder / 'merges.txt']
         tokenizer = GPT2Tokenizer(*map(str, files))
-        sizes = {'n_embd': 16, 'n_layer': 2, 'n_head': 2}
-        return GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer.vocab), **sizes)), tokenizer
+        config = tiny.decoder_config(GPT2Config, len(tokenizer.vocab), n_positions=1024)
+        return GPT2LMHeadModel(config), tokenizer
 
     def _gpt(self, folder):
         if self._data_dir:
             source = self._data_dir / 'vocab' / 'openai-gpt'
             files = [source / 'encoder_bpe_40000.json', source / 'vocab_40000.bpe']
         else:
-            letters = [chr(number) for number in range(33, 127)]
-            tokens = ['<unk>', *letters, *(f'{letter}</w>' for letter in letters), 'th', 'the</w>']
-            source = folder.parent / 'letters'
-            source.mkdir(parents=True)
-            files = [source / 'vocab.json', source / 'merges.txt']
-            files[0].write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
-            files[1].write_text('#version: 0.2\nt h\nth e</w>\n')
+            folder.mkdir(parents=True)
+            files = write_letters(folder, [chr(number) for number in range(33, 127)])
         tokenizer = OpenAIGPTTokenizer(*map(str, files))
-        sizes = {'n_embd': 16, 'n_layer': 2, 'n_head': 2}
-        config = OpenAIGPTConfig(vocab_size=len(tokenizer.vocab), **sizes)
+        config = tiny.decoder_config(OpenAIGPTConfig, len(tokenizer.vocab), n_positions=512)
         return OpenAIGPTLMHeadModel(config), tokenizer
 
     def _transfo_xl(self, folder):
@@ -176,10 +137,9 @@ class TinyModels:
         tokenizer.count_sents([line.split() for line in text.splitlines()])
         tokenizer.build_vocab()
         size = len(tokenizer)
-        config = TransfoXLConfig(
-            vocab_size=size, cutoffs=[size // 4, size // 2], d_model=16, d_embed=16, n_head=2,
-            d_head=8, d_inner=32, n_layer=2, div_val=2, tgt_len=16, mem_len=16,
-        )  # fmt: skip
+        config = tiny.transfo_xl_config(
+            size, cutoffs=[size // 4, size // 2], div_val=2, tgt_len=16, mem_len=16
+        )
         return TransfoXLLMHeadModel(config), tokenizer
 
 

@@ -15,14 +15,13 @@ _ENTRY = re.compile(r'^\.\. public-names:: (\S+)$(\n   :recursive:)?', re.MULTIL
 PACKAGES = (*FAMILIES, 'model_zoo', 'bert_embedding', 'export', 'mxnet_pretrained_bert')
 
 
-def modules():
-    """Names of all modules."""
-    for package in PACKAGES:
-        path = importlib.import_module(package).__path__
-        yield from (package, *(info.name for info in pkgutil.walk_packages(path, f'{package}.')))
-
-
-ALL = sorted(modules())
+#: names of all modules
+ALL = sorted(
+    name
+    for package in PACKAGES
+    for path in [importlib.import_module(package).__path__]
+    for name in (package, *(each.name for each in pkgutil.walk_packages(path, f'{package}.')))
+)
 #: those with an ``__all__``
 MODULES = [name for name in ALL if hasattr(importlib.import_module(name), '__all__')]
 

@@ -2,26 +2,16 @@
 
 import doctest
 import importlib
-import pkgutil
 import re
 
 import mxnet as mx
 import pytest
-
-PACKAGES = ('bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'model_zoo',
-            'mxnet_pretrained_bert', 'transfo_xl')  # fmt: skip
-
-
-def modules():
-    for package in map(importlib.import_module, PACKAGES):
-        yield package
-        for found in pkgutil.walk_packages(package.__path__, f'{package.__name__}.'):
-            yield importlib.import_module(found.name)
+from test_api_pages import ALL
 
 
 def cases():
     """A case a docstring with examples, with the marks of what these need."""
-    for module in modules():
+    for module in map(importlib.import_module, ALL):
         for test in doctest.DocTestFinder().find(module, module.__name__):
             code, marks = ''.join(example.source for example in test.examples), []
             if re.search('minilm|bert_6_384_12|sentence-similarity', code, re.IGNORECASE):

@@ -1,17 +1,14 @@
 """Tables of README.rst and docs/ that tell what the code has, and the names of files in them."""
 
-import json
-import pathlib
 import re
 import runpy
 
 import pytest
-from script_runs import load_script
+from script_runs import ROOT, load_script, read_json
 
 from model_zoo.tasks.classification_data import get_task, list_tasks
 
 RUN = load_script('run')
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 README = (ROOT / 'README.rst').read_text('utf-8')
 PAGES = [ROOT / 'README.rst', *sorted((ROOT / 'docs').rglob('*.rst'))]
 
@@ -54,10 +51,9 @@ def test_the_tasks_are_those_of_the_catalogue():
     found = []
     for name in list_tasks():
         task = get_task(name)
+        classes = ', '.join(task.labels or ())
         if task.regression:
             classes = '{:g} to {:g}'.format(*task.label_range)
-        else:
-            classes = ', '.join(task.labels)
         of = 'pairs' if task.is_pair else 'texts'
         downloads = 'yes' if task.gluonnlp_name else 'no'
         found.append([name, of, classes, ', '.join(task.metrics), downloads])
@@ -73,6 +69,13 @@ def test_files_that_are_named_exist(path):
     for target in re.findall(r'`[^`]*<([\w./]+\.rst)>`_', text):
         assert (path.parent / target).exists(), target
 
+
+def test_the_models_are_those_of_the_catalogue():
+    updated = runpy.run_path(str(ROOT / 'docs' / 'zoo_table.py'))['updated']
+    text = (ROOT / 'docs' / 'model_zoo.rst').read_text('utf-8')
+    assert updated(text) == text, 'run: python docs/zoo_table.py'
+
+
 def test_the_figures_are_those_of_the_files():
     """Scores of recipes, which ``zoo run`` has written, and times."""
     figures = runpy.run_path(str(ROOT / 'docs' / 'figures.py'))
@@ -84,8 +87,7 @@ def test_the_figures_are_those_of_the_files():
 
 
 def test_the_first_screen_has_the_figures_of_the_table():
-    path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
-    table = json.loads(path.read_text('utf-8'))['processors']['amx']
+    table = read_json(ROOT / 'model_zoo' / 'inference', 'speed.json')['processors']['amx']
     ours, theirs = (table[side]['forward'] for side in ('ours', 'peers'))
     for precision in ('float32', 'bfloat16'):
         ratios = [

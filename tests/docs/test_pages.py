@@ -10,8 +10,8 @@ import places
 import pytest
 from halves import needs_bfloat16
 from real_data import DATA
+from script_runs import ROOT
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [
     path
     for path in (ROOT / 'README.rst', *sorted((ROOT / 'docs').rglob('*.rst')))

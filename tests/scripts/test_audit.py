@@ -1,12 +1,11 @@
 """The audit tells good outcomes from bad ones, also those that end its processes."""
 
-import json
 import random
 import sys
 
 import pytest
 import warm
-from script_runs import ROOT
+from script_runs import ROOT, read_json
 
 FOLDER = ROOT / 'tests' / 'audit'
 
@@ -71,7 +70,7 @@ def test_outcomes(tmp_path):
     (tmp_path / 'work').mkdir()
     done = warm.run(['-c', PROGRAM, tmp_path, FOLDER], env={'PYTHONPATH': str(ROOT)})
     assert done.returncode == 0, done.stderr
-    found = json.loads((tmp_path / 'found.json').read_text())
+    found = read_json(tmp_path, 'found.json')
     assert found['right'] == [[5, 'right', ''], [6, 'right', '']]
     for name in ('refused', 'wanted'):
         assert found[name] == [[5, 'refused', 'no'], [6, 'refused', 'no']]
@@ -84,7 +83,7 @@ def test_outcomes(tmp_path):
     # on a busy machine time passes without being used
     assert found['time'][0][2].endswith(('its process ended: SIGXCPU', 'it hangs'))
     assert (tmp_path / 'kept' / 'failed-5' / 'attempt' / 'file').exists()
-    assert json.loads((tmp_path / 'kept' / 'ended-5' / 'case.json').read_text())['seed'] == 5
+    assert read_json(tmp_path / 'kept' / 'ended-5', 'case.json')['seed'] == 5
 
 
 def test_a_reader_is_tried_and_a_table_printed(tmp_path):
@@ -92,7 +91,7 @@ def test_a_reader_is_tried_and_a_table_printed(tmp_path):
     done = warm.run([FOLDER / '__main__.py', *argv])
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.split()[:5] == ['tried', 'right', 'refused', 'changed', 'failed']
-    written = json.loads((tmp_path / 'audit.json').read_text())
+    written = read_json(tmp_path, 'audit.json')
     assert written['tried'] == 60 and written['failed'] == 0 and written['refused'] > 5
 
 

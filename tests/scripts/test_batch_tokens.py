@@ -3,8 +3,8 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from contract import CASES, Killed, kill
-from script_runs import SCRIPTS, assert_same_model, refusal, run, train_in_workers
+from contract import CASES, killed
+from script_runs import SCRIPTS, assert_same_model, refusal, run, train_in_workers, without
 from test_contract import assert_ended_equal
 from training_loops import training_loop
 
@@ -17,12 +17,7 @@ SIZES = '--batch_size', '--batch-size', '--train_batch_size'
 
 def by_tokens(argv, tokens, *more):
     """A command line with ``--batch_tokens`` instead of a batch size."""
-    argv = [str(word) for word in argv]
-    for flag in SIZES:
-        while flag in argv:
-            at = argv.index(flag)
-            del argv[at : at + 2]
-    return [*argv, '--batch_tokens', str(tokens), *map(str, more)]
+    return [*without(argv, *SIZES), '--batch_tokens', str(tokens), *map(str, more)]
 
 
 @pytest.mark.parametrize('name', BUCKETED)
@@ -34,12 +29,8 @@ def test_killed_and_resumed_is_as_unbroken(toys, name, tmp_path):
         for each in ('whole', 'broken')
     )
     assert run(toy.script, *whole) == 0
-    undo = kill(toy.case.accumulate * 4)
-    try:
-        with pytest.raises(Killed):
-            run(toy.script, *broken)
-    finally:
-        undo()
+    with killed(toy.case.accumulate * 4):
+        run(toy.script, *broken)
     assert run(toy.script, *broken, '--resume') == 0
     assert_ended_equal(tmp_path / 'broken', tmp_path / 'whole')
 

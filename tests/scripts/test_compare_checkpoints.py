@@ -1,6 +1,5 @@
 """The comparison of checkpoints with their own software, end to end."""
 
-import json
 import os
 import pathlib
 import subprocess
@@ -8,13 +7,12 @@ import sys
 
 import mxnet as mx
 import pytest
-from script_runs import load_script
+from script_runs import SCRIPTS, load_script, read_json, run
 from variant_models import MAKERS
 
-from model_zoo.app import cli
 from model_zoo.registry import get_family
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / 'scripts' / 'compare_checkpoints.py'
+SCRIPT = SCRIPTS / 'compare_checkpoints.py'
 compare_checkpoints = load_script('compare_checkpoints')
 
 SMALL = ['--num_examples', '3', '--max_seq_length', '9']
@@ -31,7 +29,7 @@ def originals():
 
 def check(folder, expected):
     """The names that were compared, all within 1e-5; and the picture."""
-    record = json.loads((folder / 'comparison.json').read_text())
+    record = read_json(folder, 'comparison.json')
     assert [row['name'] for row in record['differences']] == expected
     for row in record['differences']:
         assert 0 <= row['std'] <= row['max'] < 1e-5
@@ -58,9 +56,8 @@ def test_pytorch(fixtures, tmp_path, capsys, software, family, name, expected):
     pytest.importorskip(software.replace('-', '_'))
     if 'tensorflow' in name:
         pytest.importorskip('tensorflow')
-    argv = [*SMALL, '--family', family, '--software', software, '--output_dir', str(tmp_path),
-            str(fixtures / 'checkpoints' / name)]  # fmt: skip
-    assert cli.run(compare_checkpoints.main, argv) == 0
+    argv = [*SMALL, '--family', family, '--software', software, '--output_dir', tmp_path]
+    assert run(compare_checkpoints, *argv, fixtures / 'checkpoints' / name) == 0
     check(tmp_path, expected)
     lines = capsys.readouterr().out.splitlines()
     assert [line[:24].strip() for line in lines if 'e-' in line] == expected
@@ -78,10 +75,10 @@ def test_models_like_bert(tmp_path, family, task):
     block.save_pretrained(str(folder), tokenizer, format='huggingface')
     text = tmp_path / 'text.txt'
     text.write_text('the cat sat ||| on a mat\na red one\n')
-    argv = ['--family', family, '--software', 'transformers', '--output_dir', str(tmp_path)]
-    for inputs in (SMALL, ['--input_file', str(text)]):
-        assert cli.run(compare_checkpoints.main, [*argv, *inputs, str(folder)]) == 0
-        record = json.loads((tmp_path / 'comparison.json').read_text())
+    argv = ['--family', family, '--software', 'transformers', '--output_dir', tmp_path]
+    for inputs in (SMALL, ['--input_file', text]):
+        assert run(compare_checkpoints, *argv, *inputs, folder) == 0
+        record = read_json(tmp_path, 'comparison.json')
         assert [row['name'] for row in record['differences']] == ['layer 1', 'output 1']
         assert all(row['max'] < 1e-5 for row in record['differences'])
 
@@ -93,11 +90,11 @@ def test_real_text(fixtures, tmp_path):
     pytest.importorskip('tensorflow')
     text = tmp_path / 'text.txt'
     text.write_text('a b c d e ||| f g h\n\ni j k\nl m n o p q r s t u v w x y z\n')
-    argv = ['--family', 'bert', '--software', 'transformers', '--output_dir', str(tmp_path),
-            '--input_file', str(text), str(fixtures / 'checkpoints/bert_tensorflow')]  # fmt: skip
-    assert cli.run(compare_checkpoints.main, argv) == 0
+    argv = ['--family', 'bert', '--software', 'transformers', '--output_dir', tmp_path]
+    argv += ['--input_file', text, fixtures / 'checkpoints/bert_tensorflow']
+    assert run(compare_checkpoints, *argv) == 0
     check(tmp_path, BERT)
-    assert json.loads((tmp_path / 'comparison.json').read_text())['shape'] == [3, 12]
+    assert read_json(tmp_path, 'comparison.json')['shape'] == [3, 12]
 
 
 @pytest.mark.peers

@@ -11,20 +11,20 @@ import warm
 import yaml
 from bad_input import BAD_INPUT
 from command_flags import command_names, main_of, parser_of
-from contract import CASES, Killed, interrupt, kill
+from contract import CASES, interrupt, killed
 from script_runs import (
     ROOT,
     SCRIPTS,
     assert_same_model,
     assert_same_parameters,
     load_script,
+    read_json,
     refusal,
     run,
 )
 
 from model_zoo.app import run as run_module
 from model_zoo.app.run import Run
-from model_zoo.pretrained import download
 
 
 @pytest.fixture(scope='module', params=CASES)
@@ -32,12 +32,8 @@ def toy(toys, request):
     return toys(request.param)
 
 
-def results_of(folder):
-    return json.loads((folder / 'results.json').read_text('utf-8'))
-
-
 def test_learns_and_writes_its_files(toy):
-    folder, results = toy.trained, results_of(toy.trained)
+    folder, results = toy.trained, read_json(toy.trained)
     best, training = results['best'], results['training']
     settings = yaml.safe_load((folder / 'settings.yaml').read_text('utf-8'))
     assert settings['lr'] == results['args']['lr'] and 'resume' not in settings
@@ -75,16 +71,13 @@ def test_learns_and_writes_its_files(toy):
 def stop(toy, argv, capsys):
     """Run a training that is interrupted; returns its exit status and what it says last."""
     if not toy.case.process:
-        undo = interrupt(toy.case.batch)
-        try:
+        with interrupt(toy.case.batch):
             return run(toy.script, *argv), capsys.readouterr().err
-        finally:
-            undo()
     code = f"""
 import runpy, sys
 sys.path[:0] = {[str(ROOT / 'tests'), str(ROOT / 'tests' / 'scripts')]!r}
 import contract
-contract.interrupt({toy.case.batch})
+contract.interrupt({toy.case.batch}).start()
 sys.argv = {['x', *map(str, argv)]!r}
 runpy.run_path('{toy.case.script}.py', run_name='__main__')
 """
@@ -101,24 +94,22 @@ def comparable(results):
 
 def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
     whole, broken = toy.whole, tmp_path / 'broken'
-    expected = results_of(whole)
+    expected = read_json(whole)
     assert expected['args'].items() >= toy.case.args.items()
     argv = toy.case.again(toy.data, broken)
     status, said = stop(toy, argv, capsys)
     assert status == 130 and 'Traceback' not in said
     step = -(-toy.case.batch // toy.case.accumulate)
     last = said.splitlines()[-1]
-    assert last.startswith(
-        f'interrupted: step {step} of {expected["training"]["steps"]} is saved in '
-    )
+    steps = expected['training']['steps']
+    assert last.startswith(f'interrupted: step {step} of {steps} is saved in ')
     assert '--resume' in last
     assert list((broken / 'checkpoints').glob(f'step-{step:08}-epoch-*-batch-*'))
 
     folder = tmp_path / 'other'
     folder.mkdir()
     flags, message = toy.case.refused(toy.data, folder)
-    assert run(toy.script, *argv, '--resume', *flags) == 1
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, toy.script, *argv, '--resume', *flags)
 
     assert run(toy.script, *argv, '--resume') == 0
     assert_ended_equal(broken, whole)
@@ -126,12 +117,12 @@ def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
 
 def assert_ended_equal(folder, whole):
     """That a training which went on after something has ended as the unbroken one."""
-    expected = results_of(whole)
+    expected = read_json(whole)
     best = list(whole.glob('best_model/model.*'))
     assert best
     for path in (*whole.glob('*.params'), *best):
         assert_same_parameters(path, folder / path.relative_to(whole))
-    assert comparable(results_of(folder)) == comparable(expected)
+    assert comparable(read_json(folder)) == comparable(expected)
     for name in (*expected.get('predictions', ()), 'eval_results.txt'):
         assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
@@ -149,7 +140,7 @@ def test_a_second_training_never_destroys_the_first(toy, capsys):
 
 def as_version_0_2_wrote_it(folder, case):
     """Give the checkpoints of a training the job that version 0.2 saved for it."""
-    jobs = json.loads((ROOT / 'tests/fixtures/jobs_of_0_2.json').read_text('utf-8'))
+    jobs = read_json(ROOT, 'tests/fixtures/jobs_of_0_2.json')
     job = next(jobs[name] for name, other in CASES.items() if other is case)
     for path in (folder / 'checkpoints').glob('*/state.json'):
         path.write_text(json.dumps({**json.loads(path.read_text('utf-8')), 'config': job}))
@@ -159,12 +150,8 @@ def as_version_0_2_wrote_it(folder, case):
 
 def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
-    undo = kill(toy.case.batch)
-    try:
-        with pytest.raises(Killed):
-            run(toy.script, *argv)
-    finally:
-        undo()
+    with killed(toy.case.batch):
+        run(toy.script, *argv)
     done = (toy.case.batch - 1) // toy.case.accumulate  # updates
     newest = max(path.name for path in (tmp_path / 'checkpoints').glob('step-*'))
     step, batch = re.fullmatch(r'step-(\d+)-epoch-\d+-batch-(\d+)', newest).groups()
@@ -204,14 +191,10 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
 @pytest.mark.parametrize(
     ('name', 'number'), [(name, n) for name in BAD_INPUT for n in range(len(BAD_INPUT[name].rows))]
 )
+@pytest.mark.usefixtures('no_network')
 def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name, number):
     if name == 'serve':
         pytest.importorskip('fastapi')
-    # weights are neither here nor to be had
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    monkeypatch.setenv('no_proxy', '127.0.0.1')
-    monkeypatch.setattr(download, 'BACKOFF', 0.001)
     monkeypatch.chdir(tmp_path)
     case, data = BAD_INPUT[name], worlds(name)
     edit, message = case.rows[number]
@@ -231,9 +214,7 @@ def test_help_names_the_defaults(name):
     text = ' '.join(parser.format_help(everything=True).split())
     for action in parser._actions:
         if action.help and action.default not in (None, False, '==SUPPRESS==', []):
-            shown = action.default
-            if isinstance(shown, (list, tuple)):
-                shown = shown[0]
+            shown = action.default[0] if isinstance(action.default, list) else action.default
             assert action.option_strings[0] in text and str(shown) in text, action.dest
 
 

@@ -8,9 +8,8 @@ import pickle
 import numpy as np
 import pytest
 from arrays import assert_equal
-from script_runs import load_script
+from script_runs import load_script, read_json, refusal, run
 
-from model_zoo.app import cli
 from model_zoo.checkpoint import read_tensors
 from transfo_xl import TransfoXLCorpus
 
@@ -21,13 +20,13 @@ convert_checkpoint = load_script('convert_checkpoint')
 def convert(fixtures, tmp_path):
     """Run the converter on a fixture or on what it has written; gives its exit status."""
 
-    def run(family, target, source, output, *flags):
+    def convert(family, target, source, output, *flags):
         path = fixtures / 'checkpoints' / source
         path = path if path.exists() else tmp_path / source
-        argv = ['--family', family, '--to', target, str(path), str(tmp_path / output), *flags]
-        return cli.run(convert_checkpoint.main, argv)
+        argv = ['--family', family, '--to', target, path, tmp_path / output, *flags]
+        return run(convert_checkpoint, *argv)
 
-    return run
+    return convert
 
 
 def tensors_of(folder, name):
@@ -43,7 +42,7 @@ def test_numpy_there_and_back(convert, fixtures, tmp_path):
         theirs = (source / name).read_bytes()
         ours = (tmp_path / 'back' / name).read_bytes()
         assert json.loads(ours) == json.loads(theirs) if name.endswith('json') else ours == theirs
-    config = json.loads((tmp_path / 'hf' / 'config.json').read_text())
+    config = read_json(tmp_path / 'hf', 'config.json')
     assert config['model_type'] == 'openai-gpt'
 
 
@@ -116,25 +115,22 @@ def test_a_corpus(fixtures, tmp_path, monkeypatch, capsys):
     """Instead of weights or besides them; a pickle that would run something is refused."""
     monkeypatch.chdir(tmp_path)
     source = fixtures / 'lm_pickles' / 'cache_2.pkl'
-    argv = ['--family', 'transfo_xl', '--corpus', str(source), '--to', 'native']
-    weights = str(fixtures / 'checkpoints' / 'transfo_xl_tensorflow')
-    assert cli.run(convert_checkpoint.main, [*argv, 'out']) == 0
+    ours, argv = ['--family', 'transfo_xl', '--to', 'native'], ['--corpus', source]
+    weights = fixtures / 'checkpoints' / 'transfo_xl_tensorflow'
+    assert run(convert_checkpoint, *ours, *argv, 'out') == 0
     assert sorted(os.listdir('out')) == ['corpus.npz', 'vocab.json']
-    theirs, ours = TransfoXLCorpus.from_file(source), TransfoXLCorpus.from_pretrained('out')
-    assert ours.vocab.idx2sym == theirs.vocab.idx2sym
-    np.testing.assert_array_equal(ours.train, theirs.train)
-    assert cli.run(convert_checkpoint.main, [*argv, weights, 'both']) == 0
+    theirs, found = TransfoXLCorpus.from_file(source), TransfoXLCorpus.from_pretrained('out')
+    assert found.vocab.idx2sym == theirs.vocab.idx2sym
+    np.testing.assert_array_equal(found.train, theirs.train)
+    assert run(convert_checkpoint, *ours, *argv, weights, 'both') == 0
     assert {'corpus.npz', 'vocab.json', 'model.params'} <= set(os.listdir('both'))
     for flags, problem in (
-        (['--family', 'bert', '--to', 'native', '--corpus', str(source)], '--corpus is of'),
-        (['--family', 'transfo_xl', '--to', 'numpy', '--corpus', str(source)], '--to numpy'),
-        (['--family', 'transfo_xl', '--to', 'native'], 'give IN, the weights, or --corpus'),
+        ([*argv, '--family', 'bert'], '--corpus is of'),
+        ([*argv, '--to', 'numpy'], '--to numpy'),
+        ([], 'give IN, the weights, or --corpus'),
     ):
-        assert cli.run(convert_checkpoint.main, [*flags, 'none']) == 1
-        assert problem in capsys.readouterr().err
+        assert problem in refusal(capsys, convert_checkpoint, *ours, *flags, 'none')
     for content in (pickle.dumps({'vocab': Evil()}), b'', source.read_bytes()[:-9]):
         pathlib.Path('evil.pkl').write_bytes(content)
-        argv = ['--family', 'transfo_xl', '--to', 'native', '--corpus', 'evil.pkl', 'none']
-        assert cli.run(convert_checkpoint.main, argv) == 1
-        assert 'Traceback' not in capsys.readouterr().err
+        refusal(capsys, convert_checkpoint, *ours, '--corpus', 'evil.pkl', 'none')
     assert not os.path.exists('evil') and not os.path.exists('none')

@@ -6,9 +6,9 @@ import shlex
 import gluonnlp as nlp
 import numpy as np
 import pytest
+import script_runs
 from script_runs import SCRIPTS
 
-from model_zoo.app import cli
 from model_zoo.tasks.pretraining import read_shard
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -32,10 +32,7 @@ def folder(fixtures, tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(script, folder):
-    def run(line):
-        return cli.run(script.main, shlex.split(line))
-
-    return run
+    return lambda line: script_runs.run(script, *shlex.split(line))
 
 
 def test_the_originals_line(run, folder, capsys):
@@ -54,34 +51,14 @@ def test_the_originals_line(run, folder, capsys):
     assert (folder / 'out' / 'part-000.npz').read_bytes() != before
 
 
-def test_defaults_are_gluonnlps(script):
-    args = script.parse_arguments(['--input_file', 'a', '--output_dir', 'b'])
-    want = {
-        'max_seq_length': 512,
-        'max_predictions_per_seq': 80,
-        'random_seed': 12345,
-        'dupe_factor': 5,
-        'masked_lm_prob': 0.15,
-        'short_seq_prob': 0.1,
-        'num_workers': 8,
-        'num_outputs': 1,
-        'sp_nbest': 0,
-        'sp_alpha': 1.0,
-        'whole_word_mask': False,
-        'cased': False,
-    }
-    assert {name: getattr(args, name) for name in want} == want
-
-
 def test_several_files_in_and_out(run, folder):
     text = (folder / 'sample_text.txt').read_text(encoding='utf-8')
     for number in range(3):
         (folder / f'text{number}.txt').write_text(text, encoding='utf-8')
     line = '--output_dir out --vocab vocab.txt --max_seq_length 64 --whole_word_mask'
     assert run(f"{line} --input_file 'text*.txt,sample_text.txt' --num_outputs 3") == 0
-    assert sorted(path.name for path in (folder / 'out').iterdir()) == [
-        f'part-00{number}.npz' for number in range(3)
-    ]
+    names = sorted(path.name for path in (folder / 'out').iterdir())
+    assert names == [f'part-00{number}.npz' for number in range(3)]
     assert run(f'{line} --input_file sample_text.txt --part_mb 0.001 --output_dir many') == 0
     assert len(list((folder / 'many').iterdir())) == 2
 

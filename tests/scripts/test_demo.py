@@ -2,14 +2,10 @@
 
 import json
 import os
-import pathlib
-import subprocess
-import sys
 
 import pytest
-from script_runs import load_script
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import warm
+from script_runs import ROOT, load_script
 
 
 @pytest.fixture
@@ -20,19 +16,11 @@ def demo():
 @pytest.mark.slow
 @pytest.mark.weights
 def test_demo(minilm_dir, tmp_path):
-    path = os.pathsep.join([str(ROOT), os.environ.get('PYTHONPATH', '')])
-    done = subprocess.run(
-        [sys.executable, str(ROOT / 'scripts' / 'demo.py'), '--output_dir', 'out', '--epochs', '2'],
-        cwd=tmp_path,
-        env={**os.environ, 'PYTHONPATH': path},
-        capture_output=True,
-        encoding='utf-8',
-        check=False,
-    )
+    argv = [ROOT / 'scripts' / 'demo.py', '--output_dir', 'out', '--epochs', 2]
+    done = warm.run(argv, tmp_path, {**os.environ, 'PYTHONPATH': str(ROOT)})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert 'A kitten is dozing in the sun.' in done.stdout
-    assert 'label 0' in done.stdout
-    assert 'label 1' in done.stdout
+    for text in ('A kitten is dozing in the sun.', 'label 0', 'label 1'):
+        assert text in done.stdout
     for name in ('curves.png', 'results.json', 'exported/classification-symbol.json'):
         assert (tmp_path / 'out' / name).stat().st_size > 1000
         assert os.path.join('out', *name.split('/')) in done.stdout
@@ -44,10 +32,10 @@ def test_must_beat_the_commonest_label(demo, monkeypatch, tmp_path, accuracy, go
     monkeypatch.setattr(demo, 'embed', lambda: None)
     monkeypatch.setattr(demo, 'run', lambda *args: None)
     (tmp_path / 'results.json').write_text(json.dumps({'best': {'dev': {'accuracy': accuracy}}}))
-    (tmp_path / 'curves.png').touch()
-    (tmp_path / 'best_model').mkdir()
-    (tmp_path / 'exported').mkdir()
-    (tmp_path / 'exported' / 'classification-symbol.json').touch()
+    for name in ('best_model', 'exported'):
+        (tmp_path / name).mkdir()
+    for name in ('curves.png', 'exported/classification-symbol.json'):
+        (tmp_path / name).touch()
     if good:
         demo.main(['--output_dir', str(tmp_path)])
     else:

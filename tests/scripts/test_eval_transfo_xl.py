@@ -1,15 +1,14 @@
 """scripts/eval_transfo_xl.py end to end, with a tiny random model."""
 
-import json
 import random
 
 import mxnet as mx
 import numpy as np
 import pytest
+import script_runs
 import tiny
-from script_runs import SCRIPTS
+from script_runs import SCRIPTS, read_json
 
-from model_zoo.app import cli
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 from transfo_xl import TransfoXLLMHeadModel
 from transfo_xl.tokenizer import TransfoXLTokenizer
@@ -31,12 +30,8 @@ def data(tmp_path_factory):
     corpus = TransfoXLCorpus(special=['<eos>'])
     corpus.build_corpus(texts, 'wt2')
     corpus.save_pretrained(folder / 'corpus')
-    mx.random.seed(1)
-    config = tiny.transfo_xl_config(
-        len(corpus.vocab), div_val=2, same_length=False, init_std=0.3, proj_init_std=0.3
-    )
-    model = TransfoXLLMHeadModel(config)
-    model.initialize()
+    sizes = {'div_val': 2, 'same_length': False, 'init_std': 0.3, 'proj_init_std': 0.3}
+    model = tiny.make(TransfoXLLMHeadModel, len(corpus.vocab), **sizes)
     model.save_pretrained(str(folder / 'model'), corpus.vocab)
     other = TransfoXLCorpus(special=['<unk>', '<eos>'])
     other.build_corpus(texts, 'wt2')
@@ -45,12 +40,12 @@ def data(tmp_path_factory):
 
 
 def run(script, data, output, *argv):
-    argv = ['--model_name', data / 'model', '--work_dir', output, *LENGTHS, *argv]
-    return cli.run(script.main, list(map(str, argv)))
+    model = ['--model_name', data / 'model', '--work_dir', output]
+    return script_runs.run(script, *model, *LENGTHS, *argv)
 
 
 def results_of(output):
-    return json.loads((output / 'results.json').read_text())['results']
+    return read_json(output)['results']
 
 
 def nll_by_hand(data, tokens, mem_len=7, clamp_len=1000, same_length=False):

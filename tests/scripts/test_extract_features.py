@@ -6,12 +6,13 @@ import os
 import re
 import signal
 import subprocess
+from unittest import mock
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, run, start, wait_until
+from script_runs import SCRIPTS, read_json, run, start, wait_until
 
 from bert import BertModel, BertTokenizer
 from model_zoo.util import display
@@ -154,7 +155,7 @@ def test_results(script, folder, tmp_path):
     path = tmp_path / 'x.npz'
     assert extract(script, folder, path, '--layers=-1,0', '--max_seq_length=12') == 0
     assert sorted(each.name for each in tmp_path.iterdir()) == ['x.npz', 'x.npz.results.json']
-    results = json.loads((tmp_path / 'x.npz.results.json').read_text('utf-8'))
+    results = read_json(tmp_path, 'x.npz.results.json')
     with np.load(path) as file:
         assert results['tokens'] == len(file['tokens'])
     counts = {name: results[name] for name in ('lines', 'cut_lines', 'resumed_after')}
@@ -176,6 +177,17 @@ def count_work(script, monkeypatch):
     return pools
 
 
+def failing_after(count, script):
+    """A patch by which an extraction ends with an error after so many lines."""
+    original = script.FeatureExtractor.extract
+
+    def failing(*args):
+        yield from itertools.islice(original(*args), count)
+        raise script.InputError('enough')
+
+    return mock.patch.object(script.FeatureExtractor, 'extract', failing)
+
+
 @pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
 def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, name):
     """What was there stays as it is; after an error the rest is found as if there had been none."""
@@ -184,15 +196,8 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     flags += ['--input_file', folder / 'longer.txt']
     whole, path = tmp_path / f'whole-{name}', tmp_path / name
     assert extract(script, folder, whole, *flags) == 0
-    original = script.FeatureExtractor.extract
-
-    def failing(*args):
-        yield from itertools.islice(original(*args), 19)
-        raise script.InputError('enough')
-
     path.write_text('old')
-    with monkeypatch.context() as patch:
-        patch.setattr(script.FeatureExtractor, 'extract', failing)
+    with failing_after(19, script):
         assert extract(script, folder, path, *flags) == 1
     assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
     assert 'enough' in capsys.readouterr().err
@@ -211,40 +216,31 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     assert pools == [8, 6]  # 19 are in the third of the pools of 8
     assert path.read_bytes() == whole.read_bytes()
     assert not (tmp_path / f'{name}.part').exists()
-    ours, theirs = (
-        json.loads((tmp_path / f'{each}.results.json').read_text('utf-8'))
-        for each in (name, whole.name)
-    )
+    ours, theirs = (read_json(tmp_path, f'{each}.results.json') for each in (name, whole.name))
     assert ours['resumed_after'] == 19
     assert all(ours[key] == theirs[key] for key in ('lines', 'tokens', 'cut_lines', 'model'))
 
 
-def test_another_model_is_not_gone_on_with(script, folder, tmp_path, monkeypatch, capsys):
+def test_another_model_is_not_gone_on_with(script, folder, tmp_path, capsys):
     """One that was trained meanwhile, in the same folder."""
     flags = ['--layers=-1', '--max_seq_length=12', '--batch_size=1']
-    original, make_model = script.FeatureExtractor.extract, script.make_model
-
-    def failing(*args):
-        yield from itertools.islice(original(*args), 2)
-        raise script.InputError('enough')
+    make_model = script.make_model
 
     def make_other(*args):
         model, tokenizer = make_model(*args)
         model.word_embed.weight.data()[:] += 1e-3
         return model, tokenizer
 
-    with monkeypatch.context() as patch:
-        patch.setattr(script.FeatureExtractor, 'extract', failing)
+    with failing_after(2, script):
         assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
-    with monkeypatch.context() as patch:
-        patch.setattr(script, 'make_model', make_other)
+    with mock.patch.object(script, 'make_model', make_other):
         assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 1
     assert '--bert_model is ' in capsys.readouterr().err
     # without the flag it isn't lost either
     assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
     assert 'x.npz.part\' has the results of an interrupted run' in capsys.readouterr().err
     assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 0
-    assert json.loads((tmp_path / 'x.npz.results.json').read_text())['resumed_after'] == 2
+    assert read_json(tmp_path, 'x.npz.results.json')['resumed_after'] == 2
 
 
 def state_of(folder):
@@ -286,14 +282,13 @@ def test_resume_before_the_results_were_written(script, folder, tmp_path, monkey
     def fail(*args, **more):
         raise script.InputError('the disk is full')
 
-    with monkeypatch.context() as patch:
-        patch.setattr(script, 'write_results', fail)
+    with mock.patch.object(script, 'write_results', fail):
         assert extract(script, folder, path, *flags) == 1
     assert path.read_bytes() == expected
     pools = count_work(script, monkeypatch)
     assert extract(script, folder, path, *flags, '--resume') == 0
     assert not pools and path.read_bytes() == expected
-    results = json.loads((tmp_path / f'{name}.results.json').read_text('utf-8'))
+    results = read_json(tmp_path, f'{name}.results.json')
     assert results['job']['layers'] == [-1, 0] and results['resumed_after'] == len(LINES)
     assert not (tmp_path / f'{name}.part').exists()
 

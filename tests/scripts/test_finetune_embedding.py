@@ -1,24 +1,19 @@
 """Encoders of sentences: what they learn from each kind of data, and the folder that is saved."""
 
-import functools
 import json
 
 import numpy as np
 import pytest
 from contract import sentences
-from script_runs import ROOT, assert_two_workers_train_as_one, run
+from script_runs import read_json, run
 
 from bert_embedding import BertEmbedding
 
 CASE = 'finetune_embedding'
 
 
-def results(folder):
-    return json.loads((folder / 'results.json').read_text('utf-8'))
-
-
 def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
-    modules = json.loads((trained / 'best_model' / 'modules.json').read_text())
+    modules = read_json(trained / 'best_model', 'modules.json')
     assert [each['type'].rpartition('.')[2] for each in modules] == [
         'Transformer', 'Pooling', 'Normalize'
     ]  # fmt: skip
@@ -30,7 +25,7 @@ def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
     lines = (trained / 'test_similarities.tsv').read_text().splitlines()[1:]
     written = [float(line.split('\t')[1]) for line in lines]
     np.testing.assert_allclose((first * second).sum(axis=1), written, atol=1e-5)
-    assert results(trained)['test']['spearman'] > 0.8
+    assert read_json(trained)['test']['spearman'] > 0.8
 
 
 @pytest.fixture(scope='module')
@@ -55,22 +50,22 @@ def triplets(data, tmp_path_factory):
 def test_learns_from_triplets(script, data, triplets, tmp_path, loss):
     argv = sentences(data, tmp_path, '--epochs', 4, '--loss', loss, '--pooling', 'cls')
     assert run(script, *argv, '--data_dir', triplets) == 0
-    dev = results(tmp_path)['best']['dev']
+    dev = read_json(tmp_path)['best']['dev']
     assert dev['accuracy'] >= 0.95 and set(dev) >= {'recall_at_1', 'recall_at_5', 'recall_at_10'}
-    assert results(tmp_path)['loss'] == loss
-    pooling = json.loads((tmp_path / 'best_model' / '1_Pooling' / 'config.json').read_text())
+    assert read_json(tmp_path)['loss'] == loss
+    pooling = read_json(tmp_path / 'best_model' / '1_Pooling', 'config.json')
     assert pooling['pooling_mode_cls_token'] and not pooling['pooling_mode_mean_tokens']
 
 
 def test_pairs_train_and_scores_evaluate(script, data, triplets, tmp_path):
     argv = [*sentences(data, tmp_path), '--text_columns', 'anchor', 'positive']
     assert run(script, *argv, '--data_dir', triplets, '--training_steps', 2) == 0
-    assert 'recall_at_1' in results(tmp_path)['best']['dev']
+    assert 'recall_at_1' in read_json(tmp_path)['best']['dev']
     argv = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv']
     argv += ['--bert_model', tmp_path / 'best_model', '--max_len', 12]
     again = tmp_path / 'again'
     assert run(script, '--only_inference', *argv, '--output_dir', again) == 0
-    report = json.loads((again / 'inference.json').read_text())
+    report = read_json(again, 'inference.json')
     assert 'spearman' in report['dev']['dev'] and report['predictions'] == [
         'test_similarities.tsv'
     ]
@@ -81,7 +76,7 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
     place = argv.index('--data_dir')
     argv[place : place + 2] = ['--train_file', data / 'train.tsv']
     assert run(script, *argv, '--training_steps', 2) == 0
-    assert set(results(tmp_path)['best']) == {'epoch', 'parameters'}
+    assert set(read_json(tmp_path)['best']) == {'epoch', 'parameters'}
     assert (tmp_path / 'best_model' / 'modules.json').exists()
 
 
@@ -90,13 +85,6 @@ def test_trains_its_own_folder_on(script, trained, data, tmp_path):
     argv = ['--data_dir', data, '--bert_model', trained / 'best_model', '--max_len', 12]
     argv += ['--training_steps', 2, '--dtype', 'float16', '--normalize', 'false']
     assert run(script, *argv, '--output_dir', tmp_path) == 0
-    assert results(tmp_path)['best']['dev']['spearman'] > 0.8
+    assert read_json(tmp_path)['best']['dev']['spearman'] > 0.8
     assert not (tmp_path / 'best_model' / '2_Normalize').exists()
     assert BertEmbedding(str(tmp_path / 'best_model')).sentence_vectors(['a b']).shape == (1, 32)
-
-
-def test_two_workers_train_as_one(script, data, tmp_path):
-    """But for in-batch negatives: these are the worker's own."""
-    arguments = functools.partial(sentences, data)
-    program = ROOT / 'scripts' / 'finetune_embedding.py'
-    assert_two_workers_train_as_one(script, program, arguments, tmp_path)

@@ -5,20 +5,19 @@ import os
 
 import numpy as np
 import pytest
+import tiny
 from contract import squad as arguments
 from halves import HALVES
-from script_runs import SCRIPTS, assert_same_parameters, parameters, refusal, run, train_in_workers
+from script_runs import SCRIPTS, read_json, refusal, run, without
 from toy_data import SPECIAL
 
 import export.export as export
 from bert import BertConfig, BertForQuestionAnswering, BertForSequenceClassification
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
-from model_zoo.app import cli
+from bert.tokenizer import BertSPTokenizer
 from model_zoo.tasks import squad as squad_task
 
 SCRIPT = SCRIPTS / 'finetune_squad.py'
 CASE = 'finetune_squad'
-SIZE = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2,max_length=48']
 ANSWERS = ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
 
 
@@ -26,29 +25,23 @@ def load(argv, *more):
     return [word for word in argv if word != '--from_scratch'] + list(more)
 
 
-def read(folder, name):
-    return json.loads((folder / name).read_text(encoding='utf-8'))
-
-
 def test_results_and_files(trained, data):
-    results = read(trained, 'results.json')
+    results = read_json(trained)
     dev = results['best']['dev']
     assert {'exact', 'total', 'HasAns_f1', 'NoAns_f1', 'best_f1', 'best_f1_thresh'} < set(dev)
     assert dev['best_f1'] >= dev['f1'] - 1e-9 and dev['total'] == 40
     assert results['predictions'] == ANSWERS and results['task'] == 'SQuAD 2.0'
     assert results['args']['epsilon'] == 1e-6 and results['args']['wd'] == 0
-    best = results['best']['parameters']
-    assert best == f'model_bert_squad_{results["best"]["epoch"] - 1}.params'
-    assert_same_parameters(trained / 'best_model' / 'model.params', trained / best)
-    assert len(os.listdir(trained / 'checkpoints')) == 1
+    best = results['best']
+    assert best['parameters'] == f'model_bert_squad_{best["epoch"] - 1}.params'
     assert len(os.listdir(trained / 'cache')) == 2
     log = (trained / 'log_squad.txt').read_text()
-    assert 'loss=' in log and 'dev: exact' in log and 'train: 400 questions' in log
+    assert 'dev: exact' in log and 'train: 400 questions' in log
 
 
 def test_answers_are_those_that_were_scored(trained, data):
-    predictions, nbest, odds = (read(trained, name) for name in ANSWERS)
-    content = json.loads((data / 'dev-2.json').read_text())
+    predictions, nbest, odds = (read_json(trained, name) for name in ANSWERS)
+    content = read_json(data, 'dev-2.json')
     entries = [(p['context'], q) for p in content['data'][0]['paragraphs'] for q in p['qas']]
     assert list(predictions) == list(nbest) == list(odds) == [entry['id'] for _, entry in entries]
     exact = 0
@@ -61,7 +54,7 @@ def test_answers_are_those_that_were_scored(trained, data):
         assert sum(each['probability'] for each in nbest[name]) == pytest.approx(1)
         right = [answer['text'] for answer in entry['answers']] or ['']
         exact += predictions[name].rstrip('.') in right
-    assert exact / 40 * 100 == read(trained, 'results.json')['best']['dev']['exact']
+    assert exact / 40 * 100 == read_json(trained)['best']['dev']['exact']
 
 
 def test_the_threshold_decides(script, trained, data, tmp_path):
@@ -70,22 +63,19 @@ def test_the_threshold_decides(script, trained, data, tmp_path):
         argv = load(arguments(data, tmp_path / threshold, version=2))
         argv += ['--model_parameters', trained / 'best_model' / 'model.params', '--only_predict']
         assert run(script, *argv, '--null_score_diff_threshold', threshold) == 0
-        predictions = read(tmp_path / threshold, 'predictions.json')
+        predictions = read_json(tmp_path / threshold, 'predictions.json')
         counts.append(sum(not text for text in predictions.values()))
-        assert read(tmp_path / threshold, 'null_odds.json') == pytest.approx(
-            read(trained, 'null_odds.json'), abs=1e-4
+        assert read_json(tmp_path / threshold, 'null_odds.json') == pytest.approx(
+            read_json(trained, 'null_odds.json'), abs=1e-4
         )
     assert counts == [40, 0]
 
 
 def test_a_model_of_another_task_is_refused(script, data, tmp_path, capsys):
-    tokenizer = BertTokenizer(str(data / 'vocab.txt'))
-    model = BertForSequenceClassification(BertConfig(
-        vocab_size=len(tokenizer.vocab), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=24, max_position_embeddings=48,
-    ))  # fmt: skip
-    model.initialize()
-    model.save_pretrained(str(tmp_path / 'sentiment'), tokenizer)
+    words = (data / 'vocab.txt').read_text().split()[len(SPECIAL) :]
+    tiny.save_bert(
+        tmp_path / 'sentiment', words, BertForSequenceClassification, max_position_embeddings=48
+    )
     argv = only_predict(data, tmp_path, '--bert_model', tmp_path / 'sentiment')
     said = refusal(capsys, script, *argv)
     assert 'is a BertForSequenceClassification, for classification; a BertForQuestion' in said
@@ -102,9 +92,9 @@ def only_predict(data, output, *more, version=2):
 def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
     assert run(script, *argv, '--uncased', '--test_batch_size', '7', '--round_to', '8') == 0
-    assert read(tmp_path, 'predictions.json') == read(trained, 'predictions.json')
-    metrics = read(tmp_path, 'inference.json')['dev']['dev']
-    expected = read(trained, 'results.json')['best']['dev']
+    assert read_json(tmp_path, 'predictions.json') == read_json(trained, 'predictions.json')
+    metrics = read_json(tmp_path, 'inference.json')['dev']['dev']
+    expected = read_json(trained)['best']['dev']
     assert {**metrics, 'samples_per_second': 0} == pytest.approx(
         {**expected, 'samples_per_second': 0}, abs=1e-3
     )
@@ -115,18 +105,17 @@ def test_saved_model_predicts_the_same(script, trained, data, tmp_path):
 def test_precisions(script, trained, data, tmp_path, dtype):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--dtype', dtype)
     assert run(script, *argv) == 0
-    same = read(tmp_path, 'predictions.json').items() & read(trained, 'predictions.json').items()
-    assert len(same) >= 38
+    ours, theirs = (read_json(each, 'predictions.json').items() for each in (tmp_path, trained))
+    assert len(ours & theirs) >= 38
     argv = arguments(data, tmp_path / 'train', '--dtype', dtype, '--training_steps', '20')
     assert run(script, *argv) == 0
-    log = read(tmp_path / 'train', 'results.json')['training']['log']
+    log = read_json(tmp_path / 'train')['training']['log']
     losses = [record['loss'] for record in log]
     assert losses[-1] < losses[0] and np.isfinite(losses).all()
 
 
 def export_to(folder, *more):
-    argv = ['--output_dir', folder, '--seq_length', 40, *more]
-    return cli.run(export.main, list(map(str, argv)))
+    return run(export, '--output_dir', folder, '--seq_length', 40, *more)
 
 
 @pytest.mark.parametrize('form', [[], ['--one_output']])
@@ -136,23 +125,22 @@ def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsy
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
     argv += ['--model_prefix', tmp_path / 'question_answering']
     assert run(script, *argv) == 0
-    assert read(tmp_path, 'predictions.json') == read(trained, 'predictions.json')
-    metrics = read(tmp_path, 'inference.json')['dev']['dev']
-    assert metrics['f1'] == read(trained, 'results.json')['best']['dev']['f1']
-    capsys.readouterr()
-    assert run(script, *argv, '--max_seq_length', '49') == 1
-    assert 'error: --max_seq_length 49: the exported model takes 48' in capsys.readouterr().err
+    assert read_json(tmp_path, 'predictions.json') == read_json(trained, 'predictions.json')
+    metrics = read_json(tmp_path, 'inference.json')['dev']['dev']
+    assert metrics['f1'] == read_json(trained)['best']['dev']['f1']
+    said = refusal(capsys, script, *argv, '--max_seq_length', '49')
+    assert '--max_seq_length 49: the exported model takes 48' in said
 
 
 def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
     assert run(script, *argv, '--only_calibration', '--num_calib_batches', '2') == 0
-    told = read(tmp_path, 'calibration.json')
+    told = read_json(tmp_path, 'calibration.json')
     assert told['lost'] <= 0.5
     prefix = tmp_path / 'model_bert_squad_quantized_customize'
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model', '--deploy')
     assert run(script, *argv, '--model_prefix', prefix) == 0
-    deployed = read(tmp_path, 'inference.json')['dev']['dev']
+    deployed = read_json(tmp_path, 'inference.json')['dev']['dev']
     assert deployed['f1'] == pytest.approx(told['int8']['dev']['f1'])
 
 
@@ -162,15 +150,14 @@ def test_export_of_another_task_is_refused(script, trained, data, tmp_path, caps
     model = BertForSequenceClassification(BertConfig.from_dict(bert.config.to_dict()))
     model.initialize()
     model.save_pretrained(str(tmp_path / 'classifier'))
-    more = ['--task', 'classification', '--model_name', tmp_path / 'classifier']
-    assert export_to(tmp_path, *more) == 0
+    assert export_to(tmp_path, tmp_path / 'classifier', '--task', 'classification') == 0
     argv = only_predict(data, tmp_path, '--bert_model', folder, '--deploy')
-    assert run(script, *argv, '--model_prefix', tmp_path / 'classification') == 1
-    assert 'was it exported for another task?' in capsys.readouterr().err
+    said = refusal(capsys, script, *argv, '--model_prefix', tmp_path / 'classification')
+    assert 'was it exported for another task?' in said
 
 
 def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path):
-    content = json.loads((data / 'dev-2.json').read_text())
+    content = read_json(data, 'dev-2.json')
     for paragraph in content['data'][0]['paragraphs']:
         for entry in paragraph['qas']:
             del entry['answers'], entry['is_impossible']
@@ -178,23 +165,23 @@ def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path
     argv = only_predict(data, tmp_path / 'out', '--bert_model', trained / 'best_model')
     argv[argv.index('--predict_file') + 1] = tmp_path / 'test.json'
     assert run(script, *argv) == 0
-    assert read(tmp_path / 'out', 'predictions.json') == read(trained, 'predictions.json')
-    assert read(tmp_path / 'out', 'inference.json')['dev'] == {}
+    assert read_json(tmp_path / 'out', 'predictions.json') == read_json(trained, 'predictions.json')
+    assert read_json(tmp_path / 'out', 'inference.json')['dev'] == {}
 
 
 def test_version_1_with_mxnets_adam(toy):
-    results = read(toy.whole, 'results.json')
+    results = read_json(toy.whole)
     dev = results['best']['dev']
     assert set(dev) == {'exact_match', 'f1', 'samples_per_second'} and dev['f1'] > 5
     assert results['predictions'] == ANSWERS[:2] and results['task'] == 'SQuAD 1.1'
-    assert results['args']['epsilon'] == 1e-8
+    assert results['args']['epsilon'] == 1e-8 and results['args']['wd'] == 0
     assert (toy.whole / 'model_bert_squad_1.params').exists()
 
 
 def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
     monkeypatch.setattr(squad_task, 'DEBUG_SIZES', {'train': 20, 'dev': 3})
     assert run(script, *arguments(data, tmp_path, '--debug', '--epochs', '1')) == 0
-    assert len(read(tmp_path, 'predictions.json')) == 3
+    assert len(read_json(tmp_path, 'predictions.json')) == 3
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
 
 
@@ -207,8 +194,7 @@ def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, mon
 
     monkeypatch.setattr(squad_task, 'find_squad', find)
     argv = only_predict(data, tmp_path, '--bert_model', trained / 'best_model')
-    place = argv.index('--predict_file')
-    assert run(script, *argv[:place] + argv[place + 2 :]) == 0
+    assert run(script, *without(argv, '--predict_file')) == 0
     argv = arguments(data, tmp_path, '--training_steps', '1')[4:]
     assert run(script, *argv) == 0
     assert wanted == [('dev', True), ('dev', False), ('train', False)]
@@ -223,31 +209,17 @@ def test_sentencepiece(script, data, tmp_path):
         user_defined_symbols='[CLS],[SEP],[MASK]', hard_vocab_limit=False, minloglevel=2,
     )  # fmt: skip
     argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
-    place = argv.index('--vocab_file')
-    argv = argv[:place] + argv[place + 2 :]
+    argv = without(argv, '--vocab_file')
     assert run(script, *argv, '--epochs', '1') == 0
-    predictions = read(tmp_path / 'out', 'predictions.json')
-    content = json.loads((data / 'dev-2.json').read_text())
+    predictions = read_json(tmp_path / 'out', 'predictions.json')
+    content = read_json(data, 'dev-2.json')
     for paragraph in content['data'][0]['paragraphs']:
         assert predictions[paragraph['qas'][0]['id']] in paragraph['context']
     assert BertSPTokenizer.from_pretrained(tmp_path / 'out' / 'best_model')
     # the settings begin another training
     config = '--config', tmp_path / 'out' / 'settings.yaml', '--output_dir', tmp_path / 'again'
     assert run(script, *config) == 0
-    assert read(tmp_path / 'again', 'predictions.json') == predictions
-
-
-def test_two_workers_train_as_one(script, data, tmp_path):
-    more = ['--training_steps', '4', '--hparams', SIZE[1], SIZE[2] + ',dropout=0']
-    argv = arguments(data, tmp_path / 'two', *more, '--comm_backend', 'horovod')
-    argv[argv.index('--batch_size') + 1] = '8'
-    train_in_workers(2, SCRIPT, *argv)
-    assert run(script, *arguments(data, tmp_path / 'one', *more)) == 0
-    left, right = (
-        parameters(tmp_path / name / 'model_bert_squad_0.params') for name in ('one', 'two')
-    )
-    for name in left:
-        np.testing.assert_allclose(left[name], right[name], atol=1e-5, err_msg=name)
+    assert read_json(tmp_path / 'again', 'predictions.json') == predictions
 
 
 def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
@@ -257,41 +229,12 @@ def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
         (tmp_path / 'model' / path.name).write_bytes(path.read_bytes())
     config.write_text(json.dumps({**json.loads(config.read_text()), 'do_lower_case': False}))
     argv = only_predict(data, tmp_path / 'out', '--bert_model', tmp_path / 'model', '--uncased')
-    assert run(script, *argv) == 1
-    assert "--uncased: the model's vocabulary is cased" in capsys.readouterr().err
+    assert "--uncased: the model's vocabulary is cased" in refusal(capsys, script, *argv)
 
 
 def test_prediction_by_random_parameters_warns(script, data, tmp_path):
     assert run(script, *arguments(data, tmp_path, '--only_predict')) == 0
     assert 'the predictions come from a random head' in (tmp_path / 'log_squad.txt').read_text()
-
-
-def test_the_originals_command_lines_are_understood(script):
-    adam = '--optimizer adam --lr 3e-5 --epochs 2 --gpu '
-    large = '--bert_model bert_24_1024_16 '
-    for line, size, accumulate in (
-        (adam + '--batch_size 12', 12, None),
-        (adam + '--accumulate 2 --batch_size 6', 6, 2),
-        (adam + large + '--accumulate 6 --batch_size 4', 4, 6),
-        (
-            adam + large + '--accumulate 8 --batch_size 4 --null_score_diff_threshold -2.0 '
-            '--version_2',
-            4,
-            8,
-        ),
-    ):
-        args = script.parse_arguments(line.split())
-        assert (args.gpu, args.batch_size, args.accumulate) == (0, size, accumulate)
-        assert (args.lr, args.epochs, args.epsilon, args.wd) == (3e-5, 2, 1e-8, 0)
-        assert args.null_score_diff_threshold == (-2.0 if args.version_2 else 0)
-    args = script.parse_arguments([])
-    assert (args.lr, args.epochs, args.batch_size, args.dev_batch_size) == (5e-5, 3, 32, 24)
-    assert (args.max_seq_length, args.doc_stride, args.max_query_length) == (384, 128, 64)
-    assert (args.n_best_size, args.max_answer_length, args.log_interval) == (20, 30, 50)
-    assert (args.optimizer, args.warmup_ratio, args.gpu) == ('bertadam', 0.1, None)
-    line = '--only_predict --model_parameters x --test_batch_size 8 --dtype float16 --round_to 8'
-    args = script.parse_arguments(line.split())
-    assert args.only_inference and args.dev_batch_size == 8
 
 
 @pytest.mark.slow
@@ -304,4 +247,4 @@ def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
     argv += ['--training_steps', '2', '--batch_size', '4', '--output_dir', tmp_path]
     argv += ['--max_seq_length', '128', '--doc_stride', '100', '--max_query_length', '24']
     assert run(script, *argv) == 0
-    assert read(tmp_path, 'results.json')['best']['dev']['total'] == 100
+    assert read_json(tmp_path)['best']['dev']['total'] == 100

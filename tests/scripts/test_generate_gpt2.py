@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import os
-import pathlib
 import signal
+import string
 import subprocess
 import sys
 import time
@@ -13,17 +13,15 @@ import time
 import pytest
 import tiny
 import warm
-from script_runs import start
+from script_runs import ROOT, SCRIPTS, refusal, run, start
 
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
-from model_zoo.app import cli
 from model_zoo.generation import generate
 from model_zoo.opening import find_family
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCRIPT = ROOT / 'scripts' / 'generate_gpt2.py'
+SCRIPT = SCRIPTS / 'generate_gpt2.py'
 BAR = '=' * 40
 
 SIZES = {'n_embd': 32, 'scale': 0.5}
@@ -37,10 +35,21 @@ def folder(tmp_path_factory):
     return path
 
 
-def run(script, capsys, *arguments):
-    """Exit status, standard output and standard error of the script."""
-    status = cli.run(script.main, [str(each) for each in arguments])
-    return (status, *capsys.readouterr())
+@pytest.fixture
+def say(script, capsys):
+    """``say(folder, *flags)``: what the script prints, which must succeed."""
+
+    def say(folder, *flags):
+        capsys.readouterr()
+        assert run(script, '--model_name_or_path', folder, *flags) == 0
+        return capsys.readouterr().out
+
+    return say
+
+
+def samples_in(path):
+    """Those of the first prompt."""
+    return json.loads(path.read_text('utf-8'))[0]['samples']
 
 
 def expected(folder, prompts, count, **options):
@@ -50,110 +59,89 @@ def expected(folder, prompts, count, **options):
     return [[tokenizer.decode(each.tokens) for each in of_prompt] for of_prompt in found]
 
 
-def test_a_prompt(script, folder, capsys):
-    status, out, _ = run(
-        script, capsys, '--model_name_or_path', folder, '--prompt', 'the', '--greedy', '--length',
-        20,
-    )  # fmt: skip
-    assert status == 0
+def test_a_prompt(say, folder):
+    out = say(folder, '--prompt', 'the', '--greedy', '--length', 20)
     ((text,),) = expected(folder, ['the'], 20)
     assert out == f'{BAR} SAMPLE 1 {BAR}\n{text}\n{"=" * 80}\n'
 
 
-def test_model_and_texts_come_first(script, folder, tmp_path, capsys):
+def test_model_and_texts_come_first(script, folder, tmp_path):
     prompts, output = tmp_path / 'prompts.csv', tmp_path / 'texts.csv'
     prompts.write_text('id,start\n1,the\n')
     more = '--greedy', '--length', 20, '--output', output
     for source in (['the'], ['--file', prompts, '--text_column', 'start']):
-        assert run(script, capsys, folder, *source, *more)[0] == 0
+        assert run(script, folder, *source, *more) == 0
         (row,) = csv.DictReader(output.open())
         assert [[row['text']]] == expected(folder, ['the'], 20)
         assert row['prompt'] == 'the' and len(json.loads(row['tokens'])) == 20
 
 
-def test_a_file_and_a_json_file(script, folder, tmp_path, capsys):
-    prompts = tmp_path / 'prompts.txt'
+def test_a_file_and_a_json_file(say, folder, tmp_path):
+    prompts, output = tmp_path / 'prompts.txt', tmp_path / 'texts.json'
     prompts.write_text('the\n\nOnce upon a time\r\n', 'utf-8')
-    output = tmp_path / 'texts.json'
-    status, out, _ = run(
-        script, capsys, '--model_name_or_path', folder, '--input_file', prompts, '--num_beams', 3,
-        '--nsamples', 2, '--batch_size', 4, '--length', 9, '--output', output,
-    )  # fmt: skip
-    assert status == 0
+    beams = '--num_beams', 3, '--nsamples', 2, '--batch_size', 4, '--length', 9
+    out = say(folder, '--input_file', prompts, *beams, '--output', output)
     texts = ['the', 'Once upon a time']
     samples = expected(folder, texts, 9, num_beams=3, num_return_sequences=2)
     results = json.loads(output.read_text('utf-8'))
     assert [result['prompt'] for result in results] == texts
     assert [[each['text'] for each in result['samples']] for result in results] == samples
-    for result in results:
-        for sample in result['samples']:
-            assert len(sample['tokens']) == 9
-            assert sample['finish'] == 'length'
-            assert sample['log_prob'] < 0
+    for sample in (sample for result in results for sample in result['samples']):
+        assert len(sample['tokens']) == 9 and sample['log_prob'] < 0
+        assert sample['finish'] == 'length'
     places = [out.index(part) for part in ('Prompt: the', ' SAMPLE 1 ', ' SAMPLE 2 ',
                                            'Prompt: Once', ' SAMPLE 3 ', ' SAMPLE 4 ')]  # fmt: skip
     assert places == sorted(places)
 
 
-def test_unconditional_samples(script, folder, tmp_path, capsys):
-    def samples(name, *more):
-        output = tmp_path / f'{name}.json'
-        status, out, _ = run(
-            script, capsys, '--model_name_or_path', folder, '--unconditional', '--nsamples', 5,
-            '--length', 12, '--temperature', 1.5, '--top_k', 40, '--output', output, *more,
-        )  # fmt: skip
-        assert status == 0
+def test_unconditional_samples(say, folder, tmp_path):
+    def samples(*more):
+        output = tmp_path / 'texts.json'
+        flags = ('--unconditional', '--nsamples', 5, '--length', 12, '--temperature', 1.5)
+        out = say(folder, *flags, '--top_k', 40, '--output', output, *more)
         assert out.count(' SAMPLE ') == 5
         (result,) = json.loads(output.read_text('utf-8'))
         assert result['prompt'] is None
         return [tuple(each['tokens']) for each in result['samples']]
 
-    first = samples('first')
+    first = samples()
     assert len(set(first)) == 5
-    assert samples('again') == first
-    assert set(samples('another', '--seed', 1)).isdisjoint(first)
-    assert len(set(samples('batches', '--batch_size', 2))) == 5
+    assert samples() == first
+    assert set(samples('--seed', 1)).isdisjoint(first)
+    assert len(set(samples('--batch_size', 2))) == 5
 
 
-def test_streams_print_the_same(script, folder, capsys):
-    flags = ('--model_name_or_path', folder, '--prompt', 'the', '--top_p', 0.9, '--length', 30)
-    status, out, _ = run(script, capsys, *flags)
-    streamed = run(script, capsys, *flags, '--stream')
-    assert streamed[:2] == (status, out) == (0, out)
+def test_streams_print_the_same(say, folder):
+    flags = ('--prompt', 'the', '--top_p', 0.9, '--length', 30)
+    assert say(folder, *flags, '--stream') == say(folder, *flags)
 
 
-def test_a_stop_token(script, folder, tmp_path, capsys):
+def test_a_stop_token(say, folder, tmp_path):
     ((text,),) = expected(folder, ['the'], 30)
     stop = next(char for char in text[3:] if ' ' < char < '\x7f')
     output = tmp_path / 'texts.json'
-    _, out, _ = run(
-        script, capsys, '--model_name_or_path', folder, '--prompt', 'the', '--greedy', '--length',
-        30, '--stop', stop, '<|endoftext|>', '--output', output,
-    )  # fmt: skip
+    flags = ('--prompt', 'the', '--greedy', '--length', 30, '--output', output)
+    out = say(folder, *flags, '--stop', stop, '<|endoftext|>')
     assert f'\n{text[: text.index(stop)]}\n' in out
-    assert json.loads(output.read_text('utf-8'))[0]['samples'][0]['finish'] == 'stop'
+    assert samples_in(output)[0]['finish'] == 'stop'
 
 
-def test_the_default_length_fits_the_context(script, folder, tmp_path, capsys):
+def test_the_default_length_fits_the_context(say, folder, tmp_path):
     output = tmp_path / 'texts.json'
     for prompt, more, length in (
         ('the', (), 24),
         ('x' * 40, (), 8),
         ('x' * 40, ('--overflow', 'slide'), 24),
     ):
-        status, _, _ = run(
-            script, capsys, '--model_name_or_path', folder, '--prompt', prompt, '--output', output,
-            *more,
-        )  # fmt: skip
-        assert status == 0
-        assert len(json.loads(output.read_text('utf-8'))[0]['samples'][0]['tokens']) == length
+        say(folder, '--prompt', prompt, '--output', output, *more)
+        assert len(samples_in(output)[0]['tokens']) == length
 
 
 def test_a_conversation(script, folder, capsys, monkeypatch):
     lines = ['the', '', 'x' * 60, 'the']
     monkeypatch.setattr(sys, 'stdin', io.StringIO('\n'.join(lines) + '\n'))
-    status, out, err = run(script, capsys, '--model_name_or_path', folder, '--length', 15)
-    assert status == 0
+    assert run(script, '--model_name_or_path', folder, '--length', 15) == 0
+    out, err = capsys.readouterr()
     assert out.count('Model prompt >>> ') == 5
     assert 'Prompt should not be empty!' in out
     assert 'error: prompt 0 has 60 tokens, and the context of this model is 48' in err
@@ -162,39 +150,31 @@ def test_a_conversation(script, folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize('format', ['native', 'huggingface'])
-def test_a_gpts_folder(script, tmp_path, capsys, format):
-    letters = [chr(ord('a') + n) for n in range(26)]
+def test_a_gpts_folder(script, say, tmp_path, capsys, format):
+    letters = string.ascii_lowercase
     tokens = [*letters, *(letter + '</w>' for letter in letters), 'th', 'the</w>', '<unk>']
     folder = tmp_path / 'gpt'
     tiny.save_gpt(folder, tokens, ['t h', 'th e</w>'], n_positions=32, format=format, **SIZES)
-    flags = ('--model_name_or_path', folder, '--prompt', 'the cat', '--length', 20)
-    status, out, err = run(script, capsys, *flags)
-    assert (status, out.count('SAMPLE')) == (0, 1), err
-    assert run(script, capsys, *flags, '--stream')[:2] == (status, out)
-    status, _, err = run(script, capsys, '--model_name_or_path', folder, '--unconditional')
-    assert status == 1
-    assert 'error: --unconditional: the vocabulary of this model has none of' in err
+    flags = ('--prompt', 'the cat', '--length', 20)
+    out = say(folder, *flags)
+    assert out.count('SAMPLE') == 1
+    assert say(folder, *flags, '--stream') == out
+    said = refusal(capsys, script, '--model_name_or_path', folder, '--unconditional')
+    assert '--unconditional: the vocabulary of this model has none of' in said
 
 
-def test_a_transformer_xls_folder(script, tmp_path, capsys):
+def test_a_transformer_xls_folder(say, tmp_path):
     tokenizer = TransfoXLTokenizer(special=['<unk>', '<eos>'])
     tokenizer.count_sents([[f'word{number}' for number in range(30)]])
     tokenizer.build_vocab()
-    config = tiny.transfo_xl_config(32, cutoffs=[10], mem_len=4, init_std=0.5)
-    block = TransfoXLLMHeadModel(config)
-    block.initialize()
-    folder = tmp_path / 'transfo_xl'
-    block.save_pretrained(str(folder), tokenizer)
-    flags = ('--model_name_or_path', folder, '--prompt', 'word1 word2')
-    status, out, err = run(script, capsys, *flags, '--length', 20)
-    assert status == 0, err
+    block = tiny.make(TransfoXLLMHeadModel, 32, cutoffs=[10], mem_len=4)
+    block.save_pretrained(str(tmp_path), tokenizer)
+    flags = ('--prompt', 'word1 word2', '--length', 20)
+    out = say(tmp_path, *flags)
     words = out.splitlines()[1].split()
-    assert len(words) == 20
-    assert set(words) <= set(tokenizer.idx2sym)
-    assert run(script, capsys, *flags, '--length', 20, '--stream')[:2] == (status, out)
-    status, out, err = run(script, capsys, '--model_name_or_path', folder, '--unconditional')
-    assert status == 0, err
-    assert len(out.splitlines()[1].split()) == 128
+    assert len(words) == 20 and set(words) <= set(tokenizer.idx2sym)
+    assert say(tmp_path, *flags, '--stream') == out
+    assert len(say(tmp_path, '--unconditional').splitlines()[1].split()) == 128
 
 
 def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, monkeypatch):

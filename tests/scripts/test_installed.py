@@ -10,7 +10,7 @@ from script_runs import ROOT
 
 #: prints the commands whose --help fails, and modules of ours that aren't the wheel's
 PROBE = """
-import contextlib, io, sys
+import contextlib, io, pathlib, sys
 from zoo_scripts import zoo
 from model_zoo.app import cli
 failed = []
@@ -25,6 +25,8 @@ for name in zoo.list_commands():
             failed.append(name)
 ours = ('bert', 'export', 'gpt', 'gpt2', 'model_zoo', 'transfo_xl', 'zoo_scripts')
 files = [sys.modules[name].__file__ for name in ours]
+scripts = pathlib.Path(sys.modules['zoo_scripts'].__file__).parent
+assert (scripts / 'originals/pytorchic_bert/config/pretrain.json').is_file()
 assert len(zoo.list_commands()) > 30
 assert not failed, failed
 assert all(file.startswith(sys.prefix) for file in files), files
@@ -70,9 +72,13 @@ def test_help_of_all_commands(installed, tmp_path):
     run(installed / 'python', '-c', PROBE, cwd=tmp_path)
 
 
-def test_commands_work(installed, tmp_path):
+def test_commands_work(installed, fixtures, tmp_path):
     assert run(installed / 'zoo', '--version', cwd=tmp_path).startswith('gluon-transformer-zoo 0.')
     (tmp_path / 'text.txt').write_text('the cat sleeps and the dog barks\n' * 20)
     words = ['--vocab_size', '60', '--input_file', 'text.txt']
     run(installed / 'zoo', 'learn-vocab', *words, cwd=tmp_path)
     assert len((tmp_path / 'vocab.txt').read_text().split()) > 10
+    source = fixtures / 'checkpoints' / 'gpt2_tensorflow' / 'model.ckpt'
+    words = ['convert_gpt2_checkpoint', source, 'model.safetensors']
+    run(installed / 'zoo', *words, cwd=tmp_path)
+    assert (tmp_path / 'model.safetensors').is_file() and (tmp_path / 'config.json').is_file()

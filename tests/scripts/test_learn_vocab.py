@@ -1,39 +1,30 @@
 """scripts/learn_vocab.py end to end: vocabularies that the tokenizers and the models take."""
 
-import json
 import pathlib
 import shlex
 
 import mxnet as mx
 import pytest
-from script_runs import SCRIPTS
+import script_runs
+from script_runs import SCRIPTS, read_json
+from tiny import SPECIAL
 
 import model_zoo
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
-from model_zoo.app import cli
 
 SCRIPT = SCRIPTS / 'learn_vocab.py'
 
-SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 
 
 @pytest.fixture
 def run(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-    def run(line):
-        return cli.run(script.main, shlex.split(line))
-
-    return run
+    return lambda line: script_runs.run(script, *shlex.split(line))
 
 
 @pytest.fixture
 def text(fixtures):
     return str(fixtures / 'pretraining' / 'sample_text.txt')
-
-
-def results():
-    return json.loads(pathlib.Path('out/learn_vocab.json').read_text(encoding='utf-8'))
 
 
 def try_model(vocab):
@@ -54,10 +45,10 @@ def test_wordpiece(run, text):
     tokenizer = BertTokenizer('out/vocab.txt')
     assert tokenizer.vocab.idx_to_token[:5] == SPECIAL and len(tokenizer.vocab) == 400
     assert tokenizer.tokenize('The little man') == ['the', 'little', 'm', '##an']
-    found = results()
-    assert found['vocab_size'] == 400 and found['measured']['lines'] == 31
-    assert found['measured']['unknown_pieces'] == 0
-    assert 1 < found['measured']['pieces_per_word'] < 2
+    found = read_json(pathlib.Path('out'), 'learn_vocab.json')
+    measured = found['measured']
+    assert found['vocab_size'] == 400 and measured['lines'] == 31
+    assert measured['unknown_pieces'] == 0 and 1 < measured['pieces_per_word'] < 2
     try_model(tokenizer.vocab)
     first = pathlib.Path('out/vocab.txt').read_bytes()
     assert run(f'--input_file {text} --output_dir out --vocab_size 400') == 0
@@ -91,19 +82,18 @@ def test_sentencepiece(flags, run, text):
 @pytest.mark.parametrize('kind', ['wordpiece', 'sentencepiece'])
 def test_chinese_and_english(kind, run, data_dir):
     rows = (data_dir / 'chnsenticorp' / 'dev.tsv').read_text(encoding='utf-8').split('\n')
-    chinese = [row.split('\t')[0] for row in rows]
-    pathlib.Path('zh.txt').write_text('\n'.join(chinese), encoding='utf-8')
+    chinese = '\n'.join(row.split('\t')[0] for row in rows)
+    pathlib.Path('zh.txt').write_text(chinese, encoding='utf-8')
     english = data_dir / 'text' / 'wiki_00.txt'
     line = f'--input_file zh.txt,{english} --output_dir out --vocab_size 4500 --kind {kind}'
     assert run(f'{line} --character_coverage 0.999') == 0
-    if kind == 'wordpiece':
-        tokenizer = BertTokenizer('out/vocab.txt')
-    else:
-        tokenizer = BertSPTokenizer('out/spiece.model')
+    tokenizer_class = {'wordpiece': BertTokenizer, 'sentencepiece': BertSPTokenizer}[kind]
+    tokenizer = tokenizer_class.from_pretrained('out')
     tokens = tokenizer.tokenize('这间酒店 and the history of anarchism')
     assert {'这', '酒', '店'} <= {token.strip('\u2581') for token in tokens}
     assert tokenizer.unk_token not in tokens and len(tokens) < 18
-    assert results()['measured']['unknown_pieces'] < 0.01
+    measured = read_json(pathlib.Path('out'), 'learn_vocab.json')['measured']
+    assert measured['unknown_pieces'] < 0.01
     try_model(tokenizer.vocab)
 
 
@@ -132,9 +122,3 @@ def test_workers_learn_what_one_process_does(kind, run, text, tmp_path, capsys):
     assert f'{len(parts[2]) - 1} of {len(parts[2])} files are there' in capsys.readouterr().err
     assert pathlib.Path('out2', 'parts', some).read_bytes() == parts[2][some]
     assert pathlib.Path('out2', name).read_bytes() == wanted
-
-
-def test_workers_without_any_text(run, tmp_path, capsys):
-    (tmp_path / 'a.txt').write_text('\n \n')
-    assert run('--input_file a.txt --output_dir out --num_workers 1') == 1
-    assert 'no text to learn a vocabulary from' in capsys.readouterr().err

@@ -12,7 +12,7 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.app import cli, use
+from model_zoo.app import use
 from model_zoo.opening import open_tokenizer
 from model_zoo.util.reading import read_span
 
@@ -26,10 +26,8 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp('many')
     size = {'num_hidden_layers': 1, 'max_position_embeddings': 32}
     tiny.save_bert(folder / 'model', WORDS, **size)
-    tiny.save_bert(
-        folder / 'classifier', WORDS, BertForSequenceClassification, ['bad', 'good'],
-        {'finetuning_task': 'reviews'}, scale=0.4, seed=7, **size,
-    )  # fmt: skip
+    labels = ['bad', 'good']
+    tiny.save_bert(folder / 'classifier', WORDS, BertForSequenceClassification, labels, **size)
     (folder / 'a.txt').write_text('\n'.join(LINES) + '\n')
     (folder / 'b.txt').write_text('\n'.join(LINES[3:7]))
     return folder
@@ -37,8 +35,7 @@ def folder(tmp_path_factory):
 
 def embed(folder, output, *more):
     argv = ['--model', folder / 'model', '--files', f'{folder}/?.txt', '--output_dir', output]
-    argv += ['--part_mb', '0.0003', *more]
-    return cli.run(bert_embedding.cli.main, list(map(str, argv)))
+    return run(bert_embedding.cli, *argv, '--part_mb', '0.0003', *more)
 
 
 def contents(folder):
@@ -60,17 +57,16 @@ def test_vectors_do_not_depend_on_workers(folder, tmp_path):
     for workers in (1, 2):
         assert embed(folder, tmp_path / str(workers), '--num_workers', workers) == 0
     one, two = (contents(tmp_path / str(workers)) for workers in (1, 2))
-    assert one == two and set(one) == {
-        'a.txt-00000-of-00002.npz', 'a.txt-00001-of-00002.npz', 'b.txt.npz',
-    }  # fmt: skip
+    assert one == two
+    assert set(one) == {'a.txt-00000-of-00002.npz', 'a.txt-00001-of-00002.npz', 'b.txt.npz'}
     argv = ['--model', folder / 'model', '--file', folder / 'a.txt', '--output', tmp_path / 'a.npz']
-    assert cli.run(bert_embedding.cli.main, list(map(str, argv))) == 0
+    assert run(bert_embedding.cli, *argv) == 0
     with np.load(tmp_path / 'a.npz') as whole:
         parts = [np.load(tmp_path / '1' / name) for name in sorted(one)[:2]]
-        assert np.concatenate([part['tokens'] for part in parts]).tolist() == (
-            whole['tokens'].tolist()
+        tokens, vectors = (
+            np.concatenate([part[name] for part in parts]) for name in ('tokens', 'vectors')
         )
-        vectors = np.concatenate([part['vectors'] for part in parts])
+        assert tokens.tolist() == whole['tokens'].tolist()
         np.testing.assert_allclose(vectors, whole['vectors'], atol=1e-5)
 
 
@@ -124,16 +120,15 @@ def test_labels(folder, tmp_path, capsys):
     assert run(script, *argv, '--num_workers', 2) == 0
     labelled = [json.loads(line) for line in (tmp_path / 'b.txt.jsonl').read_text().splitlines()]
     assert [each['text'] for each in labelled] == [line for line in LINES[3:7] if line]
-    said = refusal(capsys, script, folder / 'classifier', 'a text', *argv[1:])
-    assert 'leave out other texts' in said
-    said = refusal(capsys, script, folder / 'classifier', 'a text', '--output_dir', tmp_path)
-    assert 'go with --files' in said
-    said = refusal(capsys, script, *argv[:3])
-    assert '--files needs --output_dir' in said
     (tmp_path / 'b.txt').write_text('a')
-    said = refusal(capsys, script, argv[0], '--files', f'{folder}/b.txt,{tmp_path}/b.txt',
-                   '--output_dir', tmp_path)  # fmt: skip
-    assert "two are called 'b.txt'" in said
+    twice, output = f'{folder}/b.txt,{tmp_path}/b.txt', ['--output_dir', tmp_path]
+    for words, message in (
+        (['a text', *argv[1:]], 'leave out other texts'),
+        (['a text', *output], 'go with --files'),
+        (argv[1:3], '--files needs --output_dir'),
+        (['--files', twice, *output], "two are called 'b.txt'"),
+    ):
+        assert message in refusal(capsys, script, folder / 'classifier', *words)
 
 
 @pytest.mark.parametrize('command', ['predict', 'embed --pooling mean --model'])
@@ -145,10 +140,8 @@ def test_another_model_at_the_same_place(command, folder, tmp_path, capsys):
     made = []
     for is_other in (False, False, True):
         if is_other or not made:
-            tiny.save_bert(
-                model, WORDS, BertForSequenceClassification, ['bad', 'good'],
-                num_hidden_layers=1, max_position_embeddings=32, scale=0.4, seed=len(made),
-            )  # fmt: skip
+            labels = ['bad', 'good']
+            tiny.save_bert(model, WORDS, BertForSequenceClassification, labels, seed=len(made))
         assert run(script, *argv) == 0
         made.append(contents(tmp_path / 'out'))
         assert ('1 of 1 files are there' in capsys.readouterr().err) == (len(made) == 2)

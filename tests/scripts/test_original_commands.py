@@ -7,7 +7,6 @@ scripts; a command marked as accepted is parsed by our script as it stands.
 import argparse
 import contextlib
 import functools
-import json
 import pathlib
 import re
 import shlex
@@ -16,12 +15,13 @@ from unittest import mock
 
 import pytest
 from command_flags import flags_of, main_of, parser_of
+from script_runs import read_json
 
 FOLDER = pathlib.Path(__file__).parent
 ROOT = FOLDER.parents[1]
-RECORD = json.loads((FOLDER / 'original_commands.json').read_text(encoding='utf-8'))
+RECORD = read_json(FOLDER, 'original_commands.json')
 VARIABLES, COMMANDS = RECORD['variables'], RECORD['commands']
-SCRIPTS = json.loads((FOLDER / 'original_flags.json').read_text(encoding='utf-8'))
+SCRIPTS = read_json(FOLDER, 'original_flags.json')
 OURS = [command for command in COMMANDS if command['runs_here']]
 
 
@@ -161,11 +161,10 @@ DEFAULTS_OF_README = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    'command',
-    [command for command in OURS if command['id'].startswith('gluonnlp-readme-')],
-    ids=identity,
-)
+OF_README = [command for command in OURS if command['id'].startswith('gluonnlp-readme-')]
+
+
+@pytest.mark.parametrize('command', OF_README, ids=identity)
 def test_flags_that_the_readme_omits_have_its_settings(command):
     parser = parser_of(cached_main(command['runs_here']))
     ours = {flag: action.dest for action in parser._actions for flag in action.option_strings}
@@ -206,11 +205,10 @@ SAME_AS_NONE = {
 # an original's default in our words
 SAID = {'--fp16': 'float32', '--layers': '[-1, -2, -3, -4]'}
 DECIDED_BY_THE_VOCABULARY = {'--do_lower_case', '--do_lower'}
-THIN = [
-    name
-    for name in SCRIPTS
-    if 'originals' in SCRIPTS[name]['runs_here'] and not name.startswith('pytorchic')
-]
+THIN = {
+    name: record['runs_here'] for name, record in SCRIPTS.items()
+    if 'originals' in record['runs_here'] and not name.startswith('pytorchic')
+}  # fmt: skip
 
 
 @pytest.mark.parametrize('name', [name for name in THIN if name.endswith('.py')])
@@ -246,12 +244,9 @@ def test_omitted_flags_mean_what_they_mean_in_the_original(name):
 
 
 def test_every_original_script_has_its_file():
-    files = sorted(
-        path.relative_to(ROOT).as_posix()
-        for original in ('google', 'pytorch_pretrained_bert')
-        for path in (ROOT / 'scripts' / 'originals' / original).glob('*.py')
-    )
-    assert files == sorted(SCRIPTS[name]['runs_here'] for name in THIN)
+    folders = (ROOT / 'scripts/originals' / name for name in ('google', 'pytorch_pretrained_bert'))
+    files = [path for folder in folders for path in folder.glob('*.py')]
+    assert sorted(files) == sorted(ROOT / name for name in THIN.values())
 
 
 @pytest.mark.parametrize(

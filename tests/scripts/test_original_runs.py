@@ -12,6 +12,7 @@ import pytest
 import tiny
 import toy_data
 from command_flags import main_of
+from script_runs import read_json, refusal, run
 from test_original_commands import COMMANDS, ROOT, expand
 from variant_models import make_roberta
 
@@ -25,7 +26,6 @@ from bert import (
 from bert.catalogue import ARCHITECTURES
 from export import export_block
 from gpt import OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTTokenizer
-from model_zoo.app import cli
 from model_zoo.app.originals import SCRIPTS
 from model_zoo.pretrained import get_entry, resolve
 from model_zoo.tasks.classification_data import get_task
@@ -37,12 +37,12 @@ from transfo_xl import TransfoXLLMHeadModel
 LENGTH, MASKS = 12, 2
 TASKS = 'CoLA', 'SST', 'MRPC', 'STS-B', 'QQP', 'MNLI', 'RTE', 'XNLI'
 NAMES = (
-    ('bert-base-uncased', None),
-    ('bert-large-uncased', None),
-    ('bert-large-uncased-whole-word-masking', None),
-    ('bert-large-cased-whole-word-masking', None),
-    ('bert_12_768_12', 'wiki_cn_cased'),
-    ('bert_24_1024_16', None),
+    ['bert-base-uncased'],
+    ['bert-large-uncased'],
+    ['bert-large-uncased-whole-word-masking'],
+    ['bert-large-cased-whole-word-masking'],
+    ['bert_12_768_12', 'wiki_cn_cased'],
+    ['bert_24_1024_16'],
 )
 WORDS = [*tiny.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '.', '?']
 
@@ -63,26 +63,26 @@ def write_models(root):
     """A cache of weights, for MXNET_HOME."""
     folder = root / 'models'
     folder.mkdir()
-    (root / 'vocab.txt').write_text('\n'.join(WORDS) + '\n')
-    save(BertForPreTraining(config()), root / 'bert', BertTokenizer(root / 'vocab.txt'))
-    for name, dataset in NAMES:
-        place = folder / get_entry(*resolve(name, dataset)).full_name
-        if not place.exists():
-            place.symlink_to(root / 'bert')
+
+    def place_of(name, dataset=None):
+        return folder / get_entry(*resolve(name, dataset)).full_name
+
+    tokenizer = BertTokenizer(tiny.write_words(root, WORDS[len(tiny.SPECIAL) :]))
+    save(BertForPreTraining(config()), root / 'bert', tokenizer)
+    for place in {place_of(*name) for name in NAMES}:
+        place.symlink_to(root / 'bert')
 
     roberta, tokenizer = make_roberta(root / 'roberta')
-    place = 'roberta_12_768_12', 'openwebtext_ccnews_stories_books_cased'
-    save(roberta, folder / get_entry(*resolve(*place)).full_name, tokenizer)
+    place = place_of('roberta_12_768_12', 'openwebtext_ccnews_stories_books_cased')
+    save(roberta, place, tokenizer)
 
     toy_data.write_stories(root)
     tokenizer = OpenAIGPTTokenizer(root / 'vocab.json', root / 'merges.txt')
     size = {'n_embd': 8, 'n_layer': 1, 'n_head': 2}
     sizes = tiny.decoder_config(OpenAIGPTConfig, len(tokenizer), n_positions=64, **size)
-    place = folder / get_entry(*resolve('openai-gpt', None)).full_name
-    save(OpenAIGPTDoubleHeadsModel(sizes), place, tokenizer)
+    save(OpenAIGPTDoubleHeadsModel(sizes), place_of('openai-gpt'), tokenizer)
 
-    place = folder / get_entry(*resolve('gpt2', None)).full_name
-    tiny.save_gpt2(place, n_positions=48, **size)
+    tiny.save_gpt2(place_of('gpt2'), n_positions=48, **size)
 
     texts = root / 'texts'
     texts.mkdir()
@@ -91,34 +91,9 @@ def write_models(root):
     corpus = TransfoXLCorpus(special=['<eos>'])
     corpus.build_corpus(texts, 'wt2')
     sizes = tiny.transfo_xl_config(len(corpus.vocab), div_val=2, n_layer=1)
-    place = folder / get_entry(*resolve('transfo-xl-wt103', None)).full_name
+    place = place_of('transfo-xl-wt103')
     save(TransfoXLLMHeadModel(sizes), place, corpus.vocab)
     shutil.copy(texts / 'test.txt', place)
-
-
-def write_task(folder, task):
-    """The files of one of the classifier's tasks."""
-    folder.mkdir(parents=True)
-    for segment in task.segments:
-        is_test = segment.startswith('test')
-        layout = next(each for each in task.layouts if is_test or each.label is not None)
-        labels = ['1.5', '4.0'] if task.regression else list(task.labels)
-        rows = []
-        if layout.header:
-            columns = [*layout.text, *([] if is_test else [layout.label])]
-            rows.append(['index', *columns])
-        for number in range(8 if segment == 'train' else 4):
-            texts = [' '.join('abcdefgh'[number % 5 :][:4]) + ' .' for _ in layout.text]
-            label = labels[number % len(labels)]
-            if layout.header:
-                rows.append([str(number), *texts, *([] if is_test else [label])])
-            else:
-                row = ['x'] * layout.width
-                for column, text in zip((*layout.text, layout.label), (*texts, label)):
-                    row[column] = text
-                rows.append(row)
-        text = '\n'.join('\t'.join(row) for row in rows)
-        (folder / task.files[segment][0]).write_text(text + '\n')
 
 
 def write_world(world, fixtures):
@@ -126,10 +101,8 @@ def write_world(world, fixtures):
     checkpoint = fixtures / 'checkpoints' / 'bert_tensorflow'
     for name in ('uncased_L-12_H-768_A-12', 'uncased_L-24_H-1024_A-16', 'chinese_L-12_H-768_A-12'):
         shutil.copytree(checkpoint, world / 'bert' / name)
-    for name in TASKS:
-        task = get_task(name)
-        place = world / 'glue' / task.folders[0]
-        write_task(place, task)
+    for task in map(get_task, TASKS):
+        toy_data.write_task(world / 'glue' / task.folders[0], task)
     shutil.copytree(world / 'glue' / 'XNLI', world / 'xnli')
     (world / 'glue_data').symlink_to(world / 'glue')
 
@@ -152,11 +125,10 @@ def write_world(world, fixtures):
 
     here = world / 'here'  # the current folder
     (here / 'tmp').mkdir(parents=True)
-    text = (fixtures / 'pretraining' / 'sample_text.txt').read_text('utf-8')
     for place in ('sample_text.txt', 'my_corpus.txt', 'folder1/a.txt', 'folder2/a.txt',
                   'dev_folder/a.txt'):  # fmt: skip
         (here / place).parent.mkdir(exist_ok=True)
-        (here / place).write_text(text, 'utf-8')
+        shutil.copy(fixtures / 'pretraining' / 'sample_text.txt', here / place)
     (here / 'tmp' / 'input.txt').write_text('a b c ||| d e\nf g\n')
     google = BertTokenizer(checkpoint / 'vocab.txt')
     write_tfrecords(
@@ -351,7 +323,7 @@ def test_command_runs(command, world, here, capsys):
         pytest.importorskip('horovod.mxnet')
     words = short(command, world, here)
     script = script_of(command)
-    assert cli.run(main_of(command['runs_here'], ROOT), words) == 0, capsys.readouterr().err
+    assert run(main_of(command['runs_here'], ROOT), *words) == 0, capsys.readouterr().err
     assert_left(script, words, here, capsys.readouterr().out)
 
 
@@ -373,33 +345,47 @@ def assert_left(script, words, here, printed):
         assert len(printed) > 20
 
 
-def test_googles_output_folder_is_gone_on_with(world, here, capsys):
-    """As an Estimator does: see the page on Google's BERT."""
-    main = main_of('scripts/originals/google/run_classifier.py', ROOT)
+def google(script):
+    return main_of(f'scripts/originals/google/{script}.py', ROOT)
+
+
+def configuration(world):
+    """Flags of Google's tiny model."""
     model = world / 'bert' / 'uncased_L-12_H-768_A-12'
-    words = [
-        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', f'--vocab_file={model}/vocab.txt',
-        f'--bert_config_file={model}/bert_config.json', '--output_dir=out', '--max_seq_length=12',
-        f'--init_checkpoint={model}/bert_model.ckpt', '--use_tpu=True', '--tpu_name=a',
+    return [f'--vocab_file={model}/vocab.txt', f'--bert_config_file={model}/bert_config.json']
+
+
+@pytest.fixture
+def mrpc(world):
+    """Flags of Google's classifier."""
+    return [
+        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', *configuration(world),
+        f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12/bert_model.ckpt',
+        '--output_dir=out', '--max_seq_length=12',
     ]  # fmt: skip
-    assert cli.run(main, words) == 1
-    assert 'nothing to do: give --do_train' in capsys.readouterr().err
+
+
+def test_googles_output_folder_is_gone_on_with(mrpc, here, capsys):
+    """As an Estimator does: see the page on Google's BERT."""
+    main = google('run_classifier')
+    words = [*mrpc, '--use_tpu=True', '--tpu_name=a']
+    assert 'nothing to do: give --do_train' in refusal(capsys, main, *words)
     train = [*words, '--do_train=true', '--do_eval', '--do_predict', '--num_train_epochs=1.5',
              '--train_batch_size=2', '--learning_rate=1e-2']  # fmt: skip
-    assert cli.run(main, train) == 0
+    assert run(main, *train) == 0
     log = capsys.readouterr().err
     assert '--use_tpu has no effect: there is no TPU' in log and 'Step 6/6' in log
     predicted = pathlib.Path('out/test_results.tsv').read_text()
-    assert len(predicted.splitlines()) == 4
+    assert len(predicted.splitlines()) == 8
     # again: there is nothing left to train
     pathlib.Path('out/test_results.tsv').unlink()
-    assert cli.run(main, train) == 0
+    assert run(main, *train) == 0
     log = capsys.readouterr().err
     assert 'resuming from' in log and 'Step 6/6' not in log
     assert pathlib.Path('out/test_results.tsv').read_text() == predicted
     # the trained model, not that of --init_checkpoint
     pathlib.Path('out/test_results.tsv').unlink()
-    assert cli.run(main, [*words, '--do_predict=true']) == 0
+    assert run(main, *words, '--do_predict=true') == 0
     assert pathlib.Path('out/test_results.tsv').read_text() == predicted
 
 
@@ -427,15 +413,15 @@ def test_a_training_without_a_dev_set(world, here, capsys, script, words):
         words = [word.replace(name, str(path)) for word in words]
     model = [] if script == 'run_openai_gpt' else ['--bert_model=bert-base-uncased']
     words = [*words, *model, '--do_train', '--output_dir=out', '--training_steps=2']
-    assert cli.run(pytorch(script), words) == 0
+    assert run(pytorch(script), *words) == 0
     assert 'there is no dev set: the last epoch is the result' in capsys.readouterr().err
-    results = json.loads((here / 'out' / 'results.json').read_text())
+    results = read_json(here / 'out')
     assert results['best']['epoch'] == len(results['training']['epochs'])
     assert (here / 'out' / 'pytorch_model.bin').exists()
     assert not (here / 'out' / 'eval_results.txt').exists()
     asks = '--do_predict' if script == 'run_squad' else '--do_eval'
-    assert cli.run(pytorch(script), [*words, asks, '--overwrite_output_dir']) == 1
-    assert re.search(r'no dev set|no --predict_file', capsys.readouterr().err)
+    said = refusal(capsys, pytorch(script), *words, asks, '--overwrite_output_dir')
+    assert re.search(r'no dev set|no --predict_file', said)
 
 
 def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
@@ -444,7 +430,7 @@ def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
     words = ['--task_name=cola', f'--data_dir={world}/glue/CoLA', '--max_seq_length=12',
              '--bert_model=bert-base-uncased', '--output_dir=out']  # fmt: skip
     train = [*words, '--do_train', '--do_eval', '--num_train_epochs=3', '--train_batch_size=2']
-    assert cli.run(main, [*train, '--learning_rate=1e-2', '--warmup_proportion=0.5']) == 0
+    assert run(main, *train, '--learning_rate=1e-2', '--warmup_proportion=0.5') == 0
     output = here / 'out'
     last = BertForSequenceClassification.from_pretrained(output / 'pytorch_model.bin')
     want = BertForSequenceClassification(last.config, num_labels=2)
@@ -453,13 +439,13 @@ def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
         own = last.collect_params()[name.replace(want.prefix, last.prefix)]
         np.testing.assert_array_equal(own.data().asnumpy(), parameter.data().asnumpy())
     assert (output / 'vocab.txt').exists() and (output / 'config.json').exists()
-    records = json.loads((output / 'results.json').read_text())['training']['epochs']
+    records = read_json(output)['training']['epochs']
     found = eval_results(output)
     dev = records[-1]['report']['dev']
     assert found['global_step'] == 12 and found['loss'] == records[-1]['train_loss']
     assert found['eval_accuracy'] == found['acc'] == dev['accuracy']
     assert found['eval_loss'] == dev['loss'] and found['mcc'] == dev['matthews']
-    assert cli.run(main, [*words, '--do_eval', '--bert_model=out', '--output_dir=again']) == 0
+    assert run(main, *words, '--do_eval', '--bert_model=out', '--output_dir=again') == 0
     again = eval_results(here / 'again')
     assert again['eval_accuracy'] == found['eval_accuracy'] and again['global_step'] == 0
     np.testing.assert_allclose(again['eval_loss'], found['eval_loss'], rtol=1e-5)
@@ -471,88 +457,74 @@ def eval_results(folder):
     return {name: float(value) for name, value in (line.split(' = ') for line in lines)}
 
 
-def test_more_epochs_go_on(world, here, capsys):
+def test_more_epochs_go_on(mrpc, here, capsys):
     """In the same folder, as an Estimator does; ours with --resume."""
-    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
-    google = [
-        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', f'--vocab_file={model}/vocab.txt',
-        f'--bert_config_file={model}/bert_config.json', '--output_dir=out', '--max_seq_length=12',
-        f'--init_checkpoint={model}/bert_model.ckpt', '--do_train', '--train_batch_size=2',
-    ]  # fmt: skip
-    main = main_of('scripts/originals/google/run_classifier.py', ROOT)
-    assert cli.run(main, [*google, '--num_train_epochs=1']) == 0
+    main, train = google('run_classifier'), [*mrpc, '--do_train', '--train_batch_size=2']
+    assert run(main, *train, '--num_train_epochs=1') == 0
     assert 'Step 4/4' in capsys.readouterr().err
-    assert cli.run(main, [*google, '--num_train_epochs=2']) == 0
+    assert run(main, *train, '--num_train_epochs=2') == 0
     log = capsys.readouterr().err
     assert 'resuming with epochs 2, not 1: the learning rate follows' in log
     assert 'resuming from' in log and 'Step 8/8' in log and 'Step 4/' not in log
     ours = main_of('scripts/finetune_classifier.py', ROOT)
-    words = [word for word in google if not word.startswith(('--do_train', '--train_batch'))]
-    words += ['--batch_size=2', '--lr=5e-5', '--save_last=pytorch', '--resume']
-    assert cli.run(ours, [*words, '--epochs=3']) == 0
+    words = [*mrpc, '--batch_size=2', '--lr=5e-5', '--save_last=pytorch', '--resume']
+    assert run(ours, *words, '--epochs=3') == 0
     assert 'Step 12/12' in capsys.readouterr().err
-    assert cli.run(ours, [*words, '--epochs=1']) == 1
-    assert 'is of a longer training: step 12 of 4' in capsys.readouterr().err
+    assert 'is of a longer training: step 12 of 4' in refusal(capsys, ours, *words, '--epochs=1')
 
 
 def test_help_shows_the_defaults_in_force(capsys):
-    main = main_of('scripts/originals/google/run_pretraining.py', ROOT)
-    with pytest.raises(SystemExit):
-        main(['--help'])
-    shown = ' '.join(capsys.readouterr().out.split())
-    for flag, value in (('num_steps', '100000'), ('max_seq_length', '128'), ('lr', '5e-5')):
-        assert re.search(rf' --{flag}\b[^()]*(\(default: .*?\))', shown).group(1) == (
-            f'(default: {value})'
-        )
+    main = google('run_pretraining')
     ours = main_of('scripts/run_pretraining.py', ROOT)
-    with pytest.raises(SystemExit):
-        ours(['--help'])
-    assert re.search(r'--num_steps\b.*?\(default: 20\)', capsys.readouterr().out, re.DOTALL)
+    for function, values in (
+        (main, {'num_steps': '100000', 'max_seq_length': '128', 'lr': '5e-5'}),
+        (ours, {'num_steps': '20'}),
+    ):
+        with pytest.raises(SystemExit):
+            function(['--help'])
+        shown = ' '.join(capsys.readouterr().out.split())
+        for flag, value in values.items():
+            assert re.search(rf' --{flag}\b[^()]*\(default: (.*?)\)', shown).group(1) == value
 
 
 def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
-    main = main_of('scripts/originals/google/run_pretraining.py', ROOT)
-    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
+    main = google('run_pretraining')
     words = [
         '--input_file=tmp/tf_examples.tfrecord', '--output_dir=pretrained', '--do_train',
-        f'--bert_config_file={model}/bert_config.json', f'--vocab_file={model}/vocab.txt',
+        *configuration(world), '--num_warmup_steps=2',
         '--train_batch_size=4', '--max_seq_length=12', '--max_predictions_per_seq=2',
     ]  # fmt: skip
     for flag, wrong in (('max_seq_length', 16), ('max_seq_length', 8),
                         ('max_predictions_per_seq', 1)):  # fmt: skip
-        assert cli.run(main, [*words, f'--{flag}={wrong}']) == 1
-        assert f'--{flag} {wrong}: the samples in' in capsys.readouterr().err
-    assert cli.run(main, [*words, '--num_train_steps=4', '--num_warmup_steps=2']) == 0
-    capsys.readouterr()
-    assert cli.run(main, [*words, '--num_train_steps=6', '--num_warmup_steps=2']) == 0
+        said = refusal(capsys, main, *words, f'--{flag}={wrong}')
+        assert f'--{flag} {wrong}: the samples in' in said
+    for steps in (4, 6):
+        capsys.readouterr()
+        assert run(main, *words, f'--num_train_steps={steps}') == 0
     log = capsys.readouterr().err
     assert 'resuming with num_steps 6, not 4' in log and 'continuing from' in log
-    results = json.loads((here / 'pretrained' / 'results.json').read_text())
-    assert results['training']['steps'] == 6
+    assert read_json(here / 'pretrained')['training']['steps'] == 6
 
 
 def test_a_trainings_folder_is_a_checkpoint(world, here, capsys):
     """Its newest weights are meant: the last epoch's, or those of a training that was stopped."""
-    model = world / 'bert' / 'uncased_L-12_H-768_A-12'
     words = ['--task_name=mrpc', f'--data_dir={world}/glue/MRPC', '--max_seq_length=12']
-    train = [*words, f'--init_checkpoint={model}', f'--bert_config_file={model}/bert_config.json',
-             f'--vocab_file={model}/vocab.txt', '--do_train', '--training_steps=2']  # fmt: skip
-    google = main_of('scripts/originals/google/run_classifier.py', ROOT)
+    train = [*words, f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12',
+             *configuration(world), '--do_train', '--training_steps=2']  # fmt: skip
     ours = main_of('scripts/finetune_classifier.py', ROOT)
-    for main, name in ((google, 'out'), (ours, 'own')):
-        assert cli.run(main, [*train, f'--output_dir={name}']) == 0
+    for main, name in ((google('run_classifier'), 'out'), (ours, 'own')):
+        assert run(main, *train, f'--output_dir={name}') == 0
         again = [*words, f'--init_checkpoint={name}', '--do_eval', f'--output_dir={name}-again']
         capsys.readouterr()
-        assert cli.run(main, again) == 0
+        assert run(main, *again) == 0
         log = capsys.readouterr().err
         assert ('own is the folder of a training' in log) == (name == 'own')
-        report = json.loads((here / name / 'results.json').read_text())['training']['epochs'][-1]
-        found = json.loads((here / f'{name}-again' / 'inference.json').read_text())['dev']['dev']
+        report = read_json(here / name)['training']['epochs'][-1]
+        found = read_json(here / f'{name}-again', 'inference.json')['dev']['dev']
         np.testing.assert_allclose(found['loss'], report['report']['dev']['loss'], rtol=1e-5)
     # stopped before the end: there are checkpoints only, and the flags name the rest
     for name in ('best_model', 'results.json'):
         place = here / 'own' / name
         shutil.rmtree(place) if place.is_dir() else place.unlink()
-    files = [f'--bert_config_file={model}/bert_config.json', f'--vocab_file={model}/vocab.txt']
-    stopped = [*words, '--init_checkpoint=own', *files, '--do_eval', '--output_dir=stopped']
-    assert cli.run(ours, stopped) == 0
+    stopped = [*words, *configuration(world), '--init_checkpoint=own', '--output_dir=stopped']
+    assert run(ours, *stopped, '--do_eval') == 0

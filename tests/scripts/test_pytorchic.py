@@ -2,22 +2,31 @@
 
 import json
 import pathlib
+import shutil
 import string
 
 import numpy as np
 import pytest
-from contract import Killed, kill
-from script_runs import SCRIPTS, load_script, run
+from contract import killed
+from script_runs import (
+    SCRIPTS,
+    assert_same_parameters,
+    load_script,
+    parameters,
+    read_json,
+    refusal,
+    run,
+)
+from test_original_commands import COMMANDS
 
 from bert import BertForPreTraining, BertForSequenceClassification
-from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS
 from mxnet_pytorchic_bert.training import choose_gpus, linear_rate, name_values
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'pytorchic'
 HERE = SCRIPTS / 'originals' / 'pytorchic_bert'
-SAID = json.loads((FOLDER / 'expected.json').read_text())
+SAID = read_json(FOLDER, 'expected.json')
 COMMON = ['--model_cfg', FOLDER / 'model.json', '--vocab', FOLDER / 'vocab.txt']
 
 
@@ -29,6 +38,10 @@ def classify():
 @pytest.fixture(scope='module')
 def pretrain():
     return load_script('pretrain', HERE)
+
+
+def parsed(script, *words):
+    return script.parse_arguments(list(map(str, words)))
 
 
 @pytest.fixture(scope='module')
@@ -60,8 +73,7 @@ def assert_as_recorded(folder, script, expected, atol):
     names = {name.split('/')[1] for name in expected if name.startswith(f'{script}/')}
     assert len(names) == 2
     for file in names:
-        ours = read_tensors(str(folder / file))[0]
-        start = f'{script}/{file}/'
+        ours, start = parameters(folder / file), f'{script}/{file}/'
         theirs = {k[len(start) :]: v for k, v in expected.items() if k.startswith(start)}
         assert ours.keys() == theirs.keys()
         for name in ours:
@@ -73,10 +85,9 @@ def test_classify_trains_as_the_original(classify, expected, tmp_path, capsys):
     assert run(classify, *words) == 0
     assert step_files(tmp_path) == SAID['classify']
     assert_as_recorded(tmp_path, 'classify', expected, 1e-4)
-    results = json.loads((tmp_path / 'results.json').read_text())
+    results = read_json(tmp_path)
     assert results['training']['steps'] == 7 and results['args']['epochs'] == 9
-    model = BertForSequenceClassification.from_pretrained(str(tmp_path / 'best_model'))
-    assert model.num_labels == 2
+    assert BertForSequenceClassification.from_pretrained(str(tmp_path / 'best_model'))
     capsys.readouterr()
     trained = tmp_path / 'model_steps_7.pt'
     assert run(classify, *classify_words('--mode', 'eval', '--model_file', trained)) == 0
@@ -88,8 +99,7 @@ def test_pretrain_trains_as_the_original(pretrain, expected, tmp_path):
     pytest.importorskip('tensorboard')
     assert run(pretrain, *pretrain_words(tmp_path, '--log_interval', 1)) == 0
     assert step_files(tmp_path) == SAID['pretrain']
-    log = json.loads((tmp_path / 'results.json').read_text())['training']['log']
-    losses = [record['loss'] for record in log]
+    losses = [record['loss'] for record in read_json(tmp_path)['training']['log']]
     np.testing.assert_allclose(losses, expected['losses'], rtol=2e-4)
     assert_as_recorded(tmp_path, 'pretrain', expected, 5e-4)  # after 46 updates of Adam
     assert list((tmp_path / 'runs').iterdir())
@@ -101,18 +111,12 @@ def test_pretraining_that_was_killed_goes_on(pretrain, tmp_path):
         return pretrain_words(tmp_path / name, '--ckpt_interval', 4, '--total_steps', 21)
 
     assert run(pretrain, *words('whole')) == 0
-    undo = kill(19)  # in the second epoch, after the checkpoint of step 16
-    try:
-        with pytest.raises(Killed):
-            run(pretrain, *words('broken'))
-    finally:
-        undo()
+    with killed(19):  # in the second epoch, after the checkpoint of step 16
+        run(pretrain, *words('broken'))
     assert run(pretrain, *words('broken'), '--resume') == 0
     assert step_files(tmp_path / 'broken') == step_files(tmp_path / 'whole')
     for name in step_files(tmp_path / 'whole'):
-        left, right = (read_tensors(str(tmp_path / f / name))[0] for f in ('whole', 'broken'))
-        for each in left:
-            np.testing.assert_array_equal(left[each], right[each], err_msg=f'{name}: {each}')
+        assert_same_parameters(tmp_path / 'whole' / name, tmp_path / 'broken' / name)
 
 
 def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
@@ -120,8 +124,7 @@ def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
     words += ['--epochs', 1, '--save_dir', tmp_path]
     assert run(classify, *words) == 0
     assert step_files(tmp_path) == ['model_steps_1.pt']
-    ours = read_tensors(str(tmp_path / 'model_steps_1.pt'))[0]
-    theirs = read_tensors(str(FOLDER / 'pretrained.pt'))[0]
+    ours, theirs = map(parameters, (tmp_path / 'model_steps_1.pt', FOLDER / 'pretrained.pt'))
     # the first update has a rate of 0
     name = 'transformer.blocks.1.pwff.fc1.weight'
     np.testing.assert_array_equal(ours[name], theirs[name])
@@ -132,16 +135,13 @@ def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
 def world(tmp_path_factory):
     """A folder in the place of /path/to, with Google's checkpoint of a tiny BERT."""
     folder = tmp_path_factory.mktemp('world')
-    (folder / 'pretrain').mkdir()
-    for path in (FOLDER.parent / 'checkpoints' / 'bert_tensorflow').iterdir():
-        (folder / 'pretrain' / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(FOLDER.parent / 'checkpoints' / 'bert_tensorflow', folder / 'pretrain')
+    (folder / 'glue' / 'MRPC').mkdir(parents=True)
     for name in ('train', 'dev'):
-        path = folder / 'glue' / 'MRPC' / f'{name}.tsv'
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((FOLDER / 'mrpc.tsv').read_bytes())
-    (folder / 'corpus').write_bytes((FOLDER / 'corpus.txt').read_bytes())
+        shutil.copy(FOLDER / 'mrpc.tsv', folder / 'glue' / 'MRPC' / f'{name}.tsv')
+    shutil.copy(FOLDER / 'corpus.txt', folder / 'corpus')
     (folder / 'config').mkdir()
-    google = json.loads((folder / 'pretrain' / 'bert_config.json').read_text())
+    google = read_json(folder / 'pretrain', 'bert_config.json')
     small = {name: google[ours] for name, (ours, _) in CONFIG_FIELDS.items() if name != 'n_seg'}
     (folder / 'config' / 'bert_base.json').write_text(json.dumps(small))
     short = {'batch_size': 4, 'n_epochs': 1, 'save_steps': 4, 'total_steps': 5}
@@ -151,8 +151,7 @@ def world(tmp_path_factory):
 
 @pytest.mark.parametrize('number', ['01', '02', '03'])
 def test_the_readmes_commands(world, classify, pretrain, monkeypatch, capsys, number):
-    commands = json.loads((HERE.parents[2] / 'tests/scripts/original_commands.json').read_text())
-    command = next(c for c in commands['commands'] if c['id'] == f'pytorchic-{number}')
+    command = next(each for each in COMMANDS if each['id'] == f'pytorchic-{number}')
     values = {name: str(world / pathlib.Path(path).relative_to('/path/to'))
               for name, path in command['exports'].items()}  # fmt: skip
     if number == '03':
@@ -171,12 +170,11 @@ def test_the_readmes_commands(world, classify, pretrain, monkeypatch, capsys, nu
 
 def test_the_originals_own_files_and_values_by_position(classify, tmp_path, monkeypatch):
     data = ['--data_file', FOLDER / 'mrpc.tsv', '--vocab', FOLDER / 'vocab.txt']
-    args = classify.parse_arguments(list(map(str, ['mrpc', 'config/train_mrpc.json', *data])))
+    args = parsed(classify, 'mrpc', 'config/train_mrpc.json', *data)
     assert (args.task, args.lr, args.seed, args.batch_size) == ('mrpc', 2e-5, 42, 32)
     assert (args.epochs, args.save_steps, args.total_steps, args.warmup_ratio) == (3, 100, 345, 0.1)
     assert (args.max_len, args.output_dir) == (128, '../exp/bert/mrpc')
-    words = [*data, '--lr', 1e-3, '-max-len=30', '--nodata_parallel']
-    args = classify.parse_arguments(list(map(str, words)))
+    args = parsed(classify, *data, '--lr', 1e-3, '-max-len=30', '--nodata_parallel')
     assert (args.lr, args.max_len, args.data_parallel) == (1e-3, 30, False)
 
 
@@ -219,8 +217,7 @@ def test_what_is_wrong_is_said(classify, tmp_path, capsys, edit, message):
         if name in edit:
             (tmp_path / name).write_text(edit[name])
             words += [flag, tmp_path / name]
-    assert run(classify, *words, *edit.get('words', [])) == 1
-    assert message in capsys.readouterr().err
+    assert message in refusal(capsys, classify, *words, *edit.get('words', []))
 
 
 def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
@@ -232,12 +229,10 @@ def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
 
     monkeypatch.setattr(mx.runtime, 'Features', Cuda)
     monkeypatch.setattr(mx.context, 'num_gpus', lambda: 4)
-    args = classify.parse_arguments(list(map(str, classify_words())))
-    choose_gpus(args)
-    assert (args.gpus, args.batch_size) == ('0,1,2,3', 3)
-    args = classify.parse_arguments(list(map(str, classify_words('--data_parallel', 'False'))))
-    choose_gpus(args)
-    assert (args.gpus, args.batch_size) == ('0', 12)
+    for more, chosen in (([], ('0,1,2,3', 3)), (['--data_parallel', 'False'], ('0', 12))):
+        args = parsed(classify, *classify_words(*more))
+        choose_gpus(args)
+        assert (args.gpus, args.batch_size) == chosen
 
 
 def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
@@ -246,8 +241,7 @@ def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
             ('neutral', 'entailment', 'contradiction')]  # fmt: skip
     (tmp_path / 'a.tsv').write_text('\n'.join('\t'.join(row) for row in [names, *rows]) + '\n')
     words = classify_words('--task', 'mnli', '--data_file', tmp_path / 'a.tsv')
-    args = classify.parse_arguments(list(map(str, words)))
-    task = classify.read_task(args)
+    task = classify.read_task(parsed(classify, *words))
     examples = classify.read_examples(task)
     assert [task.label_id(example.label) for example in examples] == [2, 1, 0]
     assert examples[0][1:3] == ('the cat', 'a dog')

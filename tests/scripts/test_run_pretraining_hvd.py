@@ -1,6 +1,5 @@
 """scripts/run_pretraining_hvd.py by two processes, which ``make horovod`` makes possible."""
 
-import json
 import os
 import pathlib
 import shutil
@@ -11,40 +10,35 @@ import time
 
 import numpy as np
 import pytest
-from script_runs import ROOT, SCRIPTS, run_workers, train_in_workers
+from script_runs import (
+    ROOT,
+    SCRIPTS,
+    assert_same_parameters,
+    parameters,
+    read_json,
+    run_workers,
+    train_in_workers,
+    without,
+)
+from tiny import write_words
+from toy_data import COUNTED, make_samples
 
-from model_zoo.checkpoint import read_tensors
-from model_zoo.tasks.pretraining import Samples, write_shard
+from model_zoo.tasks.pretraining import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
+SCRIPT = SCRIPTS / 'run_pretraining_hvd.py'
 HOROVODRUN = pathlib.Path(sys.executable).parent / 'horovodrun'
 
 if not HOROVODRUN.exists():
     pytest.skip('Horovod is not installed: make horovod', allow_module_level=True)
 
-WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *(f'w{number}' for number in range(40))]
-LENGTH, MASKS = 12, 3
-
-
 @pytest.fixture(scope='module')
 def data(tmp_path_factory):
     """A folder with vocab.txt and two shards of 17 samples, with 1 to 3 masks each."""
     folder = tmp_path_factory.mktemp('data')
-    (folder / 'vocab.txt').write_text('\n'.join(WORDS) + '\n', encoding='utf-8')
-    vocab = load_vocab(str(folder / 'vocab.txt'))
+    vocab = load_vocab(str(write_words(folder, COUNTED)))
     for seed in range(2):
-        random = np.random.RandomState(seed)
-        ids = random.randint(5, len(WORDS), (17, LENGTH)).astype(np.int32)
-        ids[:, 0], ids[:, 5], ids[:, -1] = 2, 3, 3
-        places = np.tile(np.arange(6, 6 + MASKS), (17, 1)).astype(np.int32)
-        masked_ids = ids[:, 6 : 6 + MASKS].copy()
-        weights = (np.arange(MASKS) < random.randint(1, MASKS + 1, (17, 1))).astype(np.float32)
-        ids[:, 6 : 6 + MASKS][weights > 0] = 4
-        segments = np.tile((np.arange(LENGTH) > 5).astype(np.int32), (17, 1))
-        labels = random.randint(0, 2, 17).astype(np.int32)
-        lengths = np.full(17, LENGTH, np.int32)
-        samples = Samples(ids, segments, places, masked_ids, weights, labels, lengths)
-        write_shard(str(folder / f'part-{seed}.npz'), samples, vocab)
+        write_shard(str(folder / f'part-{seed}.npz'), make_samples(17, seed), vocab)
     return folder
 
 
@@ -67,8 +61,14 @@ def launch(count, program, argv, timeout=1200):
 
 
 def read(folder):
-    results = json.loads((folder / 'results.json').read_text())
-    return read_tensors(str(folder / 'model' / 'model.params'))[0], results['training']
+    return parameters(folder / 'model' / 'model.params'), read_json(folder)['training']
+
+
+def assert_close(folder, other, tolerance=1e-5):
+    """That two models differ by rounding."""
+    theirs = read(other)[0]
+    for name, value in read(folder)[0].items():
+        assert np.abs(value - theirs[name]).max() < tolerance, name
 
 
 def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
@@ -76,16 +76,13 @@ def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
 
     34 samples in batches of 8 leave 2, in batches of 11 leave 1, which process 1 has no part of.
     """
-    one, two, halves = tmp_path / 'one', tmp_path / 'two', ['--num_steps', 10, '--log_interval', 5]
-    script = SCRIPTS / 'run_pretraining_hvd.py'
     for whole, half in ((8, 4), (22, 11)):
+        one, two = (tmp_path / f'{name}-{whole}' for name in ('one', 'two'))
         for path, count, size in ((one, 1, whole), (two, 2, half)):
-            argv = arguments(data, path / str(whole), size, *halves)
-            train_in_workers(count, script, *argv)
-        ours, our_log = read(two / str(whole))
-        theirs, their_log = read(one / str(whole))
-        for name, value in theirs.items():
-            assert np.abs(value - ours[name]).max() < 1e-5, (whole, name)
+            argv = arguments(data, path, size, '--num_steps', 10, '--log_interval', 5)
+            train_in_workers(count, SCRIPT, *argv)
+        assert_close(two, one)
+        our_log, their_log = read(two)[1], read(one)[1]
         for our, their in zip(our_log['log'], their_log['log']):
             for name in ('mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'grad_norm'):
                 assert our[name] == pytest.approx(their[name], rel=1e-4), name
@@ -99,61 +96,49 @@ def test_a_text_whose_samples_two_processes_make(data, tmp_path):
     """Each makes those of its own parts of the text, and gets the others' from the other one."""
     random = np.random.RandomState(0)
     for part in range(3):
-        lines = [' '.join(random.choice(WORDS[5:], 6)) if at % 7 else '' for at in range(60)]
+        lines = [' '.join(random.choice(COUNTED, 6)) if at % 7 else '' for at in range(60)]
         (tmp_path / f'text{part}.txt').write_text('\n'.join(lines))
-    script, text = SCRIPTS / 'run_pretraining_hvd.py', str(tmp_path / 'text*.txt')
+    text = tmp_path / 'text*.txt'
+    more = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', 16]
+    more += ['--max_predictions_per_seq', 3, '--num_dataset_workers', 1, '--num_steps', 10]
     for count, size in ((1, 8), (2, 4)):
-        argv = arguments(data, tmp_path / str(count), size, '--num_steps', 10)
-        argv[1], argv[3] = text, text
-        more = ['--raw', '--max_seq_length', '16', '--max_predictions_per_seq', '3']
-        train_in_workers(count, script, *argv, *more, '--num_dataset_workers', '1')
-    ours, theirs = (read(tmp_path / str(count))[0] for count in (2, 1))
-    for name, value in theirs.items():
-        assert np.abs(value - ours[name]).max() < 1e-5, name
+        train_in_workers(count, SCRIPT, *arguments(data, tmp_path / str(count), size, *more))
+    assert_close(tmp_path / '2', tmp_path / '1')
 
 
 @pytest.mark.slow
 def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
-    script = SCRIPTS / 'run_pretraining_hvd.py'
     argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 6, '--ckpt_interval', 2)
     argv += ['--log_interval', '3', '--keep_checkpoints', '3']
-    first, second = run_workers(2, script, *argv)
+    first, second = run_workers(2, SCRIPT, *argv)
     assert (first.returncode, second.returncode) == (0, 0), first.stdout + second.stdout
     assert first.stdout.count('[step 3]') == 1 and first.stdout.count('Eval mlm_loss=') == 1
     assert second.stdout == ''
-    model, _ = read(tmp_path / 'ckpt')
     os.rename(tmp_path / 'ckpt' / 'model', tmp_path / 'model')
     newest = sorted((tmp_path / 'ckpt' / 'checkpoints').iterdir())[-1]
     os.truncate(newest / 'model.params', 100)
-    assert 'step-00000004' in train_in_workers(2, script, *argv, '--resume')
-    for name, value in read(tmp_path / 'ckpt')[0].items():
-        np.testing.assert_array_equal(value, model[name], err_msg=name)
+    assert 'step-00000004' in train_in_workers(2, SCRIPT, *argv, '--resume')
+    assert_same_parameters(*(tmp_path / name / 'model.params' for name in ('model', 'ckpt/model')))
 
 
 @pytest.mark.slow
 def test_two_workers_go_on_where_one_has_accumulated(data, tmp_path):
     """1 worker x 2 batches x 4 samples, and then 2 x 1 x 4; within an epoch of 5 updates."""
-    script = SCRIPTS / 'run_pretraining_hvd.py'
     more = ['--num_steps', 7, '--ckpt_interval', 3, '--keep_checkpoints', 9]
     one = arguments(data, tmp_path / 'one', 4, *more, '--accumulate', 2)
-    train_in_workers(1, script, *one)
-    os.rename(tmp_path / 'one', tmp_path / 'two')
-    train_in_workers(1, script, *one)
+    train_in_workers(1, SCRIPT, *one)
+    shutil.copytree(tmp_path / 'one', tmp_path / 'two')
     for path in (tmp_path / 'two' / 'checkpoints').iterdir():
         if not path.name.startswith('step-00000003'):
             shutil.rmtree(path)
     two = arguments(data, tmp_path / 'two', 4, *more, '--resume')
-    assert 'step-00000003-epoch-0-batch-6' in train_in_workers(2, script, *two)
-    theirs, _ = read(tmp_path / 'one')
-    for name, value in read(tmp_path / 'two')[0].items():
-        assert np.abs(value - theirs[name]).max() < 1e-5, name
+    assert 'step-00000003-epoch-0-batch-6' in train_in_workers(2, SCRIPT, *two)
+    assert_close(tmp_path / 'two', tmp_path / 'one')
 
 
 def test_batch_that_the_workers_cannot_share(data, tmp_path):
     argv = arguments(data, tmp_path / 'ckpt', 4, '--total_batch_size', 9)
-    size = argv.index('--batch_size')
-    del argv[size : size + 2]
-    done = run_workers(2, SCRIPTS / 'run_pretraining_hvd.py', *argv)
+    done = run_workers(2, SCRIPT, *without(argv, '--batch_size'))
     assert all(each.returncode for each in done)
     output = ''.join(each.stdout for each in done)
     assert 'error: --total_batch_size 9 is not divisible by 2' in output
@@ -224,16 +209,13 @@ def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
     discover.write_text(f'#!/bin/sh\ncat {hosts}\n')
     discover.chmod(0o755)
     folder, more = tmp_path / 'ckpt', ['--num_steps', 600, '--ckpt_interval', 20, '--lr', '1e-4']
-    script = SCRIPTS / 'run_pretraining_hvd.py'
-    argv = arguments(data, folder, 4, *more)
-    at = argv.index('--batch_size')
-    del argv[at : at + 2]
+    argv = without(arguments(data, folder, 4, *more), '--batch_size')
     environment = {
         **os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1', 'PAUSE': '1',
         'HOROVODRUN_FLAGS': '--gloo', 'PATH': f'{HOROVODRUN.parent}:{os.environ["PATH"]}',
     }  # fmt: skip
     program = ROOT / 'docs' / 'deploy' / 'train_on_hosts.sh'
-    command = [program, discover, '8', sys.executable, script, *argv]
+    command = [program, discover, '8', sys.executable, SCRIPT, *argv]
     with open(tmp_path / 'said', 'w+', encoding='utf-8') as said:
         job = subprocess.Popen(
             [str(word) for word in command], env=environment, stdout=said, stderr=said
@@ -257,10 +239,6 @@ def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
     assert 'training with 1 workers on localhost:1\n' in said
     log = (folder / 'log_phase1.txt').read_text()
     assert 'continuing from' in log and 'by 2 workers' in log and 'by 1 workers' in log
-    whole = arguments(data, tmp_path / 'whole', 8, *more)
-    train_in_workers(1, script, *whole)
-    theirs, training = read(tmp_path / 'whole')
-    ours, our_training = read(folder)
-    assert our_training['steps'] == training['steps'] == 600
-    for name, value in ours.items():
-        assert np.abs(value - theirs[name]).max() < 1e-4, name
+    train_in_workers(1, SCRIPT, *arguments(data, tmp_path / 'whole', 8, *more))
+    assert read_json(folder)['training']['steps'] == 600
+    assert_close(folder, tmp_path / 'whole', 1e-4)

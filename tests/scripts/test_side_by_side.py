@@ -5,11 +5,10 @@ import pathlib
 import sys
 
 import pytest
-from script_runs import load_script
+from script_runs import ROOT, load_script
 
 from model_zoo.errors import InputError
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOYS = """
 import os
 import sys
@@ -56,7 +55,7 @@ def toys(tmp_path, side_by_side, monkeypatch):
     return load_script('benchmark_toys', tmp_path)
 
 
-def options(side_by_side, *flags, rounds=2):
+def options(side_by_side, *flags, rounds=1):
     return side_by_side.add_flags('A benchmark.', rounds).parse_args([*map(str, flags)])
 
 
@@ -68,12 +67,8 @@ def test_turns_in_processes_without_other_frameworks(side_by_side, toys, tmp_pat
     absent = side_by_side.Contender('absent', toys.sleep, ('no_such_module',))
     cases = [side_by_side.Case('once', 1, 10), side_by_side.Case('twice', 2, 20)]
     measured = side_by_side.measure([fast], [slow, absent], cases, options(side_by_side, rounds=3))
-    assert [(each.case.label, each.contender) for each in measured] == [
-        ('once', 'fast'),
-        ('once', 'slow'),
-        ('twice', 'fast'),
-        ('twice', 'slow'),
-    ]
+    names = [f'{each.case.label} {each.contender}' for each in measured]
+    assert names == ['once fast', 'once slow', 'twice fast', 'twice slow']
     assert all(len(each.seconds) == len(each.cpu_seconds) == 3 for each in measured)
     assert min(measured[3].seconds) >= 0.04 > min(measured[1].seconds) >= 0.02
     processes = [each.answer[0] for each in measured]
@@ -97,7 +92,7 @@ def test_seconds_of_the_cpu_leave_out_what_waits(
     toy = side_by_side.Contender('toy', toys.sleep, arguments={'seconds': 0.2})
     case = side_by_side.Case('once', 1, 10)
     path = tmp_path / 'figures.json'
-    args = options(side_by_side, *flags, '--json', path, rounds=1)
+    args = options(side_by_side, *flags, '--json', path)
     side_by_side.report('Sleep', side_by_side.measure([toy], [], [case], args), args)
     content = json.loads(path.read_text())
     assert content['seconds_of'] == kind
@@ -115,12 +110,8 @@ def test_another_checkout_is_one_more_contender(side_by_side, toys, tmp_path):
     package.parent.mkdir(parents=True)
     package.write_text('')
     case = side_by_side.Case('here', None, 1)
-    ours, other = side_by_side.measure(
-        [side_by_side.Contender('ours', toys.where)],
-        [],
-        [case],
-        options(side_by_side, '--checkout', tmp_path / 'other', rounds=1),
-    )
+    toy, args = toys.where, options(side_by_side, '--checkout', tmp_path / 'other')
+    ours, other = side_by_side.measure([side_by_side.Contender('ours', toy)], [], [case], args)
     assert (ours.contender, other.contender) == ('ours', f'ours in {tmp_path / "other"}')
     assert pathlib.Path(ours.answer[0]) == pathlib.Path(sys.modules['model_zoo'].__file__)
     assert pathlib.Path(other.answer[0]) == package
@@ -130,7 +121,7 @@ def test_environments_beside_a_busy_process(side_by_side, toys):
     toy = side_by_side.Contender('toy', toys.variables)
     flags = ['--environment', 'GOMP_SPINCOUNT=7 OMP_NUM_THREADS=1', '--neighbour', 'niced']
     case = side_by_side.Case('one', None, 1)
-    ours, other = side_by_side.measure([toy], [], [case], options(side_by_side, *flags, rounds=1))
+    ours, other = side_by_side.measure([toy], [], [case], options(side_by_side, *flags))
     assert other.contender == 'toy, GOMP_SPINCOUNT=7 OMP_NUM_THREADS=1'
     assert other.answer == ('7', '1') != ours.answer
     with side_by_side.neighbour('busy') as process:
@@ -154,11 +145,6 @@ def test_answers_are_compared_with_the_first(side_by_side, toys):
             raise InputError(f'{name} differs')
 
     toy = side_by_side.Contender('ours', toys.sleep, arguments={'seconds': 0})
+    toys, cases = [toy, toy._replace(name='other')], [side_by_side.Case('one', 1, 1)]
     with pytest.raises(InputError, match='other differs'):  # its process has another number
-        side_by_side.measure(
-            [toy, toy._replace(name='other')],
-            [],
-            [side_by_side.Case('one', 1, 1)],
-            options(side_by_side),
-            same=same,
-        )
+        side_by_side.measure(toys, [], cases, options(side_by_side), same=same)

@@ -3,10 +3,10 @@
 import json
 import os
 import pathlib
-import subprocess
 import sys
 
 import pytest
+import warm
 from script_runs import ROOT, load_script
 
 FOLDER = ROOT / 'scripts' / 'benchmark'
@@ -43,10 +43,8 @@ def test_a_profile_names_single_operators(load, tmp_path):
     page.write_text('.. operators: begin\n.. operators: end\n', encoding='utf-8')
     flags = ['--shape', '2x8', '--layers', '1', '--units', '64', '--rounds', '1']
     flags += ['--json', path, '--docs', page]
-    subprocess.run(
-        [sys.executable, FOLDER / 'breakdown.py', *flags],
-        env={**os.environ, 'PYTHONPATH': str(ROOT)}, check=True, timeout=900,
-    )  # fmt: skip
+    done = warm.run([FOLDER / 'breakdown.py', *flags], env={**os.environ, 'PYTHONPATH': str(ROOT)})
+    assert done.returncode == 0, done.stderr
     assert not pathlib.Path(os.devnull).is_file()  # MXNet's profiler deletes what it is given
     rows = {name: rest for name, *rest in json.loads(path.read_text('utf-8'))['operators']}
     assert {'FullyConnected', '_backward_FullyConnected', breakdown.UPDATE} <= set(rows)
@@ -109,8 +107,8 @@ def test_the_best_peer_of_each_precision(load):
     lines = load('inference').speed_lines(
         {'ours': {'forward': {'1x32': row}}, 'peers': {'forward': {'1x32': peers}}}
     )
-    cells = dict(line.rsplit('  ', 1) for line in lines[3:-1] if '  ' in line)
-    cells = {name.strip(): text.strip() for name, text in cells.items()}
+    rows = [line.rsplit('  ', 1) for line in lines[3:-1] if '  ' in line]
+    cells = {name.strip(): text.strip() for name, text in rows}
     assert cells['openvino float32'] == '1.3'
     assert cells['best peer, float32'] == '1.5 (openvino)'
     assert cells['best peer, bfloat16'] == '0.8 (torch)'

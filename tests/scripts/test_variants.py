@@ -1,18 +1,20 @@
 """Every script of BERT's takes the models like BERT: small random ones, on made-up data."""
 
 import json
+import re
 
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import load_script, refusal, run
+from arrays import assert_same
+from script_runs import load_script, read_json, refusal, run
 from toy_data import write_questions, write_reviews, write_situations, write_tagged
 from variant_models import MAKERS
 
+import export.export as export
 from bert import ElectraForPreTraining
 from bert_embedding import BertEmbedding
 from export import export_block
-from export.export import main as export_main
 from model_zoo.opening import open_model
 
 
@@ -26,19 +28,14 @@ def model(request, tmp_path_factory):
     return folder
 
 
-def read(path):
-    return json.loads(path.read_text('utf-8'))
-
-
 def class_of(folder):
     return type(open_model(str(folder)).block).__name__
 
 
 def variant(model, task):
     """Name of the class of the model's family for a task of BERT's."""
-    return read(model / 'config.json')['architectures'][0].split('For')[0].replace(
-        'Model', ''
-    ) + task
+    name = read_json(model, 'config.json')['architectures'][0]
+    return re.sub('(For|Model).*', '', name) + task
 
 
 COMMON = ['--training_steps', 4, '--batch_size', 8, '--lr', '1e-3']
@@ -48,20 +45,17 @@ def test_classification(model, tmp_path):
     write_reviews(tmp_path, 40)
     script = load_script('finetune_classifier')
     task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-    files = [f'--{name}_file' for name in ('train', 'dev')]
-    files = [word for flag in files for word in (flag, tmp_path / f'{flag[2:-5]}.tsv')]
-    out = tmp_path / 'out'
-    length = ['--max_len', 40]
-    argv = [*task, *files, *length, '--bert_model', model, *COMMON, '--output_dir', out]
+    task += ['--max_len', 40]
+    files = ['--train_file', tmp_path / 'train.tsv', '--dev_file', tmp_path / 'dev.tsv']
+    argv = [*task, *files, '--bert_model', model, *COMMON, '--output_dir', tmp_path / 'out']
     assert run(script, *argv) == 0
-    best = out / 'best_model'
+    best = tmp_path / 'out' / 'best_model'
     assert class_of(best) == variant(model, 'ForSequenceClassification')
-    predict = [*task, *length, '--only_inference', '--test_file', tmp_path / 'test.tsv']
+    predict = [*task, '--only_inference', '--test_file', tmp_path / 'test.tsv']
     first, second = tmp_path / 'first', tmp_path / 'second'
     assert run(script, *predict, '--bert_model', best, '--output_dir', first) == 0
     # the exported classifier predicts the same
-    argv = ['--task', 'classification', '--model_name', best, '--output_dir', tmp_path / 'exported']
-    assert not export_main(list(map(str, argv)))
+    assert run(export, best, '--output_dir', tmp_path / 'exported') == 0
     prefix = tmp_path / 'exported' / 'classification'
     deploy = ['--deploy', '--model_prefix', prefix, '--bert_model', best]
     assert run(script, *predict, *deploy, '--output_dir', second) == 0
@@ -74,16 +68,15 @@ def test_squad(model, tmp_path):
     files = ['--train_file', tmp_path / 'train-2.json', '--predict_file', tmp_path / 'dev-2.json']
     sizes = ['--max_seq_length', 64, '--doc_stride', 12, '--max_query_length', 30, '--version_2']
     out = tmp_path / 'out'
-    script = load_script('finetune_squad')
     argv = [*files, *sizes, '--bert_model', model, *COMMON, '--output_dir', out]
-    assert run(script, *argv) == 0
+    assert run(load_script('finetune_squad'), *argv) == 0
     assert class_of(out / 'best_model') == variant(model, 'ForQuestionAnswering')
     contexts = {
         entry['id']: paragraph['context']
-        for paragraph in read(tmp_path / 'dev-2.json')['data'][0]['paragraphs']
+        for paragraph in read_json(tmp_path, 'dev-2.json')['data'][0]['paragraphs']
         for entry in paragraph['qas']
     }
-    texts = read(out / 'nbest_predictions.json')
+    texts = read_json(out, 'nbest_predictions.json')
     found = [(contexts[name], each['text']) for name, row in texts.items() for each in row]
     assert any(text for _, text in found)
     assert all(text in ('', 'empty') or text in context for context, text in found)
@@ -155,7 +148,7 @@ def test_pretraining(model, tmp_path, kind):
     assert run(load_script('run_pretraining'), *argv) == 0
     for folder, place in ((out, 'best_model'), (ckpt, 'model')):
         assert class_of(folder / place) == variant(model, 'ForMaskedLM')
-        log = read(folder / 'results.json')['training']['log']
+        log = read_json(folder)['training']['log']
         losses = [record['mlm_loss'] for record in log]
         assert np.mean(losses[-5:]) < 0.8 * losses[0]
         assert 'mlm_acc' in log[0] and not any(name.startswith('nsp') for name in log[0])
@@ -167,19 +160,17 @@ def test_bertology(model, tmp_path):
     (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n')
     out = tmp_path / 'out'
     argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', tmp_path, '--output_dir', out]
-    argv += ['--max_seq_length', 24, '--try_masking', '--masking_threshold', 0.1]
-    argv += ['--masking_amount', 0.5]
-    assert run(load_script('bertology'), *argv) == 0
-    results = read(out / 'results.json')
+    argv += ['--max_seq_length', 24, '--masking_threshold', 0.1, '--masking_amount', 0.5]
+    assert run(load_script('bertology'), *argv, '--try_masking') == 0
+    results = read_json(out)
     assert np.shape(results['importance']) == (1, 2)
-    pruned = results['pruning']
-    accuracy = pruned['after']['accuracy']
-    assert accuracy == pytest.approx(pruned['masked']['accuracy'], abs=1e-6)
+    masked, pruned = (results['pruning'][name]['accuracy'] for name in ('masked', 'after'))
+    assert pruned == pytest.approx(masked, abs=1e-6)
     assert class_of(out / 'pruned_model') == variant(model, 'ForSequenceClassification')
 
 
 def test_conversion(model, tmp_path):
-    family = read(model / 'config.json')['model_type'].replace('xlm-roberta', 'xlmr')
+    family = read_json(model, 'config.json')['model_type'].replace('xlm-roberta', 'xlmr')
     argv = ['--family', family, '--to', 'huggingface', model, tmp_path / 'hf']
     assert run(load_script('convert_checkpoint'), *argv) == 0
     argv = ['--family', family, '--to', 'native', tmp_path / 'hf', tmp_path / 'native']
@@ -190,9 +181,7 @@ def test_conversion(model, tmp_path):
     words = mx.nd.array([one.tokenizer.encode('a cat sat')])
     masked = [type(opened.block).__name__.endswith('Model') for opened in (one, other)]
     assert masked == [True, False]  # with its decoder, and what transformers calls that
-    np.testing.assert_allclose(
-        one.block(words)[-1].asnumpy(), other.block(words).asnumpy(), atol=1e-6
-    )
+    assert_same(one.block(words)[-1], other.block(words), 1e-6)
 
 
 def test_pretraining_of_a_discriminator(tmp_path, capsys):

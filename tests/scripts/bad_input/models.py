@@ -78,6 +78,11 @@ SERVE = [
     (['MODEL', '--timeout', '-1'], '--timeout -1.0: give a number above 0'),
     (['no_such_model', '--port', '0'], 'no_such_model'),
     (['MODEL', '--api_key', 'none.txt', '--port', '0'], 'none.txt'),
+    (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
+    (['MODEL', 'MODEL'], 'NAME=MODEL'),
+    (['MODEL', '--queue_size', '0'], '--queue_size 0: give 1 or more'),
+    (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
+    (['MODEL', '--port', '0', '--max_len', '1000000'], 'max_length'),
 ]
 
 

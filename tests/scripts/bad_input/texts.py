@@ -24,6 +24,7 @@ LEARN = [
     ('--min_frequency 0', 'error: --min_frequency 0: give 1 or more'),
     ('--max_sentences 9', 'error: --max_sentences 9: give 101 or more'),
     ('--input_file blank.txt', 'error: blank.txt: no text to learn a vocabulary from'),
+    ('--input_file blank.txt --num_workers 1', 'no text to learn a vocabulary from'),
     ('--input_file bad.txt', 'error: bad.txt, line 1: byte 0xff'),
     ('--kind sentencepiece --input_file blank.txt', 'error: blank.txt: no text to learn'),
     ('--kind sentencepiece --input_file bad.txt', 'error: bad.txt, line 1: byte 0xff'),
