@@ -27,15 +27,9 @@ def read(path):
 def batches(examples, order, size, tokenizer):
     for start in range(0, len(order), size):
         part = [examples[i] for i in order[start : start + size]]
-        inputs = tokenizer(
-            [a for a, _, _ in part],
-            [b for _, b, _ in part],
-            truncation=True,
-            max_length=128,
-            padding=True,
-            return_tensors='pt',
-        )
-        yield inputs, torch.tensor([label for _, _, label in part])
+        first, second, labels = map(list, zip(*part))
+        options = {'truncation': True, 'max_length': 128, 'padding': True, 'return_tensors': 'pt'}
+        yield tokenizer(first, second, **options), torch.tensor(labels)
 
 
 def main():
@@ -69,13 +63,8 @@ def main():
             for inputs, _ in batches(dev, range(len(dev)), 32, tokenizer):
                 predicted += model(**inputs).logits.argmax(-1).tolist()
         truth = [label for _, _, label in dev]
-        result = {
-            'seed': args.seed,
-            'epoch': epoch,
-            'accuracy': accuracy_score(truth, predicted),
-            'f1': f1_score(truth, predicted),
-            'seconds': time.time() - started,
-        }
+        scores = {'accuracy': accuracy_score(truth, predicted), 'f1': f1_score(truth, predicted)}
+        result = {'seed': args.seed, 'epoch': epoch, **scores, 'seconds': time.time() - started}
         print(json.dumps(result), flush=True)
         best = max(best, result, key=lambda record: record['accuracy'])
     print('best', json.dumps(best))

@@ -26,13 +26,7 @@ from transformers.data.processors.squad import (
 
 def windows(examples, tokenizer, args, training):
     return squad_convert_examples_to_features(
-        examples,
-        tokenizer,
-        max_seq_length=args.max_seq_length,
-        doc_stride=128,
-        max_query_length=64,
-        is_training=training,
-        tqdm_enabled=False,
+        examples, tokenizer, args.max_seq_length, 128, 64, training, tqdm_enabled=False
     )
 
 
@@ -40,10 +34,8 @@ def inputs_of(features):
     """Tensors, cut to the longest window."""
     length = max(sum(feature.attention_mask) for feature in features)
     names = ('input_ids', 'token_type_ids', 'attention_mask')
-    return {
-        name: torch.tensor([getattr(feature, name)[:length] for feature in features])
-        for name in names
-    }
+    rows = {name: [getattr(feature, name)[:length] for feature in features] for name in names}
+    return {name: torch.tensor(each) for name, each in rows.items()}
 
 
 def batches(features, size, rng):

@@ -10,11 +10,7 @@ import time
 import numpy as np
 import torch
 from seqeval.metrics import f1_score, precision_score, recall_score
-from transformers import (
-    AutoTokenizer,
-    BertForTokenClassification,
-    get_linear_schedule_with_warmup,
-)
+from transformers import AutoTokenizer, BertForTokenClassification, get_linear_schedule_with_warmup
 
 
 def read(path):
@@ -32,14 +28,9 @@ def read(path):
 
 def encode(sentences, tokenizer, numbers, max_length):
     """Batch for the model; labels on first pieces, -100 elsewhere."""
-    inputs = tokenizer(
-        [[word for word, _ in sentence] for sentence in sentences],
-        is_split_into_words=True,
-        truncation=True,
-        max_length=max_length,
-        padding=True,
-        return_tensors='pt',
-    )
+    words = [[word for word, _ in sentence] for sentence in sentences]
+    options = {'truncation': True, 'max_length': max_length, 'padding': True}
+    inputs = tokenizer(words, is_split_into_words=True, return_tensors='pt', **options)
     labels = torch.full_like(inputs['input_ids'], -100)
     for row, sentence in enumerate(sentences):
         seen = set()
@@ -89,11 +80,8 @@ def main():
     for name, parameter in model.named_parameters():
         is_other = name.endswith('bias') or 'LayerNorm' in name
         (others if is_other else decayed).append(parameter)
-    optimizer = torch.optim.AdamW(
-        [{'params': decayed, 'weight_decay': 0.01}, {'params': others, 'weight_decay': 0}],
-        lr=args.lr,
-        eps=1e-6,
-    )
+    groups = [{'params': decayed, 'weight_decay': 0.01}, {'params': others, 'weight_decay': 0}]
+    optimizer = torch.optim.AdamW(groups, lr=args.lr, eps=1e-6)
     steps = args.epochs * -(-len(train) // args.batch_size)
     schedule = get_linear_schedule_with_warmup(optimizer, int(args.warmup_ratio * steps), steps)
     started = time.time()

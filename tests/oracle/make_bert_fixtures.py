@@ -23,6 +23,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import bert_compare  # noqa: E402
 from bert_compare import CHOICES, CONFIG, HEADS, NUM_LABELS, make_inputs  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
@@ -71,11 +72,7 @@ def run_head(head, inputs):
     return {
         'outputs': [x.numpy() for x in (outputs if isinstance(outputs, tuple) else [outputs])],
         'loss': loss.item(),
-        'gradients': {
-            key: value.grad.numpy().copy()
-            for key, value in head.named_parameters()
-            if value.grad is not None
-        },
+        'gradients': bert_compare.torch_gradients(head),
     }
 
 

@@ -24,6 +24,9 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'scripts')]
+
+from model_zoo.analysis.originals import load_original  # noqa: E402
+
 FIXTURES = ROOT / 'tests/fixtures/checkpoints'
 BATCH, LENGTH, VOCAB = 3, 7, 31
 
@@ -82,8 +85,6 @@ def save(tf, session, folder, name='model.ckpt'):
 
 def bert_tensorflow(originals):
     """google-research/bert's pre-training model, with the variables of its optimizer."""
-    from model_zoo.analysis.originals import load_original
-
     training = load_original(str(originals / 'bert/run_pretraining.py'))
     tf, modeling = training.tf, training.modeling
     config = modeling.BertConfig.from_dict(BERT)
@@ -123,8 +124,6 @@ def bert_tensorflow(originals):
 
 def bert_squad_tensorflow(originals):
     """google-research/bert's model for SQuAD; newer of two checkpoints in the folder."""
-    from model_zoo.analysis.originals import load_original
-
     squad = load_original(str(originals / 'bert/run_squad.py'))
     tf, modeling = squad.tf, squad.modeling
     config = modeling.BertConfig.from_dict({**BERT, 'num_hidden_layers': 1})
@@ -147,8 +146,6 @@ def bert_squad_tensorflow(originals):
 
 def gpt2_tensorflow(originals):
     """openai/gpt-2's model."""
-    from model_zoo.analysis.originals import load_original
-
     original = load_original(str(originals / 'gpt-2/src/model.py'))
     tf = original.tf
     hparams = {'n_vocab': VOCAB, 'n_ctx': 12, 'n_embd': 8, 'n_head': 2, 'n_layer': 2}
@@ -183,8 +180,6 @@ def transfo_xl_tied_tensorflow(originals):
 
 
 def write_transfo_xl(originals, name, config):
-    from model_zoo.analysis.originals import load_original
-
     original = load_original(str(originals / 'transformer-xl/tf/model.py'))
     tf = original.tf
     random = np.random.RandomState(4)
@@ -218,8 +213,6 @@ def write_transfo_xl(originals, name, config):
 
 def gpt_numpy(originals):
     """openai/finetune-transformer-lm's model, in the format of its published weights."""
-    from model_zoo.analysis.originals import load_original
-
     for name in ('datasets', 'analysis', 'text_utils'):  # they import much, and aren't needed
         stub = types.ModuleType(name)
         stub.rocstories = stub.TextEncoder = None

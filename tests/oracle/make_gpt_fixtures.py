@@ -16,6 +16,7 @@ from torch.nn.functional import cross_entropy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from bert_compare import torch_gradients  # noqa: E402
 from gpt_compare import CONFIGS, HEADS, make_inputs, rows_for, weighted  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
@@ -23,15 +24,8 @@ FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 # the released one is the class of the module, and fails when it is called
 original.modeling_openai.ACT_FNS['relu'] = torch.relu
 
-#: the names of our inputs -> the originals'
-NAMES = {
-    'words': 'input_ids',
-    'token_types': 'token_type_ids',
-    'position_ids': 'position_ids',
-    'mc_token_ids': 'mc_token_ids',
-    'lm_labels': 'lm_labels',
-    'mc_labels': 'mc_labels',
-}
+#: the names of our inputs that the originals call otherwise
+NAMES = {'words': 'input_ids', 'token_types': 'token_type_ids'}
 
 
 def make_head(name, values, seed=0):
@@ -56,7 +50,7 @@ def make_head(name, values, seed=0):
 def arguments(inputs, labels=False):
     """`make_inputs`' arrays as the original wants them."""
     return {
-        NAMES[key]: torch.tensor(value)
+        NAMES.get(key, key): torch.tensor(value)
         for key, value in inputs.items()
         if labels or key not in ('lm_labels', 'mc_labels')
     }
@@ -78,9 +72,7 @@ def run_head(head, inputs):
     return {
         'outputs': to_numpy(outputs),
         'losses': np.array([loss.item() for loss in losses], 'float32'),
-        'gradients': {
-            our_name(key): value.grad.numpy().copy() for key, value in head.named_parameters()
-        },
+        'gradients': {our_name(key): value for key, value in torch_gradients(head).items()},
     }
 
 

@@ -153,18 +153,13 @@ def word_cases(path):
     cases = []
     for options, count_eos in itertools.product(OPTIONS, (False, True)):
         tokenizer = make_words(path, options, count_eos)
-        cases.append(
-            {
-                'options': options,
-                'count_eos': count_eos,
-                'idx2sym': tokenizer.idx2sym,
-                'encoded': [
-                    encoded_or_error(tokenizer, path, add_eos=eos, add_double_eos=double)
-                    for eos, double in ((False, False), (True, False), (True, True))
-                ],
-                'decoded': tokenizer.decode(range(len(tokenizer)), exclude=[1]),
-            }
-        )
+        encoded = [
+            encoded_or_error(tokenizer, path, add_eos=eos, add_double_eos=double)
+            for eos, double in ((False, False), (True, False), (True, True))
+        ]
+        case = {'options': options, 'count_eos': count_eos, 'idx2sym': tokenizer.idx2sym}
+        decoded = tokenizer.decode(range(len(tokenizer)), exclude=[1])
+        cases.append({**case, 'encoded': encoded, 'decoded': decoded})
     return cases
 
 
@@ -225,20 +220,13 @@ def write_pickles(path, folder):
 
 def main(gpt_dir, gpt2_dir):
     result = {}
+    gpt = part_of(gpt_dir / 'encoder_bpe_40000.json', gpt_dir / 'vocab_40000.bpe')
+    gpt2 = part_of(gpt2_dir / 'encoder.json', gpt2_dir / 'vocab.bpe')
+    of_gpt = [{}, {'clean_up_tokenization_spaces': False}]
     with tempfile.TemporaryDirectory() as folder:
         for name, part, make, options in (
-            (
-                'gpt',
-                part_of(gpt_dir / 'encoder_bpe_40000.json', gpt_dir / 'vocab_40000.bpe'),
-                tokenization_openai.OpenAIGPTTokenizer,
-                [{}, {'clean_up_tokenization_spaces': False}],
-            ),
-            (
-                'gpt2',
-                part_of(gpt2_dir / 'encoder.json', gpt2_dir / 'vocab.bpe'),
-                tokenization_gpt2.GPT2Tokenizer,
-                [{}],
-            ),
+            ('gpt', gpt, tokenization_openai.OpenAIGPTTokenizer, of_gpt),
+            ('gpt2', gpt2, tokenization_gpt2.GPT2Tokenizer, [{}]),
         ):
             tokenizer = make(*write_part(folder, *part))
             result[name] = {

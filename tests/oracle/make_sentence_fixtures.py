@@ -86,13 +86,9 @@ def main():
         prompts=prompts, default_prompt_name='passage',
     )  # fmt: skip
     modes = ('weightedmean', 'lasttoken', 'mean_sqrt_len_tokens', 'mean', 'max', 'cls')
-    make(
-        'joined', 20, {'pooling_mode': modes, 'include_prompt': False}, prompts=prompts,
-    )  # fmt: skip
-    as_of_2020(make(
-        'of_2020', 10, {'pooling_mode': ('cls', 'max')},
-        models.Dense(16, 3, activation_function=torch.nn.ReLU()),
-    ))  # fmt: skip
+    make('joined', 20, {'pooling_mode': modes, 'include_prompt': False}, prompts=prompts)
+    dense = models.Dense(16, 3, activation_function=torch.nn.ReLU())
+    as_of_2020(make('of_2020', 10, {'pooling_mode': ('cls', 'max')}, dense))
     expected = {}
     for name in ('today', 'joined', 'of_2020'):
         model = SentenceTransformer(str(FOLDER / name), device='cpu')

@@ -129,15 +129,9 @@ def windows_of(features):
     for feature in features:
         size = sum(feature.input_mask)
         best = [place for place, best in feature.token_is_max_context.items() if best]
-        rows.append(
-            [
-                feature.example_index,
-                feature.input_ids[:size],
-                feature.segment_ids[:size].index(1),
-                [feature.start_position, feature.end_position],
-                best,
-            ]
-        )
+        second = feature.segment_ids[:size].index(1)
+        span = [feature.start_position, feature.end_position]
+        rows.append([feature.example_index, feature.input_ids[:size], second, span, best])
     return rows
 
 
@@ -202,6 +196,11 @@ def make_metrics(official):
         }
 
 
+def write_json(name, content):
+    text = json.dumps(content, ensure_ascii=False, separators=(',', ':'))
+    (FIXTURES / name).write_text(text + '\n', encoding='utf-8')
+
+
 def make_small(original, official):
     content, vocab = made_up(), make_vocab()
     rng, cases, arrays = np.random.RandomState(0), [], {}
@@ -215,18 +214,12 @@ def make_small(original, official):
             # scores of all the padding too; rounded, so that there are equal ones
             scores = rng.randn(len(features), 2, config[2]).astype('float32').round(1) * 4
             arrays[f'scores{number}'] = scores
-            cases.append(
-                {
-                    'config': config,
-                    'windows': windows_of(training),
-                    'answers': answers_of(original, examples, features, scores, config),
-                }
-            )
+            answers = answers_of(original, examples, features, scores, config)
+            windows = windows_of(training)
+            cases.append({'config': config, 'windows': windows, 'answers': answers})
     metrics = make_metrics(official)
     small = {'vocab': vocab, 'content': content, 'cases': cases, 'metrics': metrics}
-    with open(FIXTURES / 'squad.json', 'w', encoding='utf-8') as file:
-        json.dump(small, file, ensure_ascii=False, separators=(',', ':'))
-        file.write('\n')
+    write_json('squad.json', small)
     np.savez_compressed(FIXTURES / 'squad_scores.npz', **arrays)
 
 
@@ -260,21 +253,12 @@ def make_real(original, data_dir, folder):
     answers = {}
     for version_2 in (True, False):
         wide = [pair.astype('float32') for pair in scores]
-        answers[str(version_2)] = answers_of(
-            original, examples, features, wide, (version_2, *config[1:])
-        )
-    with open(FIXTURES / 'squad_real.json', 'w', encoding='utf-8') as file:
-        json.dump(
-            {'config': config, 'windows': digests, 'answers': answers},
-            file,
-            ensure_ascii=False,
-            separators=(',', ':'),
-        )
-        file.write('\n')
-    sizes = [pair.shape[1] for pair in scores]
-    np.savez_compressed(
-        FIXTURES / 'squad_real.npz', scores=np.concatenate(scores, axis=1), sizes=sizes
-    )
+        own = (version_2, *config[1:])
+        answers[str(version_2)] = answers_of(original, examples, features, wide, own)
+    real = {'config': config, 'windows': digests, 'answers': answers}
+    write_json('squad_real.json', real)
+    sizes, scores = [pair.shape[1] for pair in scores], np.concatenate(scores, axis=1)
+    np.savez_compressed(FIXTURES / 'squad_real.npz', scores=scores, sizes=sizes)
 
 
 def main():

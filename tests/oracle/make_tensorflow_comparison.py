@@ -38,18 +38,16 @@ EVERY = 64  # of the vocabulary one token of so many is recorded
 
 def as_head(block):
     """A head for masked words that looks at the word embedding only."""
-    units = block.config.hidden_size
-    prefix = 'cls.predictions'
-    block.load_state_dict(
-        {
-            f'{prefix}.transform.dense.weight': np.eye(units, dtype='float32'),
-            f'{prefix}.transform.dense.bias': np.zeros(units, 'float32'),
-            f'{prefix}.transform.LayerNorm.weight': np.ones(units, 'float32'),
-            f'{prefix}.transform.LayerNorm.bias': np.zeros(units, 'float32'),
-            f'{prefix}.bias': np.zeros(block.config.vocab_size, 'float32'),
-        },
-        strict=False,
-    )
+    units, size = block.config.hidden_size, block.config.vocab_size
+    arrays = {
+        'transform.dense.weight': np.eye(units),
+        'transform.dense.bias': np.zeros(units),
+        'transform.LayerNorm.weight': np.ones(units),
+        'transform.LayerNorm.bias': np.zeros(units),
+        'bias': np.zeros(size),
+    }
+    state = {f'cls.predictions.{name}': each.astype('float32') for name, each in arrays.items()}
+    block.load_state_dict(state, strict=False)
     return block
 
 
@@ -58,7 +56,8 @@ class Google:
 
     def __init__(self, originals, name):
         from absl import flags
-        from compare_checkpoints import load_original
+
+        from model_zoo.analysis.originals import load_original
 
         for flag in list(flags.FLAGS):  # of the module before, which this one defines again
             delattr(flags.FLAGS, flag)

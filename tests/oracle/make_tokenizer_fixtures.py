@@ -75,16 +75,10 @@ def main(vocab_path):
             spaced = BertTokenizer(str(path), do_lower_case=lower, do_basic_tokenize=False)
             for text in TEXTS:
                 tokens = tokenizer.tokenize(text)
-                cases.append(
-                    {
-                        'text': text,
-                        'lower': lower,
-                        'words': tokenizer.basic_tokenizer.tokenize(text),
-                        'tokens': tokens,
-                        'ids': tokenizer.convert_tokens_to_ids(tokens),
-                        'tokens_without_basic': spaced.tokenize(text),
-                    }
-                )
+                words = tokenizer.basic_tokenizer.tokenize(text)
+                case = {'text': text, 'lower': lower, 'words': words, 'tokens': tokens}
+                case['ids'] = tokenizer.convert_tokens_to_ids(tokens)
+                cases.append({**case, 'tokens_without_basic': spaced.tokenize(text)})
     with open(FIXTURES / 'tokenizer_cases.json', 'w', encoding='ascii') as file:
         json.dump({'vocab': vocab, 'cases': cases}, file, indent=0)
         file.write('\n')

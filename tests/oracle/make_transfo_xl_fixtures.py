@@ -16,6 +16,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from bert_compare import torch_gradients  # noqa: E402
 from transfo_xl_compare import VARIANTS, make_config, make_inputs, pack  # noqa: E402
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
@@ -78,12 +79,7 @@ def run_model(model, segments):
             result['losses'].append(losses.detach().numpy())
             result['mems'].append([memory.numpy() for memory in mems or []])
     total.backward()
-    result['gradients'] = {
-        name: value.grad.numpy()
-        for name, value in model.named_parameters()
-        if value.grad is not None
-    }
-    return result
+    return {**result, 'gradients': torch_gradients(model)}
 
 
 def main():

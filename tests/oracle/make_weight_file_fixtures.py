@@ -71,14 +71,9 @@ def write_tensorflow(folder):
     reader = tensorflow.train.load_checkpoint(str(folder / 'model.ckpt'))
     names = [name for name in reader.get_variable_to_shape_map() if name != 'text']
     arrays = {name: np.asarray(reader.get_tensor(name)) for name in names}
-    halves = ('half', 'brain')
-    np.savez(
-        folder / 'expected.npz',
-        **{
-            name: array.astype('float32') if name in halves else array
-            for name, array in arrays.items()
-        },
-    )
+    for name in ('half', 'brain'):
+        arrays[name] = arrays[name].astype('float32')
+    np.savez(folder / 'expected.npz', **arrays)
 
 
 if __name__ == '__main__':
