@@ -4,8 +4,10 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import assert_same
 from bert_compare import (
     CONFIG,
+    HEAD_MASKS,
     HEADS,
     NUM_LABELS,
     assert_gradients,
@@ -15,6 +17,7 @@ from bert_compare import (
     make_block,
     make_inputs,
     run,
+    torch_gradients,
 )
 
 import bert
@@ -44,8 +47,7 @@ def test_heads(oracle, tmp_path, name, config, padded, hybridized):
         pytest.skip('the original lets padding take part in the softmax; see the unit tests')
     head = oracle.make_head(name, config, seed=11)
     block = make_block(name, oracle.state_of(head), tmp_path, config)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     for seed, (batch, length) in enumerate([(4, 9), (1, 4), (5, 12)]):
         inputs = make_inputs(name, padded, 11 + seed, batch, length)
         expected = oracle.run_head(head, inputs)
@@ -83,10 +85,7 @@ def test_labels_that_are_left_out(oracle, tmp_path, name):
     loss.backward()
     ours, ours_gradients = loss_and_gradients(block, inputs)
     assert abs(ours - loss.item()) < 1e-5
-    theirs = {
-        key: value.grad.numpy() for key, value in head.named_parameters() if value.grad is not None
-    }
-    assert_gradients(ours_gradients, theirs)
+    assert_gradients(ours_gradients, torch_gradients(head))
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
@@ -105,8 +104,7 @@ def test_multihead_outputs_and_gradients(oracle, tmp_path, name, hybridized):
     loss.backward()
 
     block = make_block(name, oracle.state_of(head), tmp_path, LARGER, keep_multihead_output=True)
-    if hybridized:
-        block.hybridize(static_alloc=True)
+    block.hybridize(hybridized, static_alloc=True)
     ours, _ = loss_and_gradients(block, inputs)
     assert abs(ours - loss.item()) < 1e-5
     valid = inputs['valid'].reshape(-1)
@@ -136,9 +134,7 @@ def test_minilm_on_64_sentences(oracle, fixtures, minilm_dir):
     for rows in np.arange(64).reshape(4, 16):  # mixed, so that there is much padding
         length = valid[rows].max()
         expected, expected_pooled = oracle.hidden_states(model, words[rows, :length], valid[rows])
-        states, pooled = ours(
-            mx.nd.array(words[rows, :length]), None, mx.nd.array(valid[rows])
-        )
+        states, pooled = ours(mx.nd.array(words[rows, :length]), None, mx.nd.array(valid[rows]))
         kept = np.arange(length) < valid[rows][:, None]
         assert len(states) == len(expected) == 6
         for state, wanted in zip(states, expected):
@@ -174,13 +170,7 @@ def arrays(inputs):
     return [mx.nd.array(inputs[key], dtype='int32') for key in ('words', 'types', 'valid')]
 
 
-MASKS = {
-    'heads': np.array([1, 0, 0.5, 1], 'float32'),
-    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
-}
-
-
-@pytest.mark.parametrize('kind', MASKS)
+@pytest.mark.parametrize('kind', HEAD_MASKS)
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
     theirs = their_classifier(num_labels=NUM_LABELS)
@@ -189,11 +179,11 @@ def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
     inputs = make_inputs('BertForSequenceClassification', padded=True)
     words, types, mask = oracle.arguments(inputs)
     labels = inputs['labels'][0]
-    head_mask = torch.tensor(MASKS[kind], requires_grad=True)
+    head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
     expected = theirs(words, mask, types, head_mask=head_mask, labels=torch.tensor(labels))
     expected.loss.backward()
 
-    our_mask = mx.nd.array(MASKS[kind])
+    our_mask = mx.nd.array(HEAD_MASKS[kind])
     our_mask.attach_grad()
     scores = block(*arrays(inputs), None, our_mask)
     np.testing.assert_allclose(scores.asnumpy(), expected.logits.detach().numpy(), atol=1e-5)
@@ -203,15 +193,12 @@ def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
     assert abs(loss.asscalar() - expected.loss.item()) < 1e-5
     wanted = head_mask.grad.numpy()
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
-    ours = gradients(block)
-    assert_gradients(ours, {k: v.grad.numpy() for k, v in theirs.named_parameters()})
+    assert_gradients(gradients(block), torch_gradients(theirs))
 
 
 def test_attentions_and_hidden_states(oracle, tmp_path, their_classifier):
     theirs = their_classifier(num_labels=NUM_LABELS)
-    block = our_classifier(
-        theirs, tmp_path, output_attentions=True, output_all_encodings=True
-    )
+    block = our_classifier(theirs, tmp_path, output_attentions=True, output_all_encodings=True)
     inputs = make_inputs('BertForSequenceClassification', padded=True)
     words, types, mask = oracle.arguments(inputs)
     with torch.no_grad():
@@ -219,14 +206,14 @@ def test_attentions_and_hidden_states(oracle, tmp_path, their_classifier):
             words, mask, types, output_attentions=True, output_hidden_states=True
         )
     layers, attentions, pooled = block.bert(*arrays(inputs))
+    assert len(layers) == len(attentions) == 3
+    assert_same(pooled, expected.pooler_output.numpy())
     rows = mask.numpy() > 0
     for mine, wanted in zip(layers, expected.hidden_states[1:]):
-        np.testing.assert_allclose(mine.asnumpy()[rows], wanted.numpy()[rows], atol=1e-5)
+        assert_same(mine.asnumpy()[rows], wanted.numpy()[rows])
     for mine, wanted in zip(attentions, expected.attentions):
         mine, wanted = mine.asnumpy().transpose(0, 2, 1, 3), wanted.numpy().transpose(0, 2, 1, 3)
-        np.testing.assert_allclose(mine[rows], wanted[rows], atol=1e-5)
-    np.testing.assert_allclose(pooled.asnumpy(), expected.pooler_output.numpy(), atol=1e-5)
-    assert len(layers) == len(attentions) == 3
+        assert_same(mine[rows], wanted[rows])
 
 
 @pytest.mark.parametrize('called', [False, True])
@@ -261,7 +248,7 @@ def oracle_result(oracle, theirs, inputs):
     return {
         'scores': result.logits.detach().numpy(),
         'loss': result.loss.item(),
-        'gradients': {key: value.grad.numpy() for key, value in theirs.named_parameters()},
+        'gradients': torch_gradients(theirs),
     }
 
 
@@ -277,18 +264,15 @@ def test_regression(oracle, tmp_path, their_classifier):
         loss = block(*arrays(inputs), mx.nd.array(labels))
     loss.backward()
     assert abs(loss.asscalar() - expected.loss.item()) < 1e-5
-    assert_gradients(
-        gradients(block), {key: value.grad.numpy() for key, value in theirs.named_parameters()}
-    )
+    assert_gradients(gradients(block), torch_gradients(theirs))
 
 
 def test_folders_go_both_ways(tmp_path, their_classifier):
     """transformers' save_pretrained -> ours; our tensors -> transformers."""
     theirs = their_classifier(num_labels=NUM_LABELS)
     theirs.save_pretrained(str(tmp_path))
-    block = bert.BertForSequenceClassification.from_pretrained(
-        str(tmp_path), num_labels=NUM_LABELS
-    )
+    kind = bert.BertForSequenceClassification
+    block = kind.from_pretrained(str(tmp_path), num_labels=NUM_LABELS)
     words = np.array([[2, 5, 7, 3]])
     with torch.no_grad():
         expected = theirs(torch.tensor(words)).logits.numpy()

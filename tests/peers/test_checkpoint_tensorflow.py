@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import mxnet as mx
 import numpy as np
@@ -180,35 +179,8 @@ def test_a_name_of_the_group_and_other_families(folder):
         bert.BertModel.from_pretrained(folder('gpt2_tensorflow'))
     with pytest.raises(CheckpointError, match='checkpoint of another family'):
         gpt2.GPT2Model.from_pretrained(folder('bert_tensorflow'))
-
-
-@pytest.mark.parametrize('part', ['index', 'data-00000-of-00001'])
-def test_damaged(folder, tmp_path, part):
-    source = folder('gpt2_tensorflow')
-    copy = shutil.copytree(source, str(tmp_path / 'copy'))
-    path = os.path.join(copy, f'model.ckpt.{part}')
-    with open(path, 'rb') as file:
-        content = file.read()
-    sound, _ = read_tensors(os.path.join(source, 'model.ckpt'))
-    random = np.random.RandomState(0)
-    for place in random.randint(0, len(content), 25):
-        with open(path, 'wb') as file:
-            file.write(content[:place])
-        with pytest.raises(CheckpointError):
-            read_tensors(os.path.join(copy, 'model.ckpt'))
-        spoiled = bytearray(content)
-        spoiled[place] ^= 1 << random.randint(8)
-        with open(path, 'wb') as file:
-            file.write(spoiled)
-        try:
-            found, _ = read_tensors(os.path.join(copy, 'model.ckpt'))
-        except CheckpointError as error:
-            assert '\n' not in str(error)
-        else:  # in a byte that means nothing
-            assert all((found[key] == value).all() for key, value in sound.items())
-    os.remove(path)
     with pytest.raises(CheckpointError):
-        read_tensors(os.path.join(copy, 'model.ckpt'))
+        read_tensors(os.path.join(name, 'of_no_index'))
 
 
 @pytest.mark.parametrize('name', [*CHECKPOINTS, None])
@@ -227,27 +199,6 @@ def test_same_as_tensorflow_reads(folder, fixtures, name):
             theirs = theirs.astype('float32')
         assert array.dtype == theirs.dtype
         np.testing.assert_array_equal(array, theirs, key)
-
-
-def test_types(tmp_path):
-    values = np.array([1.5, -2.0, 3.140625], 'float32')
-    variables = {
-        'half': tensorflow.constant(values, tensorflow.float16),
-        'brain': tensorflow.constant(values, tensorflow.bfloat16),
-        'step': tensorflow.constant(7, tensorflow.int64),
-        'text': tensorflow.constant('not a weight'),
-    }
-    prefix = str(tmp_path / 'model.ckpt')
-    tensorflow.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=list(variables), shape_and_slices=[''] * 4,
-        tensors=list(variables.values()),
-    )  # fmt: skip
-    tensors, metadata = read_tensors(prefix)
-    assert set(tensors) == {'half', 'brain', 'step'} and metadata == {}
-    for name in ('half', 'brain'):
-        assert tensors[name].dtype == np.float32
-        np.testing.assert_array_equal(tensors[name], values)
-    assert tensors['step'] == 7
 
 
 def test_writing_fails_whole(tmp_path):

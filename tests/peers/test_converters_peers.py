@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from script_runs import ROOT, load_script, run
+from script_runs import load_script, run
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('tensorflow')
@@ -42,27 +42,35 @@ def complete(path, name):
         path.write_text(json.dumps({**getattr(ppb, kind)().to_dict(), **own}))
 
 
+@pytest.fixture
+def convert(tmp_path, monkeypatch):
+    """``convert(words)``: the folders that ours, and theirs, write by ``words(folder)``."""
+
+    def convert(words):
+        for who in ('ours', 'theirs'):
+            (tmp_path / who).mkdir()
+        assert run(load_script('zoo'), *words(tmp_path / 'ours')) == 0
+        argv = ['pytorch_pretrained_bert', *map(str, words(tmp_path / 'theirs'))]
+        monkeypatch.setattr(sys, 'argv', argv)
+        converter.main()
+        return tmp_path / 'ours', tmp_path / 'theirs'
+
+    return convert
+
+
 @pytest.mark.parametrize('name', FOLDERS)
-def test_same_weights(name, fixtures, tmp_path, monkeypatch):
+def test_same_weights(name, fixtures, tmp_path, convert):
     folder, checkpoint, config = FOLDERS[name]
     shutil.copytree(fixtures / 'checkpoints' / folder, tmp_path / 'source')
     source = tmp_path / 'source'
     complete(source / config, name)
-    files = {}
-    for who in ('ours', 'theirs'):
-        output = tmp_path / who
-        output.mkdir()
-        words = [source / checkpoint, output, source / config]
+
+    def words(output):
         if name == 'convert_tf_checkpoint_to_pytorch':
-            words = [source / checkpoint, source / config, output / 'pytorch_model.bin']
-        words = [name, *map(str, words)]
-        if who == 'ours':
-            assert run(load_script('zoo', ROOT / 'scripts'), *words) == 0
-        else:
-            monkeypatch.setattr(sys, 'argv', ['pytorch_pretrained_bert', *words])
-            converter.main()
-        files[who] = torch.load(output / 'pytorch_model.bin')
-    ours, theirs = files['ours'], files['theirs']
+            return [name, source / checkpoint, source / config, output / 'pytorch_model.bin']
+        return [name, source / checkpoint, output, source / config]
+
+    ours, theirs = (torch.load(each / 'pytorch_model.bin') for each in convert(words))
     assert set(ours) == set(theirs)  # the causal masks, which are buffers there, among them
     for key, tensor in ours.items():
         np.testing.assert_array_equal(tensor.numpy(), theirs[key].numpy(), err_msg=key)
@@ -76,23 +84,13 @@ def plain(data):
 
 
 @pytest.mark.parametrize('protocol', [0, 2, 4])
-def test_same_corpus(protocol, fixtures, tmp_path, monkeypatch):
+def test_same_corpus(protocol, fixtures, tmp_path, convert):
     """A pickled data set in the place of a checkpoint, whose vocabulary and ids they write, too."""
-    files = {}
-    for who in ('ours', 'theirs'):
-        output = tmp_path / who
-        output.mkdir()
-        source = fixtures / 'lm_pickles' / f'cache_{protocol}.pkl'
-        words = ['convert_transfo_xl_checkpoint', str(source), str(output)]
-        if who == 'ours':
-            assert run(load_script('zoo', ROOT / 'scripts'), *words) == 0
-        else:
-            monkeypatch.setattr(sys, 'argv', ['pytorch_pretrained_bert', *words])
-            converter.main()
-        files[who] = [
-            torch.load(output / name, weights_only=False) for name in ('vocab.bin', 'corpus.bin')
-        ]
-    (our_vocab, ours), (their_vocab, theirs) = files['ours'], files['theirs']
+    source = fixtures / 'lm_pickles' / f'cache_{protocol}.pkl'
+    (our_vocab, ours), (their_vocab, theirs) = (
+        [torch.load(folder / name, weights_only=False) for name in ('vocab.bin', 'corpus.bin')]
+        for folder in convert(lambda output: ['convert_transfo_xl_checkpoint', source, output])
+    )
     for name in ('idx2sym', 'sym2idx', 'counter'):
         assert our_vocab[name] == their_vocab[name]
     for name in ('train', 'valid', 'test'):

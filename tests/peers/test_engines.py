@@ -6,21 +6,22 @@ import os
 import mxnet as mx
 import numpy as np
 import pytest
-from script_runs import load_script, run
+import tiny
+from contract import classifier
+from script_runs import load_script, read_json, run
 from toy_data import write_reviews
 
 import bert
 import model_zoo
 from bert_embedding import BertEmbedding
-from gpt import OpenAIGPTConfig, OpenAIGPTLMHeadModel
-from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
-from gpt2.tokenizer import bytes_to_unicode
+from gpt import OpenAIGPTLMHeadModel
+from gpt2 import GPT2LMHeadModel
 from model_zoo.environment import cpu_flags, used_processors
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.generation import generate
 from model_zoo.inference import engines, make_engine
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine, OpenVINOEngine
-from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+from transfo_xl import TransfoXLLMHeadModel
 
 pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
@@ -38,15 +39,11 @@ def cache(tmp_path_factory, monkeypatch):
     return folder / 'models' / 'engines'
 
 
-def tiny(name, **options):
-    config = bert.BertConfig(
-        90, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=40,
-    )  # fmt: skip
-    block = getattr(bert, name)(config, **options)
-    mx.random.seed(5)
-    block.initialize(mx.init.Normal(0.1))
-    return block
+def small(name, **options):
+    config = tiny.bert_config(
+        90, hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=40
+    )
+    return tiny.initialized(getattr(bert, name)(config, **options), 0.1, 5)
 
 
 def arrays(rows=3, length=17):
@@ -63,7 +60,7 @@ HEADS = ['BertModel', *(name for name in bert.__all__ if name.startswith('BertFo
 
 @pytest.mark.parametrize('name', HEADS)
 def test_engines_agree(name):
-    block = tiny(name)
+    block = small(name)
     for shape in ((3, 17), (1, 4), (1, 1)):
         batch = arrays(*shape)
         ours, runtime, theirs = (
@@ -79,10 +76,10 @@ def test_engines_agree(name):
 
 
 def test_a_file_is_made_once(cache):
-    block = tiny('BertForSequenceClassification', num_labels=3)
+    block = small('BertForSequenceClassification', num_labels=3)
     first = OnnxRuntimeEngine.of(block).path
     made = [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))]
-    assert OnnxRuntimeEngine.of(tiny('BertForSequenceClassification', num_labels=3)).path == first
+    assert OnnxRuntimeEngine.of(small('BertForSequenceClassification', num_labels=3)).path == first
     assert [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))] == made
     block.classifier.bias.set_data(mx.nd.ones(3))
     assert OnnxRuntimeEngine.of(block).path != first
@@ -97,7 +94,7 @@ def test_a_file_is_made_once(cache):
 
 @pytest.mark.parametrize('sums', [True, False], ids=['with sums', 'without'])
 def test_a_damaged_file_of_the_cache_is_made_again(cache, caplog, sums):
-    block = tiny('BertForSequenceClassification', num_labels=3)
+    block = small('BertForSequenceClassification', num_labels=3)
     engine = OnnxRuntimeEngine.of(block)
     expected = engine.run(*arrays())
     os.truncate(engine.path, 100)
@@ -109,15 +106,14 @@ def test_a_damaged_file_of_the_cache_is_made_again(cache, caplog, sums):
 
 
 def test_int8_is_close():
-    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays()
-    (ours,), (theirs,) = make_engine(block).run(*batch), make_engine(
-        block, 'onnxruntime', 'int8'
-    ).run(*batch)
+    block, batch = small('BertForSequenceClassification', num_labels=3), arrays()
+    (ours,) = make_engine(block).run(*batch)
+    (theirs,) = make_engine(block, 'onnxruntime', 'int8').run(*batch)
     assert 0 < np.abs(ours - theirs).max() < 0.1 * max(1, np.abs(ours).max())
 
 
 def test_what_cannot_be():
-    block = tiny('BertModel')
+    block = small('BertModel')
     with pytest.raises(InputError, match='bfloat16'):
         make_engine(block, 'onnxruntime', 'bfloat16')
     with pytest.raises(InputError, match='calibration'):
@@ -130,7 +126,7 @@ def test_what_cannot_be():
 
 def test_openvino_computes_in_what_it_is_told(cache):
     """Its own defaults are bfloat16 where there is AMX, pinned threads, and keys of 8 bits."""
-    block = tiny('BertModel')
+    block = small('BertModel')
     for precision, name in (('float32', 'f32'), ('bfloat16', 'bf16')):
         if precision == 'bfloat16' and 'avx512_bf16' not in cpu_flags():
             continue
@@ -152,7 +148,7 @@ def test_openvino_computes_in_what_it_is_told(cache):
 
 @pytest.mark.skipif('avx512_bf16' not in cpu_flags(), reason='this processor has no bfloat16')
 def test_openvino_in_bfloat16():
-    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays()
+    block, batch = small('BertForSequenceClassification', num_labels=3), arrays()
     (exact,) = make_engine(block, 'openvino').run(*batch)
     (found,) = make_engine(block, 'openvino', 'bfloat16').run(*batch)
     assert 0 < np.abs(exact - found).max() < 0.02 * np.abs(exact).max()
@@ -160,7 +156,7 @@ def test_openvino_in_bfloat16():
 
 def test_openvino_in_int8(cache):
     """It calibrates with the first texts, keeps the file, and its products run in 8 bits."""
-    block, batch = tiny('BertForSequenceClassification', num_labels=3), arrays(24, 30)
+    block, batch = small('BertForSequenceClassification', num_labels=3), arrays(24, 30)
     few = make_engine(block, 'openvino', 'int8')
     with pytest.raises(InputError, match='256 tokens or more, and these have [0-9]+'):
         few.run(*arrays(1, 5))
@@ -186,7 +182,7 @@ def test_openvino_in_int8(cache):
 @pytest.mark.parametrize('name', [name for name in HEADS if name != 'BertForMultipleChoice'])
 def test_openvino_in_int8_gives_each_token_its_output(name):
     """It pads batches, of this model to at most 40 tokens."""
-    block = tiny(name)
+    block = small(name)
     engine = make_engine(block, 'openvino', 'int8')
     engine.run(*arrays(24, 30))
     for length in (1, 13, 17, 33, 37, 39, 40):
@@ -212,7 +208,7 @@ def fast_openvino(monkeypatch):
 
 
 def test_auto_changes_when_that_is_worth_it(fast_openvino):
-    block, batch = tiny('BertForSequenceClassification', num_labels=4), arrays(10, 30)
+    block, batch = small('BertForSequenceClassification', num_labels=4), arrays(10, 30)
     engine = make_engine(block, 'auto')
     exact = engine.run(*batch)[0]
     assert engine.name == 'mxnet'  # 300 tokens, of which half are saved
@@ -223,7 +219,7 @@ def test_auto_changes_when_that_is_worth_it(fast_openvino):
     later = make_engine(block, 'auto')  # the file is there
     later.run(*batch)
     assert later.name == 'openvino'
-    server = make_engine(tiny('BertModel'), 'auto')
+    server = make_engine(small('BertModel'), 'auto')
     server.settle()
     assert server.name == 'openvino'
 
@@ -234,9 +230,8 @@ def test_auto_generates(fast_openvino):
     wanted = generate(block, PROMPTS, 12)
     names = []
     for _ in range(6):
-        assert [each[0].tokens for each in generate(engine.language_model, PROMPTS, 12)] == [
-            each[0].tokens for each in wanted
-        ]
+        found = generate(engine.language_model, PROMPTS, 12)
+        assert [each[0].tokens for each in found] == [each[0].tokens for each in wanted]
         names.append(engine.name)
     assert names[0] == 'mxnet' and names[-1] == 'openvino'
 
@@ -245,7 +240,7 @@ def test_auto_generates(fast_openvino):
 def test_auto_stays_with_mxnet_where_it_must(
     problem, fast_openvino, caplog, monkeypatch, tmp_path
 ):
-    block, batch = tiny('BertForSequenceClassification', num_labels=5), arrays()
+    block, batch = small('BertForSequenceClassification', num_labels=5), arrays()
     if problem == 'read-only':
         (tmp_path / 'models').write_text('no folder can be made here')
         monkeypatch.setenv('MXNET_HOME', str(tmp_path))
@@ -268,9 +263,8 @@ def test_choices(monkeypatch):
         for precision in ('float32', 'bfloat16', 'int8'):
             speeds = [each.speed for each in engines.choices(precision)]
             assert speeds == sorted(speeds, reverse=True)
-    assert engines.choices('float32') and all(
-        each.is_installed for each in engines.choices('float32')
-    )
+    found = engines.choices('float32')
+    assert found and all(each.is_installed for each in found)
 
 
 def test_embeddings(minilm_dir):
@@ -291,28 +285,19 @@ def test_pipelines(minilm_dir):
     assert ours(item) == pytest.approx(theirs(item), abs=1e-5)
 
 
-def arguments(data, output, *more):
-    argv = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-    argv += ['--train_file', data / 'train.tsv', '--dev_file', data / 'dev.tsv']
-    argv += ['--vocab_file', data / 'vocab.txt', '--batch_size', '16', '--lr', '3e-3']
-    argv += ['--hparams', 'num_layers=2,units=16,hidden_size=32,num_heads=2,max_length=40']
-    return [*argv, '--max_len', '24', '--output_dir', output, *more]
-
-
 def test_scripts(tmp_path):
     write_reviews(tmp_path)
-    script = load_script('finetune_classifier')
-    more = ['--from_scratch', '--epochs', '2']
-    assert run(script, *arguments(tmp_path, tmp_path / 'trained', *more)) == 0
-    results = json.loads((tmp_path / 'trained' / 'results.json').read_text())
-    path = tmp_path / 'trained' / results['best']['parameters']
-    found = {}
+    script, trained = load_script('finetune_classifier'), tmp_path / 'trained'
+    assert run(script, *classifier(tmp_path, trained, '--epochs', 2, test=False)) == 0
+    found = []
     for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
         folder = tmp_path / '-'.join(engine)
-        argv = arguments(tmp_path, folder, '--only_inference', '--model_parameters', path)
+        argv = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+        argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
+        argv += ['--max_len', 24, '--only_inference', '--output_dir', folder]
         assert run(script, *argv, '--engine', *engine) == 0
-        found[folder.name] = json.loads((folder / 'inference.json').read_text())['dev']['dev']
-    mxnet, onnx, int8 = found.values()
+        found.append(read_json(folder, 'inference.json')['dev']['dev'])
+    mxnet, onnx, int8 = found
     assert mxnet['loss'] == pytest.approx(onnx['loss'], abs=1e-4)
     assert mxnet['accuracy'] == onnx['accuracy']
     assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
@@ -329,26 +314,20 @@ def test_vectors_of_sentences_are_scored(tmp_path, minilm_dir):
         argv = ['--bert_model', minilm_dir, '--dev_file', path, '--output_dir', folder]
         argv += ['--only_inference', '--engine', engine]
         assert run(load_script('finetune_embedding'), *argv) == 0
-        found.append(json.loads((folder / 'inference.json').read_text())['dev']['dev'])
+        found.append(read_json(folder, 'inference.json')['dev']['dev'])
     assert found[0]['pearson'] == pytest.approx(found[1]['pearson'], abs=1e-5)
 
 
 def writer(name, same_length=True):
     """A small language model whose likeliest tokens vary."""
-    if name == 'transfo_xl':
-        block = TransfoXLLMHeadModel(TransfoXLConfig(
-            60, cutoffs=(20, 40), n_layer=2, n_head=2, d_head=8, d_model=16, d_embed=16,
-            d_inner=32, div_val=1, tgt_len=8, mem_len=6, clamp_len=6, same_length=same_length,
-        ))  # fmt: skip
-    else:
-        config, kind = {
-            'gpt': (OpenAIGPTConfig, OpenAIGPTLMHeadModel),
-            'gpt2': (GPT2Config, GPT2LMHeadModel),
-        }[name]
-        block = kind(config(60, n_layer=2, n_head=2, n_embd=16, n_positions=24, n_ctx=24))
-    mx.random.seed(4)
-    block.initialize(mx.init.Normal(0.4))
-    return block
+    kind, sizes = {
+        'gpt': (OpenAIGPTLMHeadModel, {}),
+        'gpt2': (GPT2LMHeadModel, {}),
+        'transfo_xl': (TransfoXLLMHeadModel, {
+            'cutoffs': (20, 40), 'div_val': 1, 'tgt_len': 8, 'mem_len': 6, 'clamp_len': 6,
+            'same_length': same_length}),
+    }[name]  # fmt: skip
+    return tiny.make(kind, 60, 0.4, **sizes)
 
 
 PROMPTS = [[3, 17, 40, 8], [5], [9, 2, 11, 30, 21, 7, 7]]
@@ -405,22 +384,9 @@ def test_generation_that_cannot_be():
     assert make_engine(block, 'auto').name == 'mxnet'
 
 
-@pytest.fixture
-def gpt2_folder(tmp_path):
-    """A GPT-2 whose tokens are bytes."""
-    tokens = [*bytes_to_unicode().values(), 'th', '<|endoftext|>']
-    (tmp_path / 'vocab.json').write_text(json.dumps({each: n for n, each in enumerate(tokens)}))
-    (tmp_path / 'merges.txt').write_text('#version: 0.2\nt h\n')
-    tokenizer = GPT2Tokenizer(tmp_path / 'vocab.json', tmp_path / 'merges.txt')
-    sizes = {'n_positions': 48, 'n_ctx': 48, 'n_embd': 16, 'n_layer': 1, 'n_head': 2}
-    block = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokens), **sizes))
-    block.initialize(mx.init.Normal(0.3))
-    block.save_pretrained(str(tmp_path / 'gpt2'), tokenizer)
-    return str(tmp_path / 'gpt2')
-
-
-def test_generation_by_the_script(tmp_path, gpt2_folder):
-    script = load_script('generate_gpt2')
+def test_generation_by_the_script(tmp_path):
+    script, gpt2_folder = load_script('generate_gpt2'), str(tmp_path / 'gpt2')
+    tiny.save_gpt2(tmp_path / 'gpt2', scale=0.3, n_positions=48, n_layer=1)
     found = {}
     for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
         path = tmp_path / f'{"-".join(engine)}.json'

@@ -4,9 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from script_runs import load_script
-
-from model_zoo.app import cli
+from script_runs import load_script, run
 
 torch = pytest.importorskip('torch')
 theirs = pytest.importorskip('pytorch_pretrained_bert')
@@ -22,11 +20,6 @@ PAIRS = [
     ('a man plays a guitar ' * 6, None),
     ('x', 'y'),
 ]
-
-
-@pytest.fixture(scope='module')
-def script():
-    return load_script('extract_features')
 
 
 @pytest.fixture(scope='module')
@@ -68,14 +61,14 @@ def input_file(tmp_path):
     return path
 
 
-def run(script, minilm_dir, input_file, output_file):
+def extract(minilm_dir, input_file, output_file):
     argv = ['--input_file', input_file, '--output_file', output_file, '--bert_model', minilm_dir]
     argv += ['--layers', ','.join(map(str, LAYERS)), '--max_seq_length', LENGTH]
-    assert cli.run(script.main, [*map(str, argv), '--batch_size', '4']) == 0
+    assert run(load_script('extract_features'), *argv, '--batch_size', 4) == 0
 
 
-def test_json_lines(script, minilm_dir, expected, input_file, tmp_path):
-    run(script, minilm_dir, input_file, tmp_path / 'output.jsonl')
+def test_json_lines(minilm_dir, expected, input_file, tmp_path):
+    extract(minilm_dir, input_file, tmp_path / 'output.jsonl')
     rows = list(map(json.loads, (tmp_path / 'output.jsonl').read_text().splitlines()))
     assert [row['linex_index'] for row in rows] == list(range(len(PAIRS)))
     for row, (tokens, values) in zip(rows, expected):
@@ -87,11 +80,10 @@ def test_json_lines(script, minilm_dir, expected, input_file, tmp_path):
             np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-5)
 
 
-def test_arrays(script, minilm_dir, expected, input_file, tmp_path):
-    run(script, minilm_dir, input_file, tmp_path / 'output.npz')
+def test_arrays(minilm_dir, expected, input_file, tmp_path):
+    extract(minilm_dir, input_file, tmp_path / 'output.npz')
     with np.load(tmp_path / 'output.npz', allow_pickle=False) as file:
         values, tokens = file['values'], file['tokens'].tolist()
     assert tokens == [token for row, _ in expected for token in row]
-    np.testing.assert_allclose(
-        values, np.concatenate([each for _, each in expected]), rtol=0, atol=1e-5
-    )
+    wanted = np.concatenate([each for _, each in expected])
+    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-5)

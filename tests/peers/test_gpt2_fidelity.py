@@ -4,18 +4,23 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import assert_gradients, gradients
-from gpt_compare import CONFIGS, HEADS, LARGER, make_block, make_inputs, rows_for, run
+from bert_compare import assert_gradients, gradients, torch_gradients
+from gpt_compare import (
+    CONFIGS,
+    HEADS,
+    LARGER,
+    OF_TRANSFORMERS,
+    make_block,
+    make_both,
+    make_inputs,
+    rows_for,
+    run,
+)
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 ORACLE = 'make_gpt_fixtures'
-
-
-def make_both(oracle, folder, name, config):
-    head = oracle.make_head(name, config, seed=3)
-    return head, make_block(name, oracle.state_of(head), folder, config)
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
@@ -56,18 +61,14 @@ def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):
         our_loss = run(block, after, labels=True, past=our_past)
     our_loss.backward()
     assert abs(our_loss.asscalar() - loss.item()) < 1e-5
-    assert_gradients(
-        gradients(block), {key: value.grad.numpy() for key, value in head.named_parameters()}
-    )
+    assert_gradients(gradients(block), torch_gradients(head))
 
 
 def test_masked_attentions_with_past(tmp_path):
     transformers = pytest.importorskip('transformers')
     torch.manual_seed(4)
-    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
-    theirs = transformers.GPT2Model(
-        transformers.GPT2Config(**fields, attn_implementation='eager')
-    ).eval()
+    config = transformers.GPT2Config(**OF_TRANSFORMERS, attn_implementation='eager')
+    theirs = transformers.GPT2Model(config).eval()
     state = {key: value.numpy() for key, value in theirs.state_dict().items()}
     block = make_block('GPT2Model', state, tmp_path, LARGER, output_attentions=True)
     heads = {0: [1], 2: [0, 3]}
@@ -77,9 +78,8 @@ def test_masked_attentions_with_past(tmp_path):
         if pruned:
             theirs._prune_heads(heads)
             block.prune_heads(heads)
-        given = None if pruned else mask  # theirs takes no mask after pruning
-        their_mask = None if given is None else torch.tensor(given)
-        our_mask = None if given is None else mx.nd.array(given)
+        # theirs takes no mask after pruning
+        their_mask, our_mask = (None, None) if pruned else (torch.tensor(mask), mx.nd.array(mask))
         with torch.no_grad():
             expected = theirs(torch.tensor(before['words']), head_mask=their_mask)
             expected = theirs(

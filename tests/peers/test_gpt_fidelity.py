@@ -4,15 +4,17 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import assert_gradients
+from bert_compare import HEAD_MASKS, assert_gradients, torch_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
     LARGER,
+    OF_TRANSFORMERS,
     PACKAGES,
     family_of,
     losses_and_gradients,
     make_block,
+    make_both,
     make_inputs,
     rows_for,
     run,
@@ -27,30 +29,27 @@ CASES = [(head, config) for family in HEADS for head in HEADS[family] for config
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
 
 
-def make_both(oracle, folder, name, config):
-    head = oracle.make_head(name, config, seed=3)
-    return head, make_block(name, oracle.state_of(head), folder, config)
+def assert_as_the_original(block, head, oracle, inputs):
+    """Outputs and losses within 1e-5, gradients of each parameter within 1e-4."""
+    expected = oracle.run_head(head, inputs)
+    assert_same(run(block, inputs), expected['outputs'])
+    losses, ours = losses_and_gradients(block, inputs)
+    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
+    assert_gradients(ours, expected['gradients'])
+    assert set(ours) == set(expected['gradients'])  # each parameter of ours was compared
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name, config', CASES)
 def test_heads(oracle, tmp_path, name, config, hybridized):
-    """Outputs and losses within 1e-5, gradients of each parameter within 1e-4."""
     config = CONFIGS[family_of(name)][config]
     head, block = make_both(oracle, tmp_path, name, config)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     for seed, (batch, length, optional) in enumerate(
         [(3, 9, True), (1, 2, False), (4, 12, False), (2, 5, True)]
     ):
-        rows = rows_for(name, batch)
-        inputs = make_inputs(name, config, seed, rows, length, optional)
-        expected = oracle.run_head(head, inputs)
-        assert_same(run(block, inputs), expected['outputs'])
-        losses, ours = losses_and_gradients(block, inputs)
-        np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
-        assert_gradients(ours, expected['gradients'])
-        assert set(ours) == set(expected['gradients'])  # each parameter of ours was compared
+        inputs = make_inputs(name, config, seed, rows_for(name, batch), length, optional)
+        assert_as_the_original(block, head, oracle, inputs)
 
 
 @pytest.mark.parametrize('rows', [(3,), (2, 3), (1, 2, 2)])
@@ -74,12 +73,7 @@ def test_language_model_with_three_axes(oracle, tmp_path):
     """The original GPT-2's loss takes two axes only, hence the other one."""
     name, config = 'OpenAIGPTLMHeadModel', CONFIGS['gpt']['small']
     head, block = make_both(oracle, tmp_path, name, config)
-    inputs = make_inputs(name, config, 2, (2, 3), 6)
-    expected = oracle.run_head(head, inputs)
-    assert_same(run(block, inputs), expected['outputs'])
-    losses, ours = losses_and_gradients(block, inputs)
-    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
-    assert_gradients(ours, expected['gradients'])
+    assert_as_the_original(block, head, oracle, make_inputs(name, config, 2, (2, 3), 6))
 
 
 @pytest.mark.parametrize('hybridized', [False, True])
@@ -87,8 +81,7 @@ def test_language_model_with_three_axes(oracle, tmp_path):
 def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name, hybridized):
     config = CONFIGS[family_of(name)]['small']
     head, block = make_both(oracle, tmp_path, name, config)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     rows = rows_for(name, 4)
     inputs = make_inputs(name, config, 5, rows, 9)
     valid = np.random.RandomState(5).randint(2, 10, rows)
@@ -132,11 +125,7 @@ def test_special_tokens_are_kept_as_in_the_original(oracle, tmp_path, name):
     with torch.no_grad():
         head.transformer.tokens_embed.weight[30:] = torch.tensor(new.asnumpy())
     inputs = make_inputs(name, {**config, 'n_special': 4}, 0, rows_for(name, 2))
-    expected = oracle.run_head(head, inputs)
-    assert_same(run(block, inputs), expected['outputs'])
-    losses, ours = losses_and_gradients(block, inputs)
-    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
-    assert_gradients(ours, expected['gradients'])
+    assert_as_the_original(block, head, oracle, inputs)
 
 
 # -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
@@ -153,10 +142,10 @@ def theirs(family):
     transformers = pytest.importorskip('transformers')
     torch.manual_seed(3)
     part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
-    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
     config = getattr(transformers, f'{part}Config')(
-        **fields, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation='eager'
-    )
+        **OF_TRANSFORMERS, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+        attn_implementation='eager',
+    )  # fmt: skip
     return getattr(transformers, f'{part}LMHeadModel')(config).eval()
 
 
@@ -184,10 +173,6 @@ def language_inputs(family, seed=0):
     }
 
 
-def their_gradients(theirs):
-    return {key: value.grad.numpy() for key, value in theirs.named_parameters()}
-
-
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_attentions_and_hidden_states(tmp_path, family, theirs, hybridized):
     block = ours_of(
@@ -201,37 +186,27 @@ def test_attentions_and_hidden_states(tmp_path, family, theirs, hybridized):
         )
     states, *_, attentions = run(block, inputs)
     assert len(states) == 4 and len(attentions) == 3
-    assert_same(states, oracle_arrays(expected.hidden_states))
-    assert_same(attentions, oracle_arrays(expected.attentions))
+    assert_same(states, [each.numpy() for each in expected.hidden_states])
+    assert_same(attentions, [each.numpy() for each in expected.attentions])
 
 
-def oracle_arrays(tensors):
-    return [tensor.detach().numpy() for tensor in tensors]
-
-
-MASKS = {
-    'heads': np.array([1, 0, 0.5, 1], 'float32'),
-    'layers and heads': np.array([[1, 0, 1, 1], [0, 0, 0, 0], [0.25, 1, 1, 0]], 'float32'),
-}
-
-
-@pytest.mark.parametrize('kind', MASKS)
+@pytest.mark.parametrize('kind', HEAD_MASKS)
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     block = ours_of(theirs, family, tmp_path)
     block.hybridize(hybridized, static_alloc=True)
     inputs, for_theirs = language_inputs(family)
-    head_mask = torch.tensor(MASKS[kind], requires_grad=True)
+    head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
     expected = theirs(**for_theirs, head_mask=head_mask)
     expected.loss.backward()
-    our_mask = mx.nd.array(MASKS[kind])
+    our_mask = mx.nd.array(HEAD_MASKS[kind])
     our_mask.attach_grad()
     scores = run(block, inputs, head_mask=our_mask)
     scores = scores if family == 'gpt' else scores[0]
     assert_same(scores, expected.logits.detach().numpy())
     (loss,), ours = losses_and_gradients(block, inputs, head_mask=our_mask)
     assert abs(loss - expected.loss.item()) < 1e-5
-    assert_gradients(ours, their_gradients(theirs))
+    assert_gradients(ours, torch_gradients(theirs))
     wanted = head_mask.grad.numpy()
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
 
@@ -255,7 +230,7 @@ def test_prune_heads(tmp_path, family, theirs, called):
         assert_same(scores, expected.logits.detach().numpy())
         (loss,), ours = losses_and_gradients(block, inputs)
         assert abs(loss - expected.loss.item()) < 1e-5
-        assert_gradients(ours, their_gradients(theirs))
+        assert_gradients(ours, torch_gradients(theirs))
     assert block.config.pruned_heads == {0: [0, 1, 2], 1: [3], 2: [0]}
 
 
@@ -309,10 +284,9 @@ def test_double_heads_of_transformers(tmp_path, family):
     """Its multiple choice head is ours; here it has one label, as OpenAI's files want."""
     transformers = pytest.importorskip('transformers')
     part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
-    fields = {key: value for key, value in LARGER.items() if key != 'n_ctx'}
     torch.manual_seed(5)
     config = getattr(transformers, f'{part}Config')(
-        **fields, num_labels=1, attn_implementation='eager'
+        **OF_TRANSFORMERS, num_labels=1, attn_implementation='eager'
     )
     head = getattr(transformers, f'{part}DoubleHeadsModel')(config).eval()
     head.save_pretrained(str(tmp_path))

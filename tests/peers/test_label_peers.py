@@ -4,7 +4,6 @@ For each task of GLUE and for XNLI: the same rows, a small random model that eac
 and saved, and the order of labels that the program gives its outputs.
 """
 
-import json
 import os
 import pathlib
 
@@ -16,10 +15,10 @@ import tiny
 from command_flags import main_of
 from gluonnlp.data.classification import get_task as gluonnlp_task
 from scipy.stats import pearsonr
+from script_runs import ROOT, read_json, run
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 import bert
-from model_zoo.app import cli
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import get_task, read_examples
 
@@ -28,7 +27,6 @@ ppb = pytest.importorskip('pytorch_pretrained_bert')
 transformers = pytest.importorskip('transformers')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
-ROOT = pathlib.Path(__file__).parents[2]
 COUNT, LENGTH = 60, 48
 SIZES = {
     'hidden_size': 16, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 512,
@@ -111,9 +109,7 @@ class Rows:
         """Those of ``model(words, token types, mask)``, a row at a time."""
         rows = []
         for sample in self.samples:
-            words, types = (
-                torch.tensor(each[None].astype('int64')) for each in sample[:2]
-            )
+            words, types = (torch.tensor(each[None].astype('int64')) for each in sample[:2])
             with torch.no_grad():
                 rows.append(model(words, types, torch.ones_like(words)).numpy()[0])
         return np.stack(rows)
@@ -138,9 +134,8 @@ class Rows:
             '--task_name', self.task.name, '--data_dir', self.folder, '--max_seq_length', LENGTH,
             '--output_dir', output, evaluates, '--overwrite_output_dir', *words,
         ]  # fmt: skip
-        assert cli.run(main, list(map(str, argv))) == 0
-        dev = json.loads((output / 'inference.json').read_text())['dev']
-        return dev[self.segment]
+        assert run(main, *argv) == 0
+        return read_json(output, 'inference.json')['dev'][self.segment]
 
 
 def same(ours, theirs):
@@ -259,7 +254,7 @@ def test_of_transformers(rows, named, capsys):
 
 
 def test_of_gluonnlp(rows):
-    names = gluonnlp_task(rows.task.name).class_labels
+    names = gluonnlp_task(rows.task.name).class_labels or 'x'
     size = len(rows.tokenizer.vocab)
     encoder = nlp.model.BERTEncoder(
         num_layers=1, units=16, hidden_size=512, max_length=LENGTH, num_heads=2, dropout=0.1
@@ -268,8 +263,6 @@ def test_of_gluonnlp(rows):
         encoder, vocab_size=size, token_type_vocab_size=2, units=16, embed_size=16,
         use_pooler=True, use_decoder=False, use_classifier=False,
     )  # fmt: skip
-    if names is None:
-        names = 'x'
     model = nlp.model.BERTClassifier(model, num_classes=len(names), dropout=0.1)
     mx.random.seed(4)
     model.initialize(mx.init.Normal(0.5))

@@ -153,12 +153,9 @@ def test_byte_pairs(family, kind, tmp_path, data_dir):
     names = {'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
              'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe')}  # fmt: skip
     folder, *files = names[kind]
-    tokenizer = getattr(family, f'{kind}Tokenizer')(
-        *(data_dir / 'vocab' / folder / name for name in files)
-    )
-    config = getattr(family, f'{kind}Config')(len(tokenizer), n_embd=8, n_layer=1, n_head=1)
-    block = getattr(family, f'{kind}LMHeadModel')(config)
-    block.initialize(mx.init.Normal(0.1))
+    paths = (data_dir / 'vocab' / folder / name for name in files)
+    tokenizer = getattr(family, f'{kind}Tokenizer')(*paths)
+    block = tiny.make(getattr(family, f'{kind}LMHeadModel'), len(tokenizer), 0.1, n_layer=1)
     export_onnx_folder(block, str(tmp_path), tokenizer)
     rows, texts = run(LIBRARY, tmp_path, TEXTS)
     assert rows == [list(tokenizer.encode(text)) for text in TEXTS]
@@ -168,12 +165,7 @@ def test_byte_pairs(family, kind, tmp_path, data_dir):
 
 
 def test_folder_without_tokenizer(tmp_path, caplog):
-    config = bert.BertConfig(
-        20, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8
-    )
-    block = bert.BertModel(config)
-    block.initialize()
-    paths = export_onnx_folder(block, str(tmp_path))
+    paths = export_onnx_folder(tiny.make(bert.BertModel), str(tmp_path))
     assert [os.path.basename(path) for path in paths] == ['model.onnx', 'config.json']
     assert 'the vocabulary is not known' in caplog.text
 
@@ -196,6 +188,4 @@ def test_command(precision, tmp_path, capsys):
     }  # fmt: skip
     scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
     tolerance = {'float32': 1e-4, 'float16': 1e-2, 'int8': 0.2}[precision]
-    np.testing.assert_allclose(
-        scores, scores_of(model, tokenizer, TEXTS, None), atol=tolerance
-    )
+    np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=tolerance)

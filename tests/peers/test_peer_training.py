@@ -1,10 +1,9 @@
 """scripts/benchmark/peer_training.py: without dropout the peer's losses are ours."""
 
-import json
 
 import pytest
-from contract import CASES, Killed, kill
-from script_runs import SCRIPTS, load_script, run
+from contract import CASES, killed
+from script_runs import SCRIPTS, load_script, read_json, refusal, run
 
 torch = pytest.importorskip('torch')
 pytest.importorskip('transformers')
@@ -39,7 +38,7 @@ def peer(script, *argv):
 
 
 def training_of(folder):
-    return json.loads((folder / 'results.json').read_text('utf-8'))['training']
+    return read_json(folder)['training']
 
 
 def assert_same_training(ours, theirs, tolerance):
@@ -69,12 +68,8 @@ def test_a_killed_one_goes_on(optimizer, arguments, tmp_path):
     script, more = 'finetune_classifier', ['--ckpt_interval', '5', '--optimizer', optimizer]
     assert peer(script, *arguments(script, 'whole', *more)) == 0
     argv = arguments(script, 'cut', *more)
-    undo = kill(40, torch.Tensor)
-    try:
-        with pytest.raises(Killed):
-            peer(script, *argv)
-    finally:
-        undo()
+    with killed(40, torch.Tensor):
+        peer(script, *argv)
     assert peer(script, *argv, '--resume') == 0
     whole, cut = training_of(tmp_path / 'whole'), training_of(tmp_path / 'cut')
     for one, other in zip(whole['epochs'], cut['epochs'], strict=True):
@@ -83,8 +78,8 @@ def test_a_killed_one_goes_on(optimizer, arguments, tmp_path):
 
 
 def test_what_a_peer_cannot_train(arguments, capsys):
-    assert peer('predict') == 1
-    assert "'predict' is not a training script" in capsys.readouterr().err
+    script = load_script('peer_training', SCRIPTS / 'benchmark')
+    assert "'predict' is not a training script" in refusal(capsys, script, 'predict')
     argv = arguments('finetune_classifier', 'out', '--accumulate', '2')
-    assert peer('finetune_classifier', *argv) == 1
-    assert 'without --as_bertadam and --accumulate' in capsys.readouterr().err
+    said = refusal(capsys, script, 'finetune_classifier', *argv)
+    assert 'without --as_bertadam and --accumulate' in said

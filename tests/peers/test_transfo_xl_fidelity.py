@@ -29,12 +29,10 @@ def test_three_segments(oracle, tmp_path, variant, hybridized):
     config = make_config(variant)
     model = oracle.make_model(config, seed=7)
     block = make_block(oracle.state_of(model), tmp_path, config)
-    if hybridized:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     for seed, (batch, lengths) in enumerate([(3, (5, 4, 5)), (1, (8, 1, 3)), (2, (2, 9, 2))]):
         segments = make_inputs(config, seed, batch, lengths)
-        ours = run(block, segments)
-        assert_same(ours, oracle.run_model(model, segments))
+        assert_same(run(block, segments), oracle.run_model(model, segments))
 
 
 @pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'ext_len', 'all'])

@@ -18,13 +18,10 @@ SIZES = {
     'intermediate_size': 24,
 }  # fmt: skip
 #: prefix of the classes' names -> fields of the configuration
+ROBERTA = {**SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5}
 CONFIGS = {
-    'Roberta': {
-        **SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
-    },
-    'XLMRoberta': {
-        **SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5,
-    },
+    'Roberta': ROBERTA,
+    'XLMRoberta': ROBERTA,
     'DistilBert': {
         'vocab_size': VOCAB, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 24,
         'max_position_embeddings': 20,
@@ -128,9 +125,8 @@ def test_theirs_to_ours(tmp_path, family, head, hybridized):
 def test_ours_to_theirs(tmp_path, family, head):
     ours = our_model(family, head)
     ours.save_pretrained(str(tmp_path), format='huggingface')
-    theirs, info = getattr(transformers, family + head).from_pretrained(
-        tmp_path, output_loading_info=True
-    )
+    kind = getattr(transformers, family + head)
+    theirs, info = kind.from_pretrained(tmp_path, output_loading_info=True)
     assert not info['missing_keys'] and not info['unexpected_keys'], info
     words, mask, lengths = make_words(head)
     assert_same(run_ours(ours, words, lengths), run_theirs(theirs.eval(), words, mask), mask)
