@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 
 import bert
 import gpt
@@ -19,29 +20,31 @@ pytestmark = pytest.mark.peers
 
 SIZE = 90
 LAYERS = 2
-DECODERS = {
-    family: config(SIZE, n_embd=32, n_layer=LAYERS, n_head=2, n_positions=64, n_ctx=64)
-    for family, config in ((gpt, gpt.OpenAIGPTConfig), (gpt2, gpt2.GPT2Config))
-}
-TRANSFO_XL = {
-    'cutoffs': [20, 50], 'd_model': 32, 'd_embed': 32, 'n_head': 2, 'd_head': 16, 'd_inner': 64,
-    'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0,
-}  # fmt: skip
-CONFIG = bert.BertConfig(
-    SIZE, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4, intermediate_size=64,
-    max_position_embeddings=40,
-)  # fmt: skip
+CONFIG = tiny.bert_config(
+    SIZE, num_hidden_layers=LAYERS, hidden_size=32, num_attention_heads=4, intermediate_size=64
+)
 
 
 def initialized(block, sigma=0.1):
-    mx.random.seed(1)
-    block.initialize(mx.init.Normal(sigma))
-    return block
+    return tiny.initialized(block, sigma)
 
 
 def decoder(name, **options):
     family = gpt if name.startswith('OpenAI') else gpt2
-    return initialized(getattr(family, name)(DECODERS[family], **options))
+    kind = getattr(family, name)
+    config = tiny.decoder_config(kind.config_class, SIZE, n_layer=LAYERS, n_positions=64)
+    return initialized(kind(config, **options))
+
+
+def transformer_xl(kind=transfo_xl.TransfoXLLMHeadModel, scale=0.1, **sizes):
+    sizes = {'cutoffs': [20, 50], 'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, **sizes}
+    return tiny.make(kind, SIZE, scale, **sizes)
+
+
+def empty_memory(batch):
+    """Of a memory of 8 words."""
+    mems = {f'mems.{layer}': np.zeros((8, batch, 16), 'float32') for layer in range(LAYERS)}
+    return {**mems, 'mems_length': np.full(batch, 8)}
 
 
 class Runner:
@@ -135,12 +138,11 @@ def test_pruned_heads_of_a_language_model(tmp_path):
                 {'mem_len': 0, 'same_length': False}],
 )  # fmt: skip
 def test_transfo_xl(options, tmp_path):
-    config = transfo_xl.TransfoXLConfig(SIZE, **{**TRANSFO_XL, **options})
     for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
-        block = initialized(kind(config))
+        block = transformer_xl(kind, **options)
         run = exported(block, tmp_path)
         mems = [f'mems.{layer}' for layer in range(LAYERS)] + ['mems_length']
-        mems = mems if config.mem_len else []
+        mems = mems if block.config.mem_len else []
         assert sorted(run.inputs) == sorted(['input_ids', 'valid_length', *mems])
         first = 'logits' if block is not block.base else 'last_hidden_state'
         assert run.outputs == [first, *(f'new_{each}' for each in mems)]
@@ -148,14 +150,10 @@ def test_transfo_xl(options, tmp_path):
 
 
 def test_memory_goes_from_call_to_call(tmp_path):
-    block = initialized(transfo_xl.TransfoXLLMHeadModel(
-        transfo_xl.TransfoXLConfig(SIZE, **TRANSFO_XL)
-    ))  # fmt: skip
+    block = transformer_xl()
     run = exported(block, tmp_path)
     words = np.random.RandomState(2).randint(0, SIZE, (2, 12))
-    lengths, mems = np.full(2, 4), {f'mems.{i}': np.zeros((8, 2, 32), 'float32') for i in (0, 1)}
-    mems['mems_length'] = np.full(2, 8)
-    memory = None
+    lengths, mems, memory = np.full(2, 4), empty_memory(2), None
     for begin in (0, 4, 8):
         part = words[:, begin : begin + 4]
         made = run(input_ids=part, valid_length=lengths, **mems)
@@ -165,13 +163,8 @@ def test_memory_goes_from_call_to_call(tmp_path):
 
 
 def test_transfo_xl_writes_the_same_tokens(tmp_path):
-    config = transfo_xl.TransfoXLConfig(
-        SIZE, same_length=True, **{**TRANSFO_XL, 'init_std': 0.3, 'proj_init_std': 0.3}
-    )
-    block = initialized(transfo_xl.TransfoXLLMHeadModel(config))
-    run = exported(block, tmp_path)
-    mems = {f'mems.{i}': np.zeros((8, 1, 32), 'float32') for i in range(LAYERS)}
-    mems['mems_length'] = np.array([8])
+    block = transformer_xl(scale=0.3, same_length=True, init_std=0.3, proj_init_std=0.3)
+    run, mems = exported(block, tmp_path), empty_memory(1)
     words, tokens = np.array([[5, 17, 80, 3]]), []
     for _ in range(12):
         made = run(input_ids=words, valid_length=np.array([words.shape[1]]), **mems)
@@ -202,10 +195,8 @@ BLOCKS = {
     'sentences': lambda: initialized(bert.BertSentenceEncoder(CONFIG)),
     'gpt': lambda: decoder('OpenAIGPTLMHeadModel'),
     'gpt2': lambda: decoder('GPT2LMHeadModel'),
-    'transfo_xl': lambda: initialized(transfo_xl.TransfoXLLMHeadModel(
-        transfo_xl.TransfoXLConfig(SIZE, **TRANSFO_XL)
-    )),
-}  # fmt: skip
+    'transfo_xl': transformer_xl,
+}
 
 
 @pytest.mark.parametrize('name', sorted(BLOCKS))
@@ -248,7 +239,6 @@ def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch
     block = BLOCKS['bert']()
     small = exported(block, tmp_path / 'small', **options)
     monkeypatch.setattr(graph, 'EXTERNAL_FROM', 1000)
-    monkeypatch.setattr(onnx_graph(), 'EXTERNAL_FROM', 1000)
     large = exported(block, tmp_path / 'large', **options)
     names = sorted(each.name for each in (tmp_path / 'large').iterdir())
     assert names == ['model.onnx', 'model.onnx-SHA256SUMS', 'model.onnx_data']
@@ -260,12 +250,6 @@ def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch
     export_onnx(block, str(tmp_path / 'large'), 'model', **options)
     names = sorted(each.name for each in (tmp_path / 'large').iterdir())
     assert names == ['model.onnx', 'model.onnx-SHA256SUMS']
-
-
-def onnx_graph():
-    from model_zoo.onnx import graph
-
-    return graph
 
 
 def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
@@ -294,7 +278,7 @@ def test_an_attention_mask_of_other_numbers(optimize, tmp_path):
 
 def test_lengths_out_of_bounds(tmp_path):
     run = exported(BLOCKS['transfo_xl'](), tmp_path)
-    feed = {name: np.ones((8, 2, 32), 'float32') for name in ('mems.0', 'mems.1')}
+    feed = {name: np.ones((8, 2, 16), 'float32') for name in ('mems.0', 'mems.1')}
     feed['input_ids'] = np.arange(10).reshape(2, 5)
 
     def made(lengths, counts):
@@ -310,11 +294,11 @@ def test_lengths_out_of_bounds(tmp_path):
 def test_ids_out_of_range(name, token, tmp_path):
     run = exported(BLOCKS[name](), tmp_path)
     if name == 'transfo_xl':
-        feed = {f'mems.{i}': np.zeros((8, 1, 32), 'float32') for i in (0, 1)}
-        feed.update(mems_length=np.array([8]), valid_length=np.array([2]))
-        made = run(input_ids=np.array([[1, token]]), **feed)  # brought into the vocabulary
+        words, length = np.array([[1, token]]), np.array([2])
+        made = run(input_ids=words, valid_length=length, **empty_memory(1))
+        # the id is brought into the vocabulary
         assert np.isfinite(made['logits']).all()
         return
     feed = {'attention_mask': np.ones((1, 2), 'int64'), 'position_ids': np.array([[0, 1]])}
     with pytest.raises(Exception, match='out of data bounds|indices element out of'):
-        run(input_ids=np.array([[1, token]]), **feed, **empty_past(DECODERS[gpt2], 1))
+        run(input_ids=np.array([[1, token]]), **feed, **empty_past(BLOCKS[name]().config, 1))

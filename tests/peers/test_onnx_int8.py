@@ -1,16 +1,16 @@
 """INT8 in ONNX: calibrated, measured, and without the layers that cost too much."""
 
-import json
 
-import mxnet as mx
 import numpy as np
 import pytest
-from toy_data import SPECIAL, write_questions, write_reviews, write_tagged
+import tiny
+from script_runs import read_json
+from toy_data import write_questions, write_reviews, write_tagged
 
 import bert
 from export import Measures, export_onnx
 from export.export import main
-from gpt2 import GPT2Config, GPT2LMHeadModel
+from gpt2 import GPT2LMHeadModel
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
@@ -25,14 +25,11 @@ PRODUCTS = 6 * LAYERS + 2  # three projections of attention and one after it, tw
 
 
 def make(name='BertForSequenceClassification', vocab_size=90, **options):
-    config = bert.BertConfig(
+    config = tiny.bert_config(
         vocab_size, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4,
         intermediate_size=64, max_position_embeddings=64,
     )  # fmt: skip
-    block = getattr(bert, name)(config, **options)
-    mx.random.seed(5)
-    block.initialize(mx.init.Normal(0.15))
-    return block
+    return tiny.initialized(getattr(bert, name)(config, **options), 0.15, 5)
 
 
 def batches(count=3):
@@ -64,7 +61,7 @@ def test_static(method, tmp_path):
     kinds, scales = quantized(path)
     assert len(scales) == PRODUCTS and 'DynamicQuantizeLinear' not in kinds
     assert {tuple(dims) for dims in scales.values()} == {(32,), (64,), (3,)}  # one a channel
-    told = json.loads((tmp_path / 'model_int8.json').read_text())
+    told = read_json(tmp_path, 'model_int8.json')
     assert told['quantization'] == 'static' and told['calib_mode'] == method
     assert told['float32_layers'] == [] and told['layers'] == PRODUCTS
     assert 0.99 <= told['int8']['cosine'] < 1
@@ -92,7 +89,7 @@ def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
 
     measures = Measures(texts, static, evaluate=evaluate, metric='accuracy')
     export_onnx(block, str(tmp_path), 'm', optimize, 'int8', measures)
-    told = json.loads((tmp_path / 'm_int8.json').read_text())
+    told = read_json(tmp_path, 'm_int8.json')
     # with none left out and with the worst one it is too bad, with the two worst it is enough
     assert len(told['float32_layers']) == 2 and len(asked) == 4
     assert told['float32'] == {'asked': 0} and told['int8'] == {'asked': 3}
@@ -108,20 +105,18 @@ def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
 
 
 def test_bad_arguments(tmp_path):
-    block = make()
-    with pytest.raises(UnknownNameError, match='calib_mode'):
-        export_onnx(block, str(tmp_path), 'm', precision='int8',
-                    measures=Measures(batches(1), method='maxmin'))  # fmt: skip
-    with pytest.raises(InputError, match='no text'):
-        export_onnx(block, str(tmp_path), 'm', precision='int8', measures=Measures([]))
-    with pytest.raises(InputError, match='float32'):
-        export_onnx(block, str(tmp_path), 'm', measures=Measures(batches(1)))
-    with pytest.raises(InputError, match='cannot be optimized'):
-        export_onnx(block, str(tmp_path), 'm', True, 'int8', Measures(batches(1)))
-    decoder = GPT2LMHeadModel(GPT2Config(50, n_layer=1, n_head=2, n_embd=8))
-    decoder.initialize()
-    with pytest.raises(InputError, match='cannot be calibrated'):
-        export_onnx(decoder, str(tmp_path), 'm', precision='int8', measures=Measures(batches(1)))
+    block, few = make(), batches(1)
+    for wrong, error, message in (
+        ((block, False, 'int8', Measures(few, method='maxmin')), UnknownNameError, 'calib_mode'),
+        ((block, False, 'int8', Measures([])), InputError, 'no text'),
+        ((block, False, 'float32', Measures(few)), InputError, 'float32'),
+        ((block, True, 'int8', Measures(few)), InputError, 'cannot be optimized'),
+        ((tiny.make(GPT2LMHeadModel), False, 'int8', Measures(few)), InputError,
+         'cannot be calibrated'),
+    ):  # fmt: skip
+        exported, *options = wrong
+        with pytest.raises(error, match=message):
+            export_onnx(exported, str(tmp_path), 'm', *options)
     assert not list(tmp_path.glob('m*'))
 
 
@@ -133,7 +128,7 @@ def export(folder, block, task, *flags):
             'int8', '--output_dir', folder / 'out', '--max_len', '40', *flags]  # fmt: skip
     main([str(each) for each in argv])
     assert (folder / 'out' / 'tokenizer.json').exists()
-    return json.loads((folder / 'out' / 'model_int8.json').read_text())
+    return read_json(folder / 'out', 'model_int8.json')
 
 
 def words_of(path):
@@ -143,11 +138,10 @@ def words_of(path):
 def test_command_for_classification(tmp_path):
     write_reviews(tmp_path)
     block = make(vocab_size=words_of(tmp_path / 'vocab.txt'), num_labels=2)
-    columns = ['--text_columns', 'text', '--label_column', 'label', '--dev_data']
-    columns += [tmp_path / 'dev.tsv']
-    told = export(
-        tmp_path, block, 'classification', *columns, '--calib_data', tmp_path / 'train.tsv'
-    )
+    columns = ['--text_columns', 'text', '--label_column', 'label']
+    columns += ['--dev_data', tmp_path / 'dev.tsv']
+    train = ['--calib_data', tmp_path / 'train.tsv']
+    told = export(tmp_path, block, 'classification', *columns, *train)
     assert told['quantization'] == 'static' and told['metric'] == 'accuracy'
     before, after = (told[each]['dev']['accuracy'] for each in ('float32', 'int8'))
     assert told['lost'] == pytest.approx(before - after) and told['lost'] <= 0.005
@@ -190,19 +184,17 @@ def test_command_for_questions(tmp_path):
 
 
 def test_command_for_texts(tmp_path, capsys):
-    (tmp_path / 'vocab.txt').write_text('\n'.join([*SPECIAL, 'one', 'two', 'three']) + '\n')
+    tiny.write_words(tmp_path, ['one', 'two', 'three'])
     (tmp_path / 'texts').write_text('one two\nthree\n\ntwo two one\n')
-    block = make('BertSentenceEncoder', 8)
-    told = export(
-        tmp_path, block, 'sentence_embedding', '--calib_data', tmp_path / 'texts',
-        '--calib_mode', 'percentile', '--calib_batch_size', '2',
-    )  # fmt: skip
+    block, texts = make('BertSentenceEncoder', 8), ['--calib_data', tmp_path / 'texts']
+    mode = ['--calib_mode', 'percentile', '--calib_batch_size', '2']
+    told = export(tmp_path, block, 'sentence_embedding', *texts, *mode)
     assert told['metric'] == 'cosine' and told['int8']['cosine'] >= 0.99
     for flags, wrong in (
         (['--calib_data', tmp_path / 'no'], 'calib_data'),
         (['--label_column', '1'], 'label_column is of'),
         (['--dev_data', tmp_path / 'texts'], 'is for classification'),
-        (['--calib_data', tmp_path / 'texts', '--precision', 'float16'], 'is for INT8'),
+        ([*texts, '--precision', 'float16'], 'is for INT8'),
     ):
         with pytest.raises(InputError, match=wrong):
             export(tmp_path, block, 'sentence_embedding', *flags)

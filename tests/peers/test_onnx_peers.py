@@ -3,6 +3,8 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from arrays import assert_same
 
 import bert
 import gpt
@@ -27,10 +29,9 @@ def initialized(block):
 
 
 def bert_block(name, **options):
-    config = bert.BertConfig(
-        90, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4, intermediate_size=64,
-        max_position_embeddings=40,
-    )  # fmt: skip
+    config = tiny.bert_config(
+        90, num_hidden_layers=LAYERS, hidden_size=32, num_attention_heads=4, intermediate_size=64
+    )
     return initialized(getattr(bert, name)(config, **options))
 
 
@@ -72,12 +73,10 @@ def test_all_fusions_are_found(tmp_path):
         bert_block('BertForSequenceClassification'), str(tmp_path), 'model', optimize=True
     )
     kinds = [node.op_type for node in onnx.load(path).graph.node]
-    assert {name: kinds.count(name) for name in (
-        'Attention', 'BiasGelu', 'SkipLayerNormalization', 'EmbedLayerNormalization'
-    )} == {
-        'Attention': LAYERS, 'BiasGelu': LAYERS, 'SkipLayerNormalization': 2 * LAYERS,
-        'EmbedLayerNormalization': 1,
-    }  # fmt: skip
+    for name, count in (('Attention', LAYERS), ('BiasGelu', LAYERS),
+                        ('SkipLayerNormalization', 2 * LAYERS),
+                        ('EmbedLayerNormalization', 1)):  # fmt: skip
+        assert kinds.count(name) == count, name
 
 
 def test_padding_may_be_anywhere(tmp_path):
@@ -89,8 +88,7 @@ def test_padding_may_be_anywhere(tmp_path):
     types = np.zeros_like(ids)
     feed = {'input_ids': ids, 'token_type_ids': types, 'attention_mask': mask}
     both = run(None, feed)[0]
-    np.testing.assert_allclose(both, block(*map(mx.nd.array, (ids, types, mask))).asnumpy(),
-                               atol=1e-5)  # fmt: skip
+    assert_same(both, block(*map(mx.nd.array, (ids, types, mask))))
     feed['input_ids'] = np.where(mask, ids, (ids + 1) % 90)  # what is padding doesn't matter
     np.testing.assert_allclose(run(None, feed)[0], both, atol=1e-6)
 
@@ -113,10 +111,7 @@ def test_what_cannot_be_exported(tmp_path):
     with pytest.raises(InputError, match='not a model of this zoo'):
         export_onnx(initialized(mx.gluon.nn.Dense(2, in_units=2)), folder, 'model')
     with pytest.raises(InputError, match='GPT2Model cannot be optimized'):
-        export_onnx(
-            initialized(gpt2.GPT2Model(gpt2.GPT2Config(90, **DECODER))), folder, 'model',
-            optimize=True,
-        )
+        export_onnx(tiny.make(gpt2.GPT2Model), folder, 'model', optimize=True)
     with pytest.raises(UnknownNameError, match="precision of ONNX 'int4'"):
         export_onnx(bert_block('BertModel'), folder, 'model', precision='int4')
     with pytest.raises(InputError, match='output_attentions'):
@@ -139,24 +134,21 @@ def test_wrong_results_are_not_written(tmp_path, monkeypatch):
 
 # -- other families: their graphs as symbols, translated -----------------------------------------
 
-DECODER = {'n_embd': 32, 'n_layer': 2, 'n_head': 2, 'n_positions': 64, 'n_ctx': 64}
-TRANSFO_XL = {
-    'cutoffs': [20, 50], 'd_model': 32, 'd_embed': 32, 'n_head': 2, 'd_head': 16, 'd_inner': 64,
-    'n_layer': 2, 'tgt_len': 8, 'mem_len': 8, 'ext_len': 0,
-}  # fmt: skip
 OTHERS = [
-    *[(getattr(gpt2, name), gpt2.GPT2Config(90, **DECODER))
-      for name in ('GPT2Model', 'GPT2LMHeadModel', 'GPT2DoubleHeadsModel')],
-    *[(getattr(gpt, name), gpt.OpenAIGPTConfig(90, **DECODER))
-      for name in ('OpenAIGPTModel', 'OpenAIGPTLMHeadModel', 'OpenAIGPTDoubleHeadsModel')],
-    *[(getattr(transfo_xl, name), transfo_xl.TransfoXLConfig(90, div_val=value, **TRANSFO_XL))
-      for name in ('TransfoXLModel', 'TransfoXLLMHeadModel') for value in (1, 2)],
+    gpt2.GPT2Model, gpt2.GPT2LMHeadModel, gpt2.GPT2DoubleHeadsModel,
+    gpt.OpenAIGPTModel, gpt.OpenAIGPTLMHeadModel, gpt.OpenAIGPTDoubleHeadsModel,
 ]  # fmt: skip
+MEMORY = {'cutoffs': [20, 50], 'tgt_len': 8, 'mem_len': 8}
+CASES = [(kind, {}) for kind in OTHERS] + [
+    (kind, {**MEMORY, 'div_val': value})
+    for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel)
+    for value in (1, 2)
+]
 
 
-@pytest.mark.parametrize('kind, config', OTHERS, ids=lambda each: getattr(each, '__name__', ''))
-def test_graphs_of_other_families(kind, config):
-    block, random = initialized(kind(config)), np.random.RandomState(0)
+@pytest.mark.parametrize('kind, sizes', CASES, ids=lambda each: getattr(each, '__name__', ''))
+def test_graphs_of_other_families(kind, sizes):
+    block, random = tiny.make(kind, 90, 0.05, **sizes), np.random.RandomState(0)
     batches = [
         symbols.make_batch(block, block.export_inputs, rows, length, 'int32', random)
         for rows, length in ((1, 16), (3, 23), (2, 9))

@@ -46,16 +46,9 @@ def test_50_training_steps(name, decay, norm, schedule, seed):
     net, parameters = network(random)
     vectors = [name for name, parameter in net.named_parameters() if parameter.dim() == 1]
     assert disable_weight_decay(parameters, '|'.join(vectors)) == vectors
-    trainer = gluon.Trainer(
-        parameters,
-        name,
-        {
-            'wd': decay,
-            'max_grad_norm': norm,
-            'lr_scheduler': get_schedule(schedule, 1e-3, warmup=0.1, t_total=50),
-        },
-        update_on_kvstore=False,
-    )
+    rates = get_schedule(schedule, 1e-3, warmup=0.1, t_total=50)
+    options = {'wd': decay, 'max_grad_norm': norm, 'lr_scheduler': rates}
+    trainer = gluon.Trainer(parameters, name, options, update_on_kvstore=False)
     groups = [
         {'params': [p for p in net.parameters() if p.dim() > 1], 'weight_decay': decay},
         {'params': [p for p in net.parameters() if p.dim() == 1], 'weight_decay': 0.0},
@@ -113,10 +106,9 @@ def test_30_steps_of_bert_with_the_originals_methods(oracle, tmp_path, name, nor
 
     import mxnet_pretrained_bert
 
-    head = oracle.make_head('BertForSequenceClassification').train()  # without dropout
-    made = bert_compare.make_block(
-        'BertForSequenceClassification', oracle.state_of(head), tmp_path
-    )
+    kind = 'BertForSequenceClassification'
+    head = oracle.make_head(kind).train()  # without dropout
+    made = bert_compare.make_block(kind, oracle.state_of(head), tmp_path)
     block = mxnet_pretrained_bert.BertForSequenceClassification(made.config, made.num_labels)
     block.load_state_dict(oracle.state_of(head))
     block.eval()
@@ -125,7 +117,7 @@ def test_30_steps_of_bert_with_the_originals_methods(oracle, tmp_path, name, nor
     ours = getattr(mxnet_pretrained_bert, name)(grouped(block), **options)
     assert [len(group['params']) for group in ours.param_groups][1] > 5
     for step in range(30):
-        inputs = bert_compare.make_inputs('BertForSequenceClassification', True, step)
+        inputs = bert_compare.make_inputs(kind, True, step)
         loss = head(*oracle.arguments(inputs), torch.tensor(inputs['labels'][0]))
         loss.backward()
         with mx.autograd.record():

@@ -105,9 +105,8 @@ def test_classification(folder_of, options):
 def test_one_number(folder_of, problem):
     fields = {} if problem is None else {'problem_type': problem}
     folder = folder_of('classification', labels=['number'], **fields)
-    assert_alike(
-        model_zoo.pipeline(folder)(TEXTS), their_pipeline('text-classification', folder)(TEXTS)
-    )
+    ours, theirs = model_zoo.pipeline(folder), their_pipeline('text-classification', folder)
+    assert_alike(ours(TEXTS), theirs(TEXTS))
 
 
 @pytest.mark.parametrize('options', [
@@ -116,11 +115,11 @@ def test_zero_shot(folder_of, options):
     folder = folder_of('classification', labels=['entailment', 'neutral', 'contradiction'])
     ours = model_zoo.pipeline('zero-shot-classification', folder)
     theirs = their_pipeline('zero-shot-classification', folder)
-    labels = ['travel', 'language models', 'pets']
-    assert_alike(ours(TEXTS, candidate_labels=labels, **options),
-                 theirs(TEXTS, candidate_labels=labels, **options))
-    assert_alike(ours(TEXTS[0], candidate_labels='travel, pets', **options),
-                 theirs(TEXTS[0], candidate_labels='travel, pets', **options))
+    for texts, labels in (
+        (TEXTS, ['travel', 'language models', 'pets']), (TEXTS[0], 'travel, pets')
+    ):  # fmt: skip
+        given = {'candidate_labels': labels, **options}
+        assert_alike(ours(texts, **given), theirs(texts, **given))
 
 
 @pytest.mark.parametrize('activation', [None, 'Identity', 'Sigmoid', 'Tanh'])
@@ -128,9 +127,8 @@ def test_rerank(folder_of, activation):
     library = pytest.importorskip('sentence_transformers')
     fields = {}
     if activation is not None:
-        path = f'torch.nn.modules.activation.{activation}'
-        if activation == 'Identity':
-            path = 'torch.nn.modules.linear.Identity'
+        module = 'linear' if activation == 'Identity' else 'activation'
+        path = f'torch.nn.modules.{module}.{activation}'
         fields['sentence_transformers'] = {'activation_fn': path, 'version': '5.0.0'}
     folder = folder_of('classification', labels=['LABEL_0'], scale=0.5, **fields)
     ours = model_zoo.pipeline('rerank', folder)
@@ -165,11 +163,8 @@ def test_question_answering(folder_of, options):
     folder = folder_of('question_answering')
     ours, theirs = model_zoo.pipeline(folder), their_pipeline('question-answering', folder)
     for context in (TEXTS[1], LONG):
-        question = 'Where does the unbelievable cat sleep?'
-        assert_alike(
-            ours(question=question, context=context, **options),
-            theirs(question=question, context=context, **options),
-        )
+        asked = {'question': 'Where does the unbelievable cat sleep?', 'context': context}
+        assert_alike(ours(**asked, **options), theirs(**asked, **options))
 
 
 @pytest.mark.parametrize('options', [{}, {'top_k': 2}, {'targets': ['cat', 'dog', 'house']}])
@@ -191,23 +186,8 @@ def test_feature_extraction(minilm_dir):
 
 
 def test_text_generation(tmp_path):
-    from gpt2 import GPT2Config, GPT2LMHeadModel
-
-    letters = [chr(c) for c in range(ord('!'), ord('~') + 1)]
-    symbols = ['Ġ', *letters, 'Ġt', 'he', '<|endoftext|>']
-    (tmp_path / 'vocab.json').write_text(
-        __import__('json').dumps({token: n for n, token in enumerate(symbols)})
-    )
-    (tmp_path / 'merges.txt').write_text('#version: 0.2\nĠ t\nh e\n')
-    config = GPT2Config(len(symbols), n_positions=64, n_embd=32, n_layer=2, n_head=4)
-    block = GPT2LMHeadModel(config)
-    mx.random.seed(2)
-    block.initialize(mx.init.Normal(0.5))
-    from gpt2 import GPT2Tokenizer
-
-    tokenizer = GPT2Tokenizer.from_pretrained(str(tmp_path))
-    folder = str(tmp_path / 'saved')
-    block.save_pretrained(folder, tokenizer, format='huggingface')
+    tiny.save_gpt2(tmp_path, scale=0.5, n_positions=64, n_head=4, format='huggingface')
+    folder = str(tmp_path)
     ours, theirs = model_zoo.pipeline(folder), their_pipeline('text-generation', folder)
     for text in ('The cat', ['The cat', 'A']):
         for options in ({}, {'return_full_text': False}):

@@ -13,13 +13,8 @@ import pytest
 from pretraining_statistics import google_samples, probability, statistics
 
 from bert.tokenizer import BertTokenizer
-from model_zoo.tasks.pretraining import (
-    Corpus,
-    SampleMaker,
-    SampleOptions,
-    create_shards,
-    read_shard,
-)
+from model_zoo.tasks import pretraining
+from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, read_shard
 
 pytestmark = [pytest.mark.peers, pytest.mark.data]
 
@@ -67,16 +62,13 @@ def test_google(whole_words, length, text, data_dir, monkeypatch):
 def test_gluonnlp(text, data_dir, monkeypatch, tmp_path):
     """Its file, read by our reader."""
     training, folder = originals(monkeypatch, 'ZOO_GLUONNLP')
-    tokenizer, corpus = (
-        BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt'),
-        Corpus([text]),
-    )
+    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
     options = SampleOptions(128, 20, 20, short_seq_prob=0)
     state = random.getstate()
     path = str(tmp_path / 'theirs.npz')
     training.gluonnlp_original(folder)([text], tokenizer.vocab, options, path=path)
     random.setstate(state)
     theirs = statistics(read_shard(path, tokenizer.vocab, 128), tokenizer.vocab, options)
-    create_shards(SampleMaker(corpus, tokenizer, options), tmp_path / 'ours')
+    pretraining.create_shards(SampleMaker(Corpus([text]), tokenizer, options), tmp_path / 'ours')
     ours = read_shard(str(tmp_path / 'ours' / 'part-000.npz'), tokenizer.vocab, 128)
     assert_alike(statistics(ours, tokenizer.vocab, options), theirs)

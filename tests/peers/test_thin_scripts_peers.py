@@ -1,14 +1,12 @@
 """The files named as pytorch-pretrained-bert's train as its BertAdam does: weights after steps."""
 
-import json
-import pathlib
-
 import numpy as np
 import pytest
+import tiny
 from command_flags import main_of
+from script_runs import ROOT, read_json, run
 
 import bert
-from model_zoo.app import cli
 from model_zoo.opening import open_model
 
 torch = pytest.importorskip('torch')
@@ -16,19 +14,16 @@ TorchLike = pytest.importorskip('mxnet_pretrained_bert.torch_like').TorchLike
 ppb = pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
-ROOT = pathlib.Path(__file__).parents[2]
-WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'good', 'bad', 'film', 'a', 'the', 'very']
+WORDS = ['good', 'bad', 'film', 'a', 'the', 'very']
 STEPS, RATE, WARMUP, LENGTH = 7, 0.005, 0.25, 12
 
 
 @pytest.fixture
 def data(tmp_path):
     """A model without dropout, whose gradients are large, and as many reviews as a batch has."""
-    (tmp_path / 'vocab.txt').write_text('\n'.join(WORDS) + '\n')
-    tokenizer = bert.BertTokenizer(tmp_path / 'vocab.txt')
-    config = bert.BertConfig(
-        vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
+    tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, WORDS))
+    config = tiny.bert_config(
+        len(tokenizer.vocab), max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, initializer_range=0.4, num_labels=2,
     )  # fmt: skip
     model = bert.BertForSequenceClassification(config)
@@ -39,8 +34,8 @@ def data(tmp_path):
     random = np.random.RandomState(0)
     rows = []
     for number in range(12):
-        words = random.choice(WORDS[7:], random.randint(2, 8)).tolist()
-        rows.append((' '.join([*words, 'good' if number % 2 else 'bad']), number % 2))
+        words = random.choice(WORDS[2:], random.randint(2, 8)).tolist()
+        rows.append((' '.join([*words, WORDS[1 - number % 2]]), number % 2))
     (tmp_path / 'data').mkdir()
     for name in ('train', 'dev'):
         lines = ['sentence\tlabel', *(f'{text}\t{label}' for text, label in rows)]
@@ -59,9 +54,7 @@ def train_theirs(folder, tokenizer, rows, clips_together=False):
         for is_free, decay in ((False, 0.01), (True, 0.0))
     ]  # fmt: skip
     norm = -1 if clips_together else 1.0
-    optimizer = ppb.BertAdam(
-        groups, lr=RATE, warmup=WARMUP, t_total=STEPS, max_grad_norm=norm
-    )
+    optimizer = ppb.BertAdam(groups, lr=RATE, warmup=WARMUP, t_total=STEPS, max_grad_norm=norm)
     batch = tokenizer.encode_batch([text for text, _ in rows], round_to=LENGTH, max_length=LENGTH)
     words = torch.tensor(np.asarray(batch.input_ids)).long()
     mask = torch.arange(LENGTH) < torch.tensor(np.asarray(batch.valid_length)).long()[:, None]
@@ -95,13 +88,10 @@ def test_run_classifier(data):
         len(rows), '--learning_rate', RATE, '--warmup_proportion', WARMUP, '--num_train_epochs',
         STEPS, '--output_dir', folder / 'out',
     ]  # fmt: skip
-    assert cli.run(main, list(map(str, words))) == 0
-    assert json.loads((folder / 'out' / 'results.json').read_text())['training']['steps'] == STEPS
+    assert run(main, *words) == 0
+    assert read_json(folder / 'out')['training']['steps'] == STEPS
     block = open_model(str(folder / 'model'), 'classification').block
     block.load_parameters(str(folder / 'out' / f'model_bert_SST_{STEPS - 1}.params'))
-    named = TorchLike.state_dict(block)
-    ours = {name: np.asarray(value.asnumpy()) for name, value in named.items()}
-    each = largest_difference(ours, train_theirs(folder, tokenizer, rows))
-    together = largest_difference(ours, train_theirs(folder, tokenizer, rows, True))
-    assert each < 5e-5
-    assert together > 1e-2
+    ours = {name: value.asnumpy() for name, value in TorchLike.state_dict(block).items()}
+    assert largest_difference(ours, train_theirs(folder, tokenizer, rows)) < 5e-5
+    assert largest_difference(ours, train_theirs(folder, tokenizer, rows, True)) > 1e-2

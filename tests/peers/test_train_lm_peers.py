@@ -1,10 +1,9 @@
 """scripts/train_lm.py against the same training in its originals, step for step."""
 
-import json
 import random
 
 import pytest
-from script_runs import SCRIPTS, load_script
+from script_runs import SCRIPTS, load_script, read_json, run
 
 pytest.importorskip('torch')
 pytest.importorskip('pytorch_pretrained_bert')
@@ -37,14 +36,11 @@ def test_the_same_losses(family, options, tmp_path, monkeypatch):
             '--max_grad_norm', '0.5']  # fmt: skip
     if family == 'gpt2':
         argv += ['--learn_vocab', '280']
-    argv = list(map(str, argv))
-    load_script('train_lm').main(argv)
-    load_script('peer_training', SCRIPTS / 'benchmark').main(
-        ['train_lm', *argv, '--output_dir', str(tmp_path / 'original')]
-    )
+    assert run(load_script('train_lm'), *argv) == 0
+    peer = load_script('peer_training', SCRIPTS / 'benchmark')
+    assert run(peer, 'train_lm', *argv, '--output_dir', tmp_path / 'original') == 0
     ours, theirs = (
-        json.loads((tmp_path / name / 'results.json').read_text())['training']['epochs']
-        for name in ('out', 'original')
+        read_json(tmp_path / name)['training']['epochs'] for name in ('out', 'original')
     )
     assert ours[-1]['train_loss'] < ours[0]['train_loss']
     for one, other in zip(ours, theirs):
