@@ -23,7 +23,7 @@ import os
 from gluonnlp.vocab import Vocab
 from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, reporting
 from model_zoo.tokenization import BasicTokenizer, FileTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
@@ -98,12 +98,11 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         if vocab is None:
             from gluonnlp.vocab import BERTVocab
 
-            try:
+            # these libraries check little of what they read
+            with reporting(f'{os.fspath(path)!r} has no vocabulary', errors=Exception):
                 pad_id = self._sentencepiece.pad_id()
                 padding = '[PAD]' if pad_id < 0 else self._sentencepiece.IdToPiece(pad_id)
                 vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
-            except Exception as error:  # these libraries check little of what they read
-                raise InputError(f'{os.fspath(path)!r} has no vocabulary: {error}') from error
         super().__init__(max_len)
         self.vocab = vocab
         _ = self._roles  # an error if it lacks one

@@ -140,8 +140,7 @@ class BertEmbedding:
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
         self.dtype = precision_name(dtype)
-        if self.dtype not in (*PRECISIONS, 'int8'):
-            raise UnknownNameError.of('dtype', self.dtype, (*PRECISIONS, 'int8'))
+        UnknownNameError.check('dtype', self.dtype, (*PRECISIONS, 'int8'))
         if batch_size < 1:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         self.ctx = ctx or mx.cpu()

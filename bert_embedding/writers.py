@@ -120,15 +120,16 @@ class Npz:
 
     def finish(self):
         with zipfile.ZipFile(self._file, 'w') as archive:
-            with _entry(archive, 'vectors', '<f4', (self._rows, self._units)) as entry:
+            with array_entry(archive, 'vectors', '<f4', (self._rows, self._units)) as entry:
                 self._vectors.seek(0)
                 shutil.copyfileobj(self._vectors, entry, 1 << 20)
             if self._has_words:
                 offsets = np.array(self._offsets, dtype='<i8')
-                with _entry(archive, 'offsets', '<i8', offsets.shape) as entry:
+                with array_entry(archive, 'offsets', '<i8', offsets.shape) as entry:
                     entry.write(offsets.tobytes())  # Python 3.8 would count a view's items
                 dtype = f'<U{self._width}'  # mostly zeros, hence compressed
-                with _entry(archive, 'tokens', dtype, (self._rows,), zipfile.ZIP_DEFLATED) as entry:
+                packed = zipfile.ZIP_DEFLATED
+                with array_entry(archive, 'tokens', dtype, (self._rows,), packed) as entry:
                     self._tokens.seek(0)
                     self._copy_tokens(entry, dtype)
 
@@ -142,8 +143,8 @@ class Npz:
         entry.write(np.array(tokens, dtype=dtype).tobytes())
 
 
-def _entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
-    """Open an array of the archive for writing, its header written."""
+def array_entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
+    """Open an array of an .npz for writing, its header written; it has a date of its own."""
     info = zipfile.ZipInfo(f'{name}.npy')
     info.compress_type = compression
     entry = archive.open(info, 'w', force_zip64=True)

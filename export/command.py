@@ -62,30 +62,24 @@ def check_int8_arguments(args):
         raise InputError('--text_columns and --label_column go together')
 
 
-def read_measures(args, block, tokenizer):
+def read_measures(args, tokenizer):
     """What the command's flags say of INT8."""
     if not (args.calib_data or args.dev_data):
         return None
     if tokenizer is None:
         raise InputError('--calib_data and --dev_data need a vocabulary, and none is known')
-    read = {
-        'classification': _classification,
-        'regression': _classification,
-        'tagging': _tagging,
-        'question_answering': _squad,
-    }.get(args.task)
-    if read is None or (args.task in ('classification', 'regression') and not args.text_columns):
-        if args.dev_data:
-            raise InputError(
-                '--dev_data is for classification and regression with --text_columns, for tagging '
-                'and for question_answering'
-            )
-        calibration, evaluate, metric, most_lost = _lines(args, tokenizer), None, 'cosine', None
+    task = _task(args)
+    if task is None and args.dev_data:
+        raise InputError(
+            '--dev_data is for classification and regression with --text_columns, for tagging '
+            'and for question_answering'
+        )
+    if task is None:
+        calibration, about = _lines(args, tokenizer), {}
     else:
-        calibration, evaluate, metric, most_lost = read(args, block, tokenizer)
+        calibration, about = _of_task(args, tokenizer, task)
     batches = list(itertools.islice(calibration.epoch(0), args.num_calib_batches))
-    measures = Measures(batches, bool(args.calib_data), args.calib_mode, evaluate, metric)
-    return measures if most_lost is None else measures._replace(most_lost=most_lost)
+    return Measures(batches, bool(args.calib_data), args.calib_mode, **about)
 
 
 def _loader(args, tokenizer, samples, calibrates=False):
@@ -110,7 +104,17 @@ def _lines(args, tokenizer):
     ], True)  # fmt: skip
 
 
-def _classification(args, block, tokenizer):
+def _task(args):
+    """The task whose files --calib_data and --dev_data are; None if they are lines of texts."""
+    if args.task == 'tagging':
+        return TaggingTask(TaggingSettings(max_seq_length=args.max_len))
+    if args.task == 'question_answering':
+        return SquadTask(SquadSettings(
+            max_seq_length=args.max_len, doc_stride=_STRIDE, output_dir=None,
+            max_query_length=min(_QUERY, args.max_len // 2),
+        ))  # fmt: skip
+    if args.task not in ('classification', 'regression') or not args.text_columns:
+        return None
     paths = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
     record = adopt_labels(
         custom_task(
@@ -120,22 +124,12 @@ def _classification(args, block, tokenizer):
         args.model_name, dataset=args.dataset_name, parameters=args.model_parameters,
     )  # fmt: skip
     settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
-    return _of_task(args, tokenizer, ClassificationTask(settings, record))
+    return ClassificationTask(settings, record)
 
 
-def _tagging(args, block, tokenizer):
-    return _of_task(args, tokenizer, TaggingTask(TaggingSettings(max_seq_length=args.max_len)))
-
-
-def _squad(args, block, tokenizer):
-    settings = SquadSettings(
-        max_seq_length=args.max_len, doc_stride=_STRIDE, output_dir=None,
-        max_query_length=min(_QUERY, args.max_len // 2),
-    )  # fmt: skip
-    return _of_task(args, tokenizer, SquadTask(settings), 0.5)
-
-
-def _of_task(args, tokenizer, task, most_lost=None):
+def _of_task(args, tokenizer, task):
+    """A loader of the texts to calibrate with, and with --dev_data the score's part of `Measures`.
+    """
     paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
@@ -143,11 +137,14 @@ def _of_task(args, tokenizer, task, most_lost=None):
         task.prepare({'train': rows['calib']}, types.SimpleNamespace(model=args.model_name))
     calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
     if 'dev' not in rows:
-        return calibration, None, 'cosine', None
+        return calibration, {}
     samples = task.encode(rows['dev'], tokenizer)
     sets = {'dev': Data(rows['dev'], samples, _loader(args, tokenizer, samples))}
-    metric = {'f1': 'F1'}.get(task.metric, task.metric) if most_lost else task.metric
-    return calibration, lambda forward: Evaluator(task, forward, sets).evaluate(), metric, most_lost
+    metric = 'F1' if task.head == 'question_answering' else task.metric  # in percent
+    return calibration, {
+        'evaluate': lambda forward: Evaluator(task, forward, sets).evaluate(),
+        'metric': metric, 'most_lost': task.most_lost,
+    }  # fmt: skip
 
 
 _log = logging.getLogger('export')

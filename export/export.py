@@ -339,7 +339,7 @@ def main(argv=None):
         tokenizer = command.find_tokenizer(args, block)
         paths += export_onnx_folder(
             block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
-            measures=command.read_measures(args, block, tokenizer),
+            measures=command.read_measures(args, tokenizer),
         )  # fmt: skip
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
@@ -354,4 +354,4 @@ def _next(args, paths):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

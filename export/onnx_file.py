@@ -14,7 +14,7 @@ from model_zoo.app.engines import engine_forward
 from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
-from model_zoo.inference.quantization import leave_out
+from model_zoo.inference.quantization import choose_layers
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.tokenization import FileTokenizer
@@ -101,8 +101,7 @@ def export_onnx(
     """
     MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     check_exportable(block, name, ['float32'])
-    if precision not in PRECISIONS:
-        raise UnknownNameError.of('precision of ONNX', precision, PRECISIONS)
+    UnknownNameError.check('precision of ONNX', precision, PRECISIONS)
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
     for change, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
@@ -239,36 +238,20 @@ def quantize_measured(plain, model, measures):
     wanted = [_flat(engine.run(*inputs)) for inputs in arrays]
     feeds = [engine.feed(*inputs) for inputs in arrays] if measures.static else None
     quantizer = Quantizer(model, feeds, measures.method)
-    evaluate = measures.evaluate or _cosine(measures.batches, wanted)
-    before, report = evaluate(engine_forward(engine))
-    _log.info('float32: %s %.4f', measures.metric, before)
-
-    def attempt(exclude):
-        made = quantizer.quantize(exclude)
-        score, report = evaluate(engine_forward(_engine(made)))
-        _log.info('INT8, %d layers in float32: %s %.4f', len(exclude), measures.metric, score)
-        return score, report, made
 
     def harm(layer):
         engine = _engine(quantizer.quantize([name for name in quantizer.layers if name != layer]))
         return float(((_flat(engine.run(*arrays[0])) - wanted[0]) ** 2).mean())
 
-    most_lost = measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED
-    (after, int8_report, made), exclude = leave_out(
-        quantizer.layers, harm, attempt, lambda tried: before - tried[0] <= most_lost
-    )
-    _log.info(
-        'INT8: %s %.4f, of float32 %.4f; %d of %d layers stay in float32',
-        measures.metric, after, before, len(exclude), len(quantizer.layers),
+    made, facts = choose_layers(
+        quantizer.layers, harm, quantizer.quantize, lambda made: engine_forward(_engine(made)),
+        measures.evaluate or _cosine(measures.batches, wanted), engine_forward(engine),
+        measures.metric, measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
     )  # fmt: skip
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
         'calib_mode': measures.method if measures.static else None,
-        'metric': measures.metric,
-        'float32': report,
-        'int8': int8_report,
-        'lost': before - after,
-        'float32_layers': exclude,
+        **facts,
         'layers': len(quantizer.layers),
     }
 

@@ -13,6 +13,7 @@ aren't obvious.
 import contextlib
 import difflib
 import importlib.util
+import sys
 
 __all__ = [
     'ZooError',
@@ -70,6 +71,12 @@ class UnknownNameError(ZooError, ValueError):
         hint = did_you_mean(name, known)
         return cls(f'unknown {noun} {name!r}; known: {", ".join(shown)}{more}{hint}')
 
+    @classmethod
+    def check(cls, kind, name, known):
+        """Raise the error unless `name` is among the `known` names of its `kind`."""
+        if name not in known:
+            raise cls.of(kind, name, known)
+
 
 class CheckpointError(ZooError, ValueError):
     """A file of weights that is damaged, of another format, or doesn't fit the model."""
@@ -101,19 +108,27 @@ class MissingExtraError(ZooError, ImportError):
     def check(cls, extra, *libraries):
         """Raise the error unless these libraries of an extra are installed."""
         for library in libraries:
-            if importlib.util.find_spec(library) is None:
+            if library in sys.modules:  # a program may have put something there, or None
+                is_there = sys.modules[library] is not None
+            else:
+                is_there = importlib.util.find_spec(library) is not None
+            if not is_there:
                 raise cls.of(library, extra)
 
 
 @contextlib.contextmanager
-def reporting(problem, cure='', error_class=InputError):
-    """Raise an error of the operating system as one of ours: `problem`, its cause, `cure`."""
+def reporting(problem, cure='', error_class=InputError, errors=OSError):
+    """Raise an error as one of ours: `problem`, its cause, `cure`.
+
+    By default these `errors` are the operating system's.
+    """
     try:
         yield
-    except OSError as error:
-        if isinstance(error, ZooError):
+    except errors as error:
+        if errors is OSError and isinstance(error, ZooError):
             raise
-        raise error_class(f'{problem}: {error.strerror or error}{cure}') from error
+        cause = getattr(error, 'strerror', None) or error
+        raise error_class(f'{problem}: {cause}{cure}') from error
 
 
 def did_you_mean(name, known):

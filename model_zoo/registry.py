@@ -164,8 +164,7 @@ def list_families():
 def get_family(name):
     """The family of this name."""
     load_families()
-    if name not in _FAMILIES:
-        raise UnknownNameError.of('family', name, _FAMILIES)
+    UnknownNameError.check('family', name, _FAMILIES)
     return _FAMILIES[name]
 
 

@@ -10,7 +10,6 @@ text for each question. With ``--may_be_empty`` a model trained on SQuAD 2.0 may
 text has no answer.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
@@ -62,4 +61,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

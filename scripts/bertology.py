@@ -24,7 +24,6 @@ An interrupted run leaves its measurements in ``results.json.part``. The same co
 
 import logging
 import os
-import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import numpy as np
@@ -326,4 +325,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -22,7 +22,6 @@ openai/gpt-2 or kimiyoung/transformer-xl. (google-research/bert has approximated
 
 import logging
 import os
-import sys
 
 from model_zoo.analysis.comparison import (
     differences_of,
@@ -114,4 +113,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -25,7 +25,6 @@ vocab.json and corpus.npz (native).
 
 import logging
 import os
-import sys
 import tempfile
 
 import numpy as np
@@ -171,4 +170,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

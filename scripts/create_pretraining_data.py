@@ -15,7 +15,6 @@ next sentences but are packed with full sentences.
 import dataclasses
 import logging
 import os
-import sys
 import tempfile
 import time
 from typing import Optional
@@ -273,4 +272,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

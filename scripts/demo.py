@@ -149,4 +149,4 @@ def majority_share():
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

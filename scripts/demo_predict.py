@@ -7,7 +7,6 @@ labels' names, as finetune_classifier.py writes it.
 """
 
 import os
-import sys
 import warnings
 from typing import Dict
 
@@ -46,4 +45,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -209,4 +209,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -9,7 +9,6 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 ``ids[offsets[i]:offsets[i + 1]]``.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
@@ -44,4 +43,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -11,7 +11,6 @@ with the loss at the ends of lines added to the words'.
 """
 
 import os
-import sys
 from typing import Optional
 
 from model_zoo.app import cli
@@ -144,4 +143,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -41,6 +41,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads
 import mxnet as mx
 import numpy as np
 
+from bert_embedding.writers import array_entry
 from model_zoo.app import cli
 from model_zoo.app.arguments import check_length
 from model_zoo.app.job import PartialOutput, describe_model, describe_vocab, job_of
@@ -225,20 +226,14 @@ class Arrays:
         values = (record[4 * count :] for count, record in zip(counts, partial))
         layers = np.array(self._layers, '<i4')
         with atomic_write(partial.path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-            _write_array(archive, 'layers', '<i4', layers.shape, [layers])
-            _write_array(archive, 'bounds', '<i8', bounds.shape, [bounds])
-            _write_array(archive, 'tokens', f'<U{width}', (len(ids),), names)
-            _write_array(archive, 'values', '<f4', (len(ids), *self._shape), values)
-
-
-def _write_array(archive, name, dtype, shape, parts):
-    """Add an array to an .npz from the bytes of its parts."""
-    header = {'descr': dtype, 'fortran_order': False, 'shape': shape}
-    entry = zipfile.ZipInfo(f'{name}.npy')  # with a date of its own: the same at any time
-    with archive.open(entry, 'w', force_zip64=True) as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            file.write(bytes(part))
+            for name, dtype, shape, parts in (
+                ('layers', '<i4', layers.shape, [layers]),
+                ('bounds', '<i8', bounds.shape, [bounds]),
+                ('tokens', f'<U{width}', (len(ids),), names),
+                ('values', '<f4', (len(ids), *self._shape), values),
+            ):
+                with array_entry(archive, name, dtype, shape) as entry:
+                    entry.writelines(map(bytes, parts))
 
 
 def parse_arguments(argv=None):
@@ -370,4 +365,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

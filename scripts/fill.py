@@ -6,7 +6,6 @@ The model is a BERT with a masked language model head. Each line of the output i
 probability, and the text with that word.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
@@ -34,4 +33,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

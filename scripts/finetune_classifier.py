@@ -15,7 +15,6 @@ predicts the test set with a trained model and evaluates nothing. Like Google's 
 also writes ``test_results.tsv``, with the probabilities of the classes, a line per sample.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -24,4 +23,4 @@ from model_zoo.tasks.classification import ClassificationTask
 parse_arguments, main = task_command(ClassificationTask, __doc__, 'finetune_classifier')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

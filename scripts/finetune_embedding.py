@@ -14,7 +14,6 @@ and sentence-transformers load.
 evaluates an encoder without training it.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -23,4 +22,4 @@ from model_zoo.tasks.sentences import SentenceTask
 parse_arguments, main = task_command(SentenceTask, __doc__)
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

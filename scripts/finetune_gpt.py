@@ -13,7 +13,6 @@ and with ``--do_eval`` ``predictions.tsv``, of the best epoch. ``--do_eval`` alo
 model, and predicts the endings of stories without answers.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -22,4 +21,4 @@ from model_zoo.tasks.choice import StoryTask
 parse_arguments, main = task_command(StoryTask, __doc__, 'finetune_gpt')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -19,7 +19,6 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 ``--dev_corpus`` or ``--dev_data``, or without these the last one.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -28,4 +27,4 @@ from model_zoo.tasks.masked_lm import MaskedLMTask
 parse_arguments, main = task_command(MaskedLMTask, __doc__, 'finetune_lm')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -11,7 +11,6 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 ``--resume``.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -20,4 +19,4 @@ from model_zoo.tasks.squad import SquadTask
 parse_arguments, main = task_command(SquadTask, __doc__, 'finetune_squad')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -12,7 +12,6 @@ parameters after the last epochs and the best one, ``best_model/`` for
 ``--do_eval`` alone evaluates a model.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -21,4 +20,4 @@ from model_zoo.tasks.choice import ChoiceTask
 parse_arguments, main = task_command(ChoiceTask, __doc__, 'finetune_swag')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -12,7 +12,6 @@ best one, ``best_model/`` for ``BertForTokenClassification.from_pretrained``, ch
 the predicted labels as another column.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
@@ -21,4 +20,4 @@ from model_zoo.tasks.tagging import TaggingTask
 parse_arguments, main = task_command(TaggingTask, __doc__, 'finetune_tagging')
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

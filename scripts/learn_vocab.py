@@ -13,7 +13,6 @@ import functools
 import itertools
 import logging
 import os
-import sys
 import time
 
 from tqdm import tqdm
@@ -154,4 +153,4 @@ def learn_and_report(args, corpus, folder):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

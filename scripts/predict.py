@@ -11,7 +11,6 @@ Each line of the output is a text with its label and score; a regression's score
 columns of a table follow; its own ``label`` is then called ``given_label``.
 """
 
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
@@ -45,4 +44,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

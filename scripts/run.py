@@ -186,8 +186,7 @@ def open_recipe(name, folder):
     path = pathlib.Path(name)
     if path.suffix != '.json':
         known = list_recipes(folder)
-        if name not in known:
-            raise UnknownNameError.of('recipe', name, known)
+        UnknownNameError.check('recipe', name, known)
         path = pathlib.Path(folder) / f'{name}.json'
     content, origin = read_json(path, 'the recipe', dict), f'the recipe {str(path)!r}'
     if 'name' in content:
@@ -394,4 +393,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

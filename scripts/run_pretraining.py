@@ -12,7 +12,6 @@ for ``BertForPreTraining.from_pretrained`` and for ``--bert_model`` of the fine-
 
 import logging
 import os
-import sys
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 import mxnet as mx
@@ -226,4 +225,4 @@ def main(argv=None, settings_class=PretrainingSettings):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

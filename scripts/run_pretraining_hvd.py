@@ -6,7 +6,6 @@
 The flags are the same; ``--batch_size`` is for each process.
 """
 
-import sys
 
 import run_pretraining
 
@@ -25,4 +24,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

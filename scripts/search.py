@@ -9,7 +9,6 @@ Each line of the output is a text with its line in the file, its similarity (a c
 query.
 """
 
-import sys
 
 from bert_embedding.embedding import BertEmbedding
 from model_zoo.app import cli
@@ -70,4 +69,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

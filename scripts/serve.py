@@ -14,7 +14,6 @@ import dataclasses
 import functools
 import logging
 import os
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields
@@ -123,4 +122,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -9,7 +9,6 @@ text. ``--strategy none`` shows the label of each token.
 """
 
 import logging
-import sys
 
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
@@ -44,4 +43,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -12,7 +12,6 @@ OpenAI GPT and GPT-2 read blocks of the text in random order. Transformer-XL rea
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
 
-import sys
 from typing import Optional
 
 from model_zoo.app import cli
@@ -74,4 +73,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

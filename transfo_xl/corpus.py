@@ -16,6 +16,7 @@ from model_zoo.errors import (
     InputError,
     PretrainedNotFoundError,
     UnknownNameError,
+    reporting,
 )
 from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
 from model_zoo.tokenization.vocab import to_fields
@@ -70,8 +71,7 @@ class TransfoXLCorpus:
             The latter: pytorch-pretrained-bert's ``vocab.bin`` and ``corpus.bin``, which needs
             torch.
         """
-        if format not in ('native', 'pytorch'):
-            raise UnknownNameError.of('format of a corpus', format, ('native', 'pytorch'))
+        UnknownNameError.check('format of a corpus', format, ('native', 'pytorch'))
         if format == 'pytorch':
             folder = make_writable_dir(directory)
             vocab = self.vocab.save_vocabulary(os.path.join(folder, _ORIGINAL_VOCAB_NAME))
@@ -181,16 +181,14 @@ def _corpus_of(name):
     entry = get_entry(*resolve(name))
     if entry.hub is None:
         raise PretrainedNotFoundError(f'the hub does not have {name}')
-    try:
+    problem = f'the corpus of {name}'
+    with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
         return Repository(entry.hub).file(_ORIGINAL_CORPUS_NAMES[0])
-    except SourceError as error:
-        raise PretrainedNotFoundError(f'the corpus of {name}: {error}') from error
 
 
 def checked_dataset(name):
     """The name of a data set; UnknownNameError if there is none of this name."""
-    if name not in _DATASETS:
-        raise UnknownNameError.of('data set', name, _DATASETS)
+    UnknownNameError.check('data set', name, _DATASETS)
     return name
 
 
@@ -200,12 +198,11 @@ def _checked_ids(data, split, path):
         return None
     if isinstance(data, list) and data and isinstance(data[0], str):
         return data
-    try:
+    problem = f'{path!r}: its {split} text is not a list of ids'
+    with reporting(problem, error_class=CheckpointError, errors=(TypeError, ValueError)):
         if isinstance(data, list) and (not data or np.ndim(data[0])):
             return [np.asarray(sentence).astype(np.int32, casting='same_kind') for sentence in data]
         return np.asarray(data).astype(np.int32, casting='same_kind')
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f'{path!r}: its {split} text is not a list of ids: {error}') from None
 
 
 def _read_npz(path):

@@ -276,10 +276,7 @@ class _Session:
 
 def run_tensorflow(family, checkpoint, code, config, inputs):
     """The outputs of the original program for TensorFlow."""
-    try:
-        import tensorflow  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError.of('tensorflow', 'tensorflow') from error
+    MissingExtraError.check('tensorflow', 'tensorflow')
     run = {'bert': _run_bert, 'gpt2': _run_gpt2, 'transfo_xl': _run_transfo_xl}
     return run[family](checkpoint, code, config, inputs)
 

@@ -9,7 +9,7 @@ from typing import Dict, List, Tuple
 import mxnet as mx
 import numpy as np
 
-from ..errors import CheckpointError, InputError, UnknownNameError
+from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..tasks.classification import compute_baseline, compute_metrics
 from ..util.display import progress
 from ..util.reading import parse_json
@@ -39,13 +39,9 @@ _HEADS = List[List[numbers.Real]]
 
 
 def _measured(record, number):
-    try:
+    problem = f'measurement {number} of the run to resume is damaged'
+    with reporting(problem, '; remove its folder to start again', CheckpointError, ValueError):
         return parse_json(record, Tuple[Dict[str, numbers.Real], _HEADS, _HEADS])
-    except ValueError as error:
-        raise CheckpointError(
-            f'measurement {number} of the run to resume is damaged: {error}; remove its folder to '
-            'start again'
-        ) from error
 
 
 class HeadStudy:
@@ -167,8 +163,7 @@ class ClassifierSubject(SentencePair):
 
     def __init__(self, task, model, tokenizer, loader, labels, metric=None):
         self.metric = metric or task.primary_metric
-        if self.metric not in task.metrics:
-            raise UnknownNameError.of(f'`metric_name` of {task.name}', self.metric, task.metrics)
+        UnknownNameError.check(f'`metric_name` of {task.name}', self.metric, task.metrics)
         super().__init__(model, tokenizer)
         self.name, self.loader = task.name, loader
         self._task, self._labels = task, labels

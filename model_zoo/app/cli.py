@@ -323,6 +323,11 @@ def run(main, argv=None):
     return status or ended
 
 
+def run_script(main):
+    """Call ``main()`` as `run` does, and exit with the status: for a file that is the program."""
+    sys.exit(run(main))
+
+
 def _status_of(function):
     try:
         return function() or 0

@@ -11,7 +11,7 @@ from ..checkpoint.readers import check_sums, sums_path
 from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.engines import ENGINES, make_engine
-from ..inference.quantization import Quantizer, leave_out
+from ..inference.quantization import Quantizer, choose_layers
 from ..util.files import written_together
 
 logger = logging.getLogger(__name__)
@@ -98,41 +98,23 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     """Write the model in INT8, and what it scores before and after.
 
     As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
-    that of float32; see `leave_out`.
+    that of float32; see `choose_layers`.
     """
     batches = [batch.inputs for batch in itertools.islice(loader, args.num_calib_batches)]
-    before, report = evaluate(lambda batch: model(*batch.inputs))
-    logger.info('float32: %s %.4f', metric, before)
     quantizer = Quantizer(model, batches, args.calib_mode, args.quantized_dtype)
 
-    def attempt(exclude):
-        block = quantizer.block(exclude)
-        score, report = evaluate(lambda batch: block(*batch.inputs))
-        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
-        return score, report, block
+    def forward_of(block):
+        return lambda batch: block(*batch.inputs)
 
-    (score, quantized_report, block), exclude = leave_out(
-        quantizer.layers, quantizer.harm, attempt, lambda tried: before - tried[0] <= most_lost
-    )
+    block, facts = choose_layers(
+        quantizer.layers, quantizer.harm, quantizer.block, forward_of, evaluate, forward_of(model),
+        metric, most_lost,
+    )  # fmt: skip
     model_name = f'model_bert_{name}_quantized_{args.calib_mode}'
     prefix = os.path.join(args.output_dir, model_name)
     with written_together(args.output_dir) as folder:
         block.export(os.path.join(folder, model_name))
-    run.folder.write(
-        'calibration.json',
-        metric=metric,
-        float32=report,
-        int8=quantized_report,
-        lost=before - score,
-        float32_layers=exclude,
-        files=[f'{model_name}-0000.params', f'{model_name}-symbol.json'],
-    )
-    logger.info(
-        'INT8%s: %s %.4f, of float32 %.4f; written to %s-symbol.json',
-        _without(exclude), metric, score, before, prefix,
-    )  # fmt: skip
+    files = [f'{model_name}-0000.params', f'{model_name}-symbol.json']
+    run.folder.write('calibration.json', **facts, files=files)
+    logger.info('INT8 is written to %s-symbol.json', prefix)
     return prefix
-
-
-def _without(exclude):
-    return f' without {", ".join(exclude)}' if exclude else ''

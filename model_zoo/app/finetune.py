@@ -208,8 +208,7 @@ def _settings(task_class, settings, more):
     for name in more:
         if name not in known and _ELSEWHERE.get(name) in known:
             raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
-        if name not in known:
-            raise UnknownNameError.of('setting', name, known)
+        UnknownNameError.check('setting', name, known)
     for name, value in task_class.in_python.items():
         if settings is None or getattr(settings, name) == known[name]:
             more.setdefault(name, value)

@@ -585,5 +585,5 @@ def original_main(file, name):
             cli.Parser.preset = ()
 
     if name == '__main__':
-        sys.exit(cli.run(main))
+        cli.run_script(main)
     return main

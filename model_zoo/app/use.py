@@ -20,7 +20,7 @@ import unicodedata
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..opening import open_tokenizer
 from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
@@ -184,10 +184,8 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
 
 def _standard_input():
     sys.stdin.reconfigure(encoding='utf-8', errors='strict')
-    try:
+    with reporting('standard input is not UTF-8', errors=UnicodeDecodeError):
         yield from enumerate(sys.stdin, 1)
-    except UnicodeDecodeError as error:
-        raise InputError(f'standard input is not UTF-8: {error}') from error
 
 
 def _columns(path, names, wanted, pairs, flag):

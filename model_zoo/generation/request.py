@@ -217,8 +217,7 @@ class Request:
             )
 
     def _check_context(self, context, overflow):
-        if overflow not in ('error', 'slide'):
-            raise UnknownNameError.of('overflow', overflow, ['error', 'slide'])
+        UnknownNameError.check('overflow', overflow, ['error', 'slide'])
         if context is None or overflow == 'slide':
             return
         longest = max(range(len(self.prompts)), key=lambda number: len(self.prompts[number]))

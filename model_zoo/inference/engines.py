@@ -130,8 +130,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     MissingExtraError
         If the engine isn't installed.
     """
-    if engine not in ENGINES:
-        raise UnknownNameError.of('engine', engine, ENGINES)
+    UnknownNameError.check('engine', engine, ENGINES)
     if engine == 'auto':
         if precision != 'int8':
             return AutoEngine(block, precision, ctx)

@@ -17,7 +17,7 @@ import numpy as np
 from ..batches import Batch
 from ..checkpoint.readers import check_sums, sums_path
 from ..environment import used_processors
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..families import load_exporter
 from ..pretrained import default_root
 from ..util.arrays import check_shape
@@ -49,10 +49,10 @@ class OnnxEngine(Engine):
         super().__init__()
         check_sums(sums_path(path))
         self.path, self.precision = path, precision
-        try:
+        problem = f'{self.library} cannot load {path!r}'
+        # the libraries' own classes have no common base
+        with reporting(problem, error_class=CheckpointError, errors=Exception):
             self.inputs, self.outputs = self._open()
-        except Exception as error:  # the libraries' own classes have no common base
-            raise CheckpointError(f'{self.library} cannot load {path!r}: {error}') from error
 
     @classmethod
     def of(cls, block, precision='float32', measures=None, **options):

@@ -411,8 +411,7 @@ class Pipeline:
         known = self.options() if options else {}
         for name, value in options.items():
             refuse_arguments_of_transformers([name])
-            if name not in known:
-                raise UnknownNameError.of(f'option of {self.task}', name, known)
+            UnknownNameError.check(f'option of {self.task}', name, known)
             if value is not None or known[name]['default'] is not None:
                 check_option(name, value, known[name])
         return self._options(**options)

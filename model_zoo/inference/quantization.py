@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 
 __all__ = [
-    'CALIBRATION_MODES', 'LAYER_TYPES', 'QUANTIZED_DTYPES', 'Quantizer', 'leave_out', 'quantize',
+    'CALIBRATION_MODES', 'LAYER_TYPES', 'QUANTIZED_DTYPES', 'Quantizer', 'choose_layers',
+    'leave_out', 'quantize',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -153,10 +154,8 @@ class Quantizer:
     """
 
     def __init__(self, block, batches, mode='customize', dtype='auto'):
-        if mode not in CALIBRATION_MODES:
-            raise UnknownNameError.of('calib_mode', mode, CALIBRATION_MODES)
-        if dtype not in QUANTIZED_DTYPES:
-            raise UnknownNameError.of('quantized_dtype', dtype, QUANTIZED_DTYPES)
+        UnknownNameError.check('calib_mode', mode, CALIBRATION_MODES)
+        UnknownNameError.check('quantized_dtype', dtype, QUANTIZED_DTYPES)
         self._mode, self._dtype, batches = mode, dtype, iter(batches)
         self._first = next(batches, None)
         if self._first is None:
@@ -266,6 +265,53 @@ def _trace(block, batch):
         prefix = os.path.join(folder, 'float')
         block.export(prefix)
         return mx.model.load_checkpoint(prefix, 0)
+
+
+def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most_lost):
+    """A model in INT8, but for as few layers as possible, so that its score is good enough.
+
+    Parameters
+    ----------
+    layers, harm
+        See `leave_out`.
+    make : callable
+        ``make(exclude)`` is the model with all other layers quantized, and ``forward_of(made)`` its
+        function of a batch.
+    evaluate : callable
+        ``evaluate(forward) -> (score, report)``.
+    before : callable
+        ``before(batch)`` gives the outputs in float32.
+    metric : str
+        Name of the score.
+    most_lost : float
+        How much of the score INT8 may cost.
+
+    Returns
+    -------
+    (object, dict)
+        The model, and plain JSON: both reports, what is lost, and the layers in float32.
+    """
+    best, report = evaluate(before)
+    logger.info('float32: %s %.4f', metric, best)
+
+    def attempt(exclude):
+        made = make(exclude)
+        score, int8_report = evaluate(forward_of(made))
+        logger.info('INT8%s: %s %.4f', _without(exclude), metric, score)
+        return score, int8_report, made
+
+    (score, int8_report, made), exclude = leave_out(
+        layers, harm, attempt, lambda tried: best - tried[0] <= most_lost
+    )
+    logger.info('INT8%s: %s %.4f, of float32 %.4f', _without(exclude), metric, score, best)
+    return made, {
+        'metric': metric, 'float32': report, 'int8': int8_report, 'lost': best - score,
+        'float32_layers': exclude,
+    }  # fmt: skip
+
+
+def _without(exclude):
+    return f' without {", ".join(exclude)}' if exclude else ''
 
 
 def leave_out(layers, harm, attempt, is_enough):

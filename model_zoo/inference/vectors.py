@@ -142,8 +142,7 @@ def nearest(queries, blocks, k, index='exact'):
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InputError(f'k is {k!r}; it must be an integer of at least 1')
-    if index not in INDEXES:
-        raise UnknownNameError.of('index', index, INDEXES)
+    UnknownNameError.check('index', index, INDEXES)
     queries = unit_vectors(queries)
     if not len(queries):
         raise InputError('there are no queries')
@@ -189,10 +188,9 @@ def _best(scores, k):
 
 
 def _nearest_by_faiss(queries, blocks, k):
-    try:
-        import faiss
-    except ImportError:
-        raise MissingExtraError.of('faiss', 'search') from None
+    MissingExtraError.check('search', 'faiss')
+    import faiss
+
     index = faiss.IndexFlatIP(queries.shape[1])
     for block in blocks:
         index.add(np.ascontiguousarray(block))

@@ -44,8 +44,7 @@ class Quantizer:
     # stay in float32.
 
     def __init__(self, model, feeds=None, method='minmax'):
-        if method not in CALIBRATION_METHODS:
-            raise UnknownNameError.of('calib_mode', method, CALIBRATION_METHODS)
+        UnknownNameError.check('calib_mode', method, CALIBRATION_METHODS)
         self._op_types = _DYNAMIC if feeds is None else _STATIC
         weights = {array.name for array in model.graph.initializer}
         self.layers = {}

@@ -210,8 +210,7 @@ def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=N
     The other parameters are those of :class:`Schedule`; `cycles` is for the cosine schedules.
     """
     name = 'none' if name is None else name
-    if name not in SCHEDULES:
-        raise UnknownNameError.of('schedule', name, SCHEDULES)
+    UnknownNameError.check('schedule', name, SCHEDULES)
     schedule = SCHEDULES[name]
     options = {'base_lr': base_lr, 'first_step': first_step}
     if cycles is not None:

@@ -29,9 +29,8 @@ from ..training.settings import (
     settings,
 )
 from ..util.arrays import softmax
-from ..util.files import atomic_write
 from ..util.reading import read_lines
-from .tables import check_files, given_rows, is_path, read_records
+from .tables import check_files, is_path, read_records, records_of, write_table
 from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
 
 __all__ = [
@@ -91,14 +90,11 @@ def read_swag(source, segment='data'):
 
 def _records(source, segment):
     """Places and fields with SWAG's names."""
-    if is_path(source):
-        format = 'json' if _is_json(source) else 'csv'
-        for location, fields in read_records(source, format, exact=True):
-            yield f'{source}, {location}', fields
-        return
+    is_file = is_path(source)
+    format = 'json' if is_file and _is_json(source) else 'csv'
     names = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}
-    for location, fields in given_rows(source, names, segment):
-        if _CHOICES in fields:
+    for location, fields in records_of(source, names, segment, format=format, exact=True):
+        if _CHOICES in fields and not is_file:
             if isinstance(fields[_CHOICES], str) or len(fields[_CHOICES]) < 2:
                 raise InputError(
                     f'{location}: {_CHOICES} is {fields[_CHOICES]!r}, and must be a list of two '
@@ -179,12 +175,12 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
         The number of the first ending.
     """
     names = [f'probability_{first + number}' for number in range(probabilities.shape[1])]
-    with atomic_write(path) as file:
-        file.write('\t'.join([columns[0], 'prediction', *names, columns[1]]) + '\n')
-        for example, row in zip(examples, probabilities):
-            label = '' if example.label is None else str(example.label + first)
-            cells = [example.guid, str(first + row.argmax()), *(f'{value:.6f}' for value in row)]
-            file.write('\t'.join([*cells, label]) + '\n')
+    rows = [[columns[0], 'prediction', *names, columns[1]]]
+    for example, row in zip(examples, probabilities):
+        label = '' if example.label is None else str(example.label + first)
+        shares = map('{:.6f}'.format, row)
+        rows.append([example.guid, str(first + row.argmax()), *shares, label])
+    write_table(path, rows)
 
 
 def _check_work(settings):

@@ -37,7 +37,6 @@ from ..training.settings import (
     settings,
 )
 from ..util.arrays import sigmoid, softmax
-from ..util.files import atomic_write
 from . import tables
 from .classification_data import (
     custom_task,
@@ -185,8 +184,7 @@ def compute_metrics(task, labels, outputs):
     check_finite(outputs)
     values = {}
     for name in task.metrics:
-        if name not in METRICS:
-            raise UnknownNameError.of('metric', name, METRICS)
+        UnknownNameError.check('metric', name, METRICS)
         options = {'positive': task.positive_id} if name == 'f1' else {}
         values[name] = METRICS[name](labels, predictions, **options)
     return values
@@ -230,15 +228,11 @@ def write_predictions(folder, task, segment, examples, outputs):
         predictions = outputs > 0 if task.multi_label else outputs.argmax(axis=-1)
         header, rows = task.require_labels(), _probabilities(task, outputs)
     name = task.submission_file(segment)
-    with atomic_write(os.path.join(folder, name)) as file:
-        file.write('index\tprediction\n')
-        for example, prediction in zip(examples, predictions):
-            file.write(f'{example.guid}\t{task.format_prediction(prediction)}\n')
-    beside = name.replace('.tsv', '_probabilities.tsv')
-    with atomic_write(os.path.join(folder, beside)) as file:
-        file.write('\t'.join(['index', *header]) + '\n')
-        for example, row in zip(examples, rows):
-            file.write('\t'.join([example.guid, *(f'{value:.6f}' for value in row)]) + '\n')
+    beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in examples]
+    answers = zip(guids, map(task.format_prediction, predictions))
+    tables.write_table(os.path.join(folder, name), [('index', 'prediction'), *answers])
+    shares = ((guid, *map('{:.6f}'.format, row)) for guid, row in zip(guids, rows))
+    tables.write_table(os.path.join(folder, beside), [('index', *header), *shares])
     return [name, beside]
 
 
@@ -250,10 +244,9 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     """
     names = write_predictions(folder, task, segment, examples, outputs)
     rows = outputs.astype(np.float64) if task.regression else _probabilities(task, outputs)
-    name = f'{segment}_results.tsv'
-    with atomic_write(os.path.join(folder, name)) as file:
-        for row in rows.reshape(len(rows), -1):
-            file.write('\t'.join(f'{value:.9g}' for value in row) + '\n')
+    name, rows = f'{segment}_results.tsv', rows.reshape(len(rows), -1)
+    lines = (map('{:.9g}'.format, row) for row in rows)
+    tables.write_table(os.path.join(folder, name), lines)
     return [name, *names]
 
 

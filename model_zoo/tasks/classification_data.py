@@ -20,7 +20,7 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
-from ..errors import InputError, UnknownNameError, did_you_mean
+from ..errors import InputError, UnknownNameError, did_you_mean, reporting
 from .tables import downloading, has_named_fields, is_table, read_rows
 
 __all__ = [
@@ -140,6 +140,10 @@ class DataSet:
     split_seed: int = 0
     multi_label: bool = False
 
+    def __post_init__(self):
+        if not self.metrics:  # by default those that the labels are for
+            object.__setattr__(self, 'metrics', self._default_metrics())
+
     @property
     def is_pair(self):
         """Whether an example has two texts."""
@@ -216,19 +220,17 @@ class DataSet:
 
     def with_labels(self, labels):
         """The task with other labels, or in another order, and metrics for them if it has none."""
-        task = dataclasses.replace(self, labels=tuple(labels))
-        return task if task.metrics else dataclasses.replace(task, metrics=task.default_metrics)
+        return dataclasses.replace(self, labels=tuple(labels))
 
-    @property
-    def default_metrics(self):
-        """The metrics of a custom task: none, as long as its labels aren't known."""
+    def _default_metrics(self):
+        """None, as long as the labels aren't known."""
         if self.regression:
             return 'pearson', 'spearman'
         if self.multi_label:
             return 'macro_f1', 'micro_f1', 'accuracy'
-        return {None: (), 2: ('accuracy', 'f1')}.get(
-            self.labels and len(self.labels), ('accuracy',)
-        )
+        if self.labels is None:
+            return ()
+        return ('accuracy', 'f1') if len(self.labels) == 2 else ('accuracy',)
 
     def parse_label(self, text):
         """The label written as `text`.
@@ -278,8 +280,7 @@ class DataSet:
 
     def submission_file(self, segment):
         """Name of the file of predictions on test `segment`, such as ``MNLI-mm.tsv``."""
-        if segment not in self.submissions:
-            raise UnknownNameError.of(f'test set of {self.name}', segment, self.submissions)
+        UnknownNameError.check(f'test set of {self.name}', segment, self.submissions)
         return self.submissions[segment]
 
     def format_prediction(self, prediction):
@@ -509,7 +510,7 @@ def custom_task(
     if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
     files = {segment: (str(path),) for segment, path in files.items() if path is not None}
-    task = DataSet(
+    return DataSet(
         name,
         (Layout(text, label, header=named if header is None else header),),
         labels,
@@ -526,7 +527,6 @@ def custom_task(
         split_seed=split_seed,
         multi_label=multi_label,
     )
-    return dataclasses.replace(task, metrics=task.metrics or task.default_metrics)
 
 
 def _column(column):
@@ -721,20 +721,21 @@ def make_example(task, cells, columns, number, parse_label):
         if cells[column] is None:
             where = _named(columns, column)
             raise BrokenRow(f'a list or an object in {where}, where a text or a label is expected')
-    texts = [cells[column].strip() for column in columns['text']]
-    # QQP has rows with an empty question, which everybody keeps
-    if not task.tolerant and not all(texts):
-        raise BrokenRow(f'the text in {_named(columns, columns["text"][texts.index("")])} is empty')
+        # QQP has rows with an empty question, which everybody keeps
+        what, may_be_empty = 'text', task.tolerant
+        if column == columns['label']:
+            what, may_be_empty = 'label', task.multi_label
+        if not (cells[column].strip() or may_be_empty):
+            raise BrokenRow(f'the {what} in {_named(columns, column)} is empty')
+    text, pair = [*(cells[column].strip() for column in columns['text']), None][:2]
     label = None
     if columns['label'] is not None:
-        if not (cells[columns['label']].strip() or task.multi_label):
-            raise BrokenRow(f'the label in {_named(columns, columns["label"])} is empty')
         try:
             label = parse_label(cells[columns['label']])
         except InputError as error:
             raise UnknownLabel(str(error)) from None
     guid = cells[columns['guid']].strip() if columns['guid'] is not None else ''
-    return Example(guid or str(number), texts[0], texts[1] if len(texts) > 1 else None, label)
+    return Example(guid or str(number), text, pair, label)
 
 
 def _named(columns, number):
@@ -826,11 +827,9 @@ def load_gluonnlp(task, segment='train'):
     columns = {'text': list(text), 'label': None if is_test else len(text), 'guid': None}
     examples = []
     for number, cells in enumerate(rows):
-        try:
+        with reporting(f"{task.name}'s {segment} set, row {number}", errors=BrokenRow):
             check_width(cells, len(text) + (not is_test), exact=False)
             examples.append(make_example(task, cells, columns, number, task.parse_label))
-        except BrokenRow as error:
-            raise InputError(f"{task.name}'s {segment} set, row {number}: {error}") from None
     return examples
 
 
@@ -890,11 +889,8 @@ def read_file(task, path, segment, parse_label):
     if broken:
         logger.warning(
             '%s: skipped %d broken rows of %d, the first at %s',
-            path,
-            len(broken),
-            len(examples) + len(broken),
-            broken[0],
-        )
+            path, len(broken), len(examples) + len(broken), broken[0],
+        )  # fmt: skip
     if elsewhere:
         logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
     if not examples:
@@ -924,8 +920,7 @@ def _default_dir(task, segment):
 
 
 def _check_segment(task, segment):
-    if segment not in task.files:
-        raise UnknownNameError.of(f'segment of {task.name}', segment, task.files)
+    UnknownNameError.check(f'segment of {task.name}', segment, task.files)
 
 
 def _layouts_accepted(task, segment):

@@ -17,7 +17,7 @@ from typing import Optional
 import numpy as np
 from mxnet.gluon import HybridBlock
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
 from ..opening import config_of_folder, find_family
 from ..pretrained import get_entry, is_model_folder, resolve
@@ -181,11 +181,9 @@ class MaskedLMTask(TextTask):
         if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
             raise InputError('`early_stop` needs `dev_corpus` or `dev_data`')
         for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
-            try:
+            with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     matching_files(getattr(settings, name))
-            except InputError as error:
-                raise InputError(f'`{name}`: {error}') from None
 
     def take(self, sources):
         settings = self.settings

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import kept_sums, weights_in_folder
-from ..errors import CheckpointError, InputError, UnknownNameError
+from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..pretrained import local_path
 from ..pretrained.files import (
     MODULES_NAME,
@@ -84,10 +84,8 @@ class SentenceModules:
 
     def units(self, units):
         """Length of a sentence's vector, given the length of a token's."""
-        try:
+        with reporting('the parts of the model do not fit together', errors=ValueError):
             return len(self.vector(np.zeros((1, units), np.float32)))
-        except ValueError as error:
-            raise InputError(f'the parts of the model do not fit together: {error}') from error
 
 
 def normalized(vector):

@@ -12,10 +12,9 @@ from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..training.objective import mean_over_examples
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.arrays import POOLINGS
-from ..util.files import atomic_write
 from .classification import pearson, spearman
 from .sentence_modules import own_pooling, write_sentence_modules
-from .tables import SPLITS, given_rows, is_path, is_table, read_records
+from .tables import SPLITS, is_path, is_table, records_of, write_table
 from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
@@ -82,14 +81,12 @@ def read_sentences(source, text_columns=None, score_column=None, segment='data')
 
 
 def _records(source, segment):
-    if is_path(source):
-        return ((f'{source}, {location}', row) for location, row in read_records(source))
-    rows = list(source) if not hasattr(source, 'columns') else source
+    rows = source if is_path(source) or hasattr(source, 'columns') else list(source)
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
     scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
     third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
-    return given_rows(rows, {2: TEXT_COLUMNS[0], 3: third}, segment)
+    return records_of(rows, {2: TEXT_COLUMNS[0], 3: third}, segment)
 
 
 def _known_columns(source, row):
@@ -139,8 +136,7 @@ def make_loss(name, scale=20.0, margin=0.5):
         ``loss(vectors, labels) -> NDArray`` of shape (1,), from vectors of shape (batch, texts,
         units) and labels of shape (batch,), which only 'cosine' looks at.
     """
-    if name not in LOSSES:
-        raise UnknownNameError.of('loss', name, LOSSES)
+    UnknownNameError.check('loss', name, LOSSES)
     if name == 'in_batch':
         return lambda vectors, labels: in_batch_negatives(mx.nd, vectors, scale)
     if name == 'cosine':
@@ -286,11 +282,10 @@ class SentenceTask(Task):
 
     def write(self, folder, segment, data, outputs):
         name = f'{segment}_similarities.tsv'
-        with atomic_write(os.path.join(folder, name)) as file:
-            header = ['index', 'similarity', 'of_third'][: outputs.shape[1]]
-            file.write('\t'.join(header) + '\n')
-            for number, row in enumerate(_cosines(outputs)):
-                file.write('\t'.join([str(number), *(f'{value:.6f}' for value in row)]) + '\n')
+        rows = [['index', 'similarity', 'of_third'][: outputs.shape[1]]]
+        for number, row in enumerate(_cosines(outputs)):
+            rows.append([str(number), *map('{:.6f}'.format, row)])
+        write_table(os.path.join(folder, name), rows)
         return [name]
 
     def save(self, folder, model, tokenizer, **options):

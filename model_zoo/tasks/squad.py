@@ -44,7 +44,7 @@ from ..training.settings import (
 )
 from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, write_json
-from ..util.reading import read_json
+from ..util.reading import read_json, sha256_of
 from .pretraining.processes import LostProcessError, Processes
 from .tables import check_files, downloading, given_rows, is_path
 from .task import Examination, Task, check_finite
@@ -329,11 +329,16 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
         name, len(squad.questions), len(squad.paragraphs), processes,
     )  # fmt: skip
     with tqdm(total=len(squad.questions), unit=' questions', desc=name, disable=None) as bar:
-        parts = []
-        for part in _encode_all(list(_chunks(squad)), tokenizer, processes):
-            parts.append(part)
-            bar.update(len(part.spans))
-    encoding = _join(parts)
+        parts = [], [], [], []  # pieces of paragraphs, their words, pieces of questions, spans
+        for chunk in _encode_all(list(_chunks(squad)), tokenizer, processes):
+            for part, more in zip(parts, chunk):
+                part.extend(more)
+            bar.update(len(chunk[-1]))
+    docs, words, queries, spans = parts
+    encoding = SquadEncoding(
+        _bounds(docs), _flat(docs), _flat(words), _bounds(queries), _flat(queries),
+        np.array(spans, dtype=np.int32).reshape(-1, 2),
+    )  # fmt: skip
     seconds = time.perf_counter() - started
     logger.info('%s: %d pieces in %.1f s', name, len(encoding.paragraph_ids), seconds)
     if path is not None:
@@ -348,8 +353,7 @@ def _key(squad, tokenizer):
     parts += [len(squad.questions), type(tokenizer).__name__]
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(tokenizer.save_pretrained(folder)):
-            with open(path, 'rb') as file:
-                parts += [os.path.basename(path), hashlib.sha256(file.read()).hexdigest()]
+            parts += [os.path.basename(path), sha256_of(path)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
@@ -391,7 +395,7 @@ def _encode_all(chunks, tokenizer, processes):
 
 
 def _encode_chunk(chunk, tokenizer):
-    """SquadEncoding of some paragraphs and their questions."""
+    """Of some paragraphs the pieces and their words; of their questions the pieces and spans."""
     paragraphs, asked = chunk
     questions = [question for group in asked for question in group]
 
@@ -424,14 +428,7 @@ def _encode_chunk(chunk, tokenizer):
                 first, last = np.maximum(np.searchsorted(starts, ends, side='right') - 1, 0)
                 span = _answer_span(ids, words[-1], first, last, next(answers))
             spans.append(span)
-    return SquadEncoding(
-        _bounds(docs),
-        _flat(docs),
-        _flat(words),
-        _bounds(queries),
-        _flat(queries),
-        np.array(spans, dtype=np.int32).reshape(-1, 2),
-    )
+    return docs, words, queries, spans
 
 
 def _answer_span(ids, words, first_word, last_word, forms):
@@ -452,18 +449,6 @@ def _bounds(lists):
 
 def _flat(lists):
     return np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
-
-
-def _join(parts):
-    """One encoding of several, in order."""
-    joined = {}
-    for name in SquadEncoding._fields:
-        arrays = [getattr(part, name) for part in parts]
-        if name.endswith('bounds'):
-            joined[name] = np.cumsum([0, *np.concatenate(list(map(np.diff, arrays)))])
-        else:
-            joined[name] = np.concatenate(arrays)
-    return SquadEncoding(**joined)
 
 
 class SquadFeatures(collections.abc.Sequence):
@@ -634,7 +619,8 @@ class _Finder:
         self._features = features
         self._size, self._longest = n_best_size, max_answer_length
         self._version_2 = version_2
-        self._paragraph, self._normalized = (None, None), {}
+        self._words = functools.lru_cache(maxsize=1)(split_words)
+        self._normalized = functools.lru_cache(maxsize=None)(features.tokenizer.normalized)
 
     def find(self, question, scores):
         """The best (text, start score, end score), at least one, and the score of no answer."""
@@ -643,10 +629,8 @@ class _Finder:
         for starts, ends in rows:
             check_finite(starts + ends)
         spans = self._spans(question, windows, rows)
-        null = NO_WINDOW, 0.0, 0.0
-        for start, end in rows:
-            if start[0] + end[0] < null[0]:
-                null = float(start[0] + end[0]), float(start[0]), float(end[0])
+        nulls = [(float(s[0] + e[0]), float(s[0]), float(e[0])) for s, e in rows]
+        null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda each: each[0])
         if self._version_2:
             spans.append((-1, -1, *null[1:]))
         spans.sort(key=lambda span: span[2] + span[3], reverse=True)
@@ -695,17 +679,12 @@ class _Finder:
     def _text(self, question, first, last):
         """The text of a span of pieces of a question's paragraph."""
         number = self._features.squad.questions[question].paragraph
-        if self._paragraph[0] != number:
-            words, _ = split_words(self._features.squad.paragraphs[number])
-            self._paragraph = number, words
+        words, _ = self._words(self._features.squad.paragraphs[number])
         ids, places = self._features.encoding.paragraph(number)
-        words = self._paragraph[1][places[first] : places[last] + 1]
-        tokenizer, known = self._features.tokenizer, self._normalized
-        for word in words:
-            if word not in known:
-                known[word] = tokenizer.normalized(word)
-        normalized = ' '.join(filter(None, map(known.get, words)))
-        return map_to_text(tokenizer.spell(ids[first : last + 1]), ' '.join(words), normalized)
+        words = words[places[first] : places[last] + 1]
+        normalized = ' '.join(filter(None, map(self._normalized, words)))
+        part = self._features.tokenizer.spell(ids[first : last + 1])
+        return map_to_text(part, ' '.join(words), normalized)
 
 
 def map_to_text(part, text, normalized):
@@ -733,12 +712,12 @@ def normalize_answer(text):
     return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
 
 
-def _overlap_f1(words, answer):
-    """F1 of two lists of words."""
-    common = sum((collections.Counter(words) & collections.Counter(answer)).values())
+def _overlap_f1(words, right, version_2):
+    """F1 of two lists of words; if both are empty, SQuAD 2.0 counts 1, and 1.1 counts 0."""
+    common = sum((collections.Counter(words) & collections.Counter(right)).values())
     if not common:
-        return 0.0
-    precision, recall = common / len(words), common / len(answer)
+        return float(version_2 and words == right)
+    precision, recall = common / len(words), common / len(right)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -762,36 +741,30 @@ def score_v1(questions, predictions):
         ``exact_match`` and ``f1``: means over the questions, with the best of the right answers
         for each.
     """
-    _check(questions, predictions)
-    exact = f1 = 0.0
-    for question in questions:
-        if not question.answers:
-            raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
-        predicted = normalize_answer(predictions[question.id])
-        right = [normalize_answer(answer) for answer in question.answers]
-        exact += predicted in right
-        f1 += max(_overlap_f1(predicted.split(), answer.split()) for answer in right)
-    count = len(questions)
-    return {'exact_match': 100 * exact / count, 'f1': 100 * f1 / count}
+    exact, f1 = _scores(questions, predictions, version_2=False)
+    return {'exact_match': _percent(exact, questions), 'f1': _percent(f1, questions)}
 
 
-def _scores_v2(questions, predictions):
-    """Id -> 0 or 1 for an exact match, and id -> F1."""
+def _scores(questions, predictions, version_2=True):
+    """Id -> 0 or 1 for an exact match, and id -> F1, with the best of the right answers."""
     _check(questions, predictions)
     exact, f1 = {}, {}
     for question in questions:
         predicted = normalize_answer(predictions[question.id])
-        answers = [normalize_answer(answer) for answer in question.answers]
-        answers = [answer for answer in answers if answer] or ['']
-        exact[question.id] = int(predicted in answers)
-        # if one text is empty, the F1 is 1 if the other one is, too
+        right = [normalize_answer(answer) for answer in question.answers]
+        if version_2:
+            right = [answer for answer in right if answer] or ['']
+        elif not right:
+            raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
+        exact[question.id] = int(predicted in right)
         f1[question.id] = max(
-            _overlap_f1(predicted.split(), answer.split())
-            if predicted and answer
-            else predicted == answer
-            for answer in answers
+            _overlap_f1(predicted.split(), answer.split(), version_2) for answer in right
         )
     return exact, f1
+
+
+def _percent(scores, questions):
+    return 100 * sum(scores[question.id] for question in questions) / len(questions)
 
 
 def score_v2(questions, predictions):
@@ -808,7 +781,7 @@ def score_v2(questions, predictions):
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
         ``NoAns_`` before for the questions with and without an answer, where there are any.
     """
-    exact, f1 = _scores_v2(questions, predictions)
+    exact, f1 = _scores(questions, predictions)
     groups = {
         '': questions,
         'HasAns_': [question for question in questions if question.answers],
@@ -817,9 +790,8 @@ def score_v2(questions, predictions):
     metrics = {}
     for prefix, group in groups.items():
         if group:
-            for name, scores in (('exact', exact), ('f1', f1)):
-                total = sum(scores[question.id] for question in group)
-                metrics[f'{prefix}{name}'] = 100 * total / len(group)
+            metrics[f'{prefix}exact'] = _percent(exact, group)
+            metrics[f'{prefix}f1'] = _percent(f1, group)
             metrics[f'{prefix}total'] = len(group)
     return metrics
 
@@ -828,7 +800,7 @@ def best_thresholds(questions, predictions, null_odds):
     """The best metrics that another threshold for no answer would give to the same predictions."""
     metrics = {}
     answers = {question.id: question.answers for question in questions}
-    for name, scores in zip(('exact', 'f1'), _scores_v2(questions, predictions)):
+    for name, scores in zip(('exact', 'f1'), _scores(questions, predictions)):
         # From a threshold below all, with which only the questions without an answer are right,
         # upwards: each question in turn gets its prediction.
         total = best = sum(not right for right in answers.values())

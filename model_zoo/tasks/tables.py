@@ -10,7 +10,7 @@ import textwrap
 import zipfile
 from collections.abc import Iterable
 
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError, MissingExtraError, reporting
 from ..pretrained import local_path
 from ..util.files import atomic_write
 from ..util.reading import read_json, read_json_lines, read_lines, read_text
@@ -30,11 +30,13 @@ __all__ = [
     'is_table_file',
     'read_records',
     'read_rows',
+    'records_of',
     'segment_files',
     'split_text',
     'text_file',
     'usual_columns',
     'write_rows',
+    'write_table',
 ]
 
 logger = logging.getLogger(__name__)
@@ -93,13 +95,20 @@ def given_rows(rows, names, segment):
         raise InputError(f'the {segment} set has no rows')
 
 
+def records_of(source, names, segment, **options):
+    """Rows with their places, as dicts: of a file, see `read_records`, or as of `given_rows`."""
+    if not is_path(source):
+        return given_rows(source, names, segment)
+    records = read_records(source, **options)
+    return ((f'{source}, {location}', row) for location, row in records)
+
+
 def text_file(source, segment, folder, between='\n', column=None):
     """The path of a file with the texts of a set: its own, or a new one in `folder`."""
     if is_path(source) and not is_table_file(source):
         return os.fspath(source)
-    rows = read_records(source) if is_path(source) else given_rows(source, {1: ('text',)}, segment)
     texts = []
-    for location, row in rows:
+    for location, row in records_of(source, {1: ('text',)}, segment):
         name = column or usual_columns(row)[1]
         if not isinstance(row.get(name), str):
             raise InputError(f'{location}: give a text; its columns are {", ".join(map(str, row))}')
@@ -116,6 +125,12 @@ def write_rows(folder, name, texts, between='\n'):
     with atomic_write(path) as file:
         file.write(between.join(texts) + '\n')
     return path
+
+
+def write_table(path, rows):
+    """Write rows of texts as TSV; an empty one is a blank line."""
+    with atomic_write(path) as file:
+        file.writelines('\t'.join(row) + '\n' for row in rows)
 
 
 def split_text(path, share, folder, between='\n'):
@@ -254,16 +269,13 @@ def _json_rows(path):
 
 
 def _dataset_rows(source):
-    try:
-        import datasets
-    except ImportError as error:
-        raise MissingExtraError.of('datasets', 'datasets') from error
+    MissingExtraError.check('datasets', 'datasets')
+    import datasets
+
     data = source
     if is_path(source):
-        try:
+        with reporting(f'cannot read the data set {source!r}', errors=Exception):  # of many kinds
             data = datasets.load_from_disk(source)
-        except Exception as error:  # of many kinds
-            raise InputError(f'cannot read the data set {source!r}: {error}') from error
     names = data.column_names
     yield 'its columns', names
     classes = {

@@ -22,7 +22,7 @@ from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setti
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .labels import labels_of_folder
-from .tables import given_rows, is_path
+from .tables import given_rows, is_path, write_table
 from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
 
 __all__ = [
@@ -149,13 +149,11 @@ def write_conll(path, source, predictions, label_column=-1):
 def write_sentences(path, sentences, predictions):
     """Write sentences that come from no file: one word per line, its label if there is one, and the
     label that was predicted."""
-    with atomic_write(path) as file:
-        for sentence, labels in zip(sentences, predictions):
-            columns = [sentence.words, labels]
-            if sentence.labels is not None:
-                columns.insert(1, sentence.labels)
-            file.writelines('\t'.join(cells) + '\n' for cells in zip(*columns))
-            file.write('\n')
+    rows = []
+    for sentence, labels in zip(sentences, predictions):
+        own = [] if sentence.labels is None else [sentence.labels]
+        rows += [*zip(sentence.words, *own, labels), ()]
+    write_table(path, rows)
 
 
 def _check_count(is_right, source):
@@ -292,10 +290,9 @@ def score_tags(labels, predicted, entities=None):
 
 def entity_scorer():
     """seqeval's function for precision, recall, F1 and support."""
-    try:
-        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
-    except ImportError as error:
-        raise MissingExtraError.of('seqeval', 'tagging') from error
+    MissingExtraError.check('tagging', 'seqeval')
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+
     return precision_recall_fscore_support
 
 

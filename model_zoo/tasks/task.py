@@ -16,9 +16,8 @@ from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
-from ..util.files import atomic_write
 from ..util.remote import is_file
-from .tables import segment_files
+from .tables import segment_files, write_table
 
 __all__ = [
     'Data', 'Examination', 'Task', 'TextTask', 'check_finite', 'check_room', 'class_scores',
@@ -400,10 +399,8 @@ class Task:
         By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
         """
         name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
-        with atomic_write(os.path.join(folder, name)) as file:
-            file.write('prediction\tprobability\n')
-            for label, probability in zip(self.decode(data, outputs), probabilities):
-                file.write(f'{label}\t{probability:.6f}\n')
+        rows = zip(map(str, self.decode(data, outputs)), map('{:.6f}'.format, probabilities))
+        write_table(os.path.join(folder, name), [('prediction', 'probability'), *rows])
         return [name]
 
     def text_of(self, row):

@@ -131,11 +131,10 @@ class TensorBoardWriter(_FigureWriter):
     """
 
     def __init__(self, folder):
-        try:
-            from tensorboard.compat.proto import event_pb2, summary_pb2
-            from tensorboard.summary.writer.event_file_writer import EventFileWriter
-        except ImportError as error:
-            raise MissingExtraError.of('tensorboard', 'tensorboard') from error
+        MissingExtraError.check('tensorboard', 'tensorboard')
+        from tensorboard.compat.proto import event_pb2, summary_pb2
+        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+
         self._event, self._summary = event_pb2.Event, summary_pb2.Summary
         self._writer = EventFileWriter(make_writable_dir(folder))
 
@@ -160,10 +159,9 @@ class WandbLogger(_FigureWriter):
     """
 
     def __init__(self, **options):
-        try:
-            import wandb
-        except ImportError as error:
-            raise MissingExtraError.of('wandb', 'wandb') from error
+        MissingExtraError.check('wandb', 'wandb')
+        import wandb
+
         self._wandb, self._options, self._run = wandb, options, None
 
     def on_start(self, loop):
@@ -186,10 +184,9 @@ class MLflowLogger(_FigureWriter):
     """
 
     def __init__(self, **options):
-        try:
-            import mlflow
-        except ImportError as error:
-            raise MissingExtraError.of('mlflow', 'mlflow') from error
+        MissingExtraError.check('mlflow', 'mlflow')
+        import mlflow
+
         try:
             mlflow.MlflowClient()
         except Exception as error:  # of many kinds: a scheme that isn't known, a missing library

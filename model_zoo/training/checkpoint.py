@@ -16,7 +16,7 @@ import numpy as np
 from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
 from ..environment import blas
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import make_writable_dir, write_json
 from ..util.reading import check_json, read_json, sha256_of
 from .updater import LossScale
@@ -111,10 +111,9 @@ def load_optimizer(block, trainer, tensors, updates, source):
 
 def _check_updates(updates, source):
     """Raise CheckpointError unless these are counts of updates."""
-    try:
+    problem, errors = f'{source!r} goes with no counts of updates', (AttributeError, KeyError)
+    with reporting(problem, error_class=CheckpointError, errors=(*errors, TypeError)):
         counts = [updates['num_update'], *updates['parameters'].values()]
-    except (AttributeError, KeyError, TypeError) as error:
-        raise CheckpointError(f'{source!r} goes with no counts of updates: {error}') from error
     wrong = [count for count in counts if type(count) is not int or not 0 <= count < 2**31]
     if wrong:
         raise CheckpointError(f'{source!r} goes with {wrong[0]!r:.80} as a count of updates')
@@ -158,7 +157,8 @@ class TrainingState:
     @classmethod
     def from_json(cls, fields):
         """The state whose ``dataclasses.asdict`` this is."""
-        try:
+        problem = 'the state of the training is damaged'
+        with reporting(problem, error_class=CheckpointError, errors=ValueError):
             check_json(fields, cls)
             for number, record in enumerate(fields.get('epochs', ())):
                 check_json(record, {'score': float, 'step': int}, f'epochs[{number}]')
@@ -167,8 +167,6 @@ class TrainingState:
             if state.loss_scale is not None:
                 state.loss_scale = LossScale(**state.loss_scale)
                 _check_counts(state.loss_scale)
-        except ValueError as error:
-            raise CheckpointError(f'the state of the training is damaged: {error}') from error
         return state
 
     @property

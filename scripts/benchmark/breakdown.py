@@ -9,18 +9,17 @@
 """
 
 import collections
+import functools
 import json
 import math
 import os
 import re
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 
-from side_by_side import parse_shapes, rst_table, run, write_between
+from side_by_side import Contender, Worker, parse_shapes, rst_table, run, write_between
 from training import labelled_batch
 
 #: one entry for each operator, not for bulks of them; MXNet reads it when it loads
@@ -249,103 +248,84 @@ def show_operators(args):
 # -- processes -------------------------------------------------------------------------------------
 
 
-class Worker:
-    """A process that trains: it does what is written to its standard input, line by line."""
+def our_member(options, variant=None):
+    """A process of a team: ``prepare`` of a request, a tuple of a name and arguments."""
+    import mxnet as mx
 
-    def __init__(self, options):
-        from model_zoo.training import HorovodWorkers
+    from model_zoo.training import HorovodWorkers
 
-        ((batch, length),) = parse_shapes(options['shape'])
-        size = options['processes']
-        workers = HorovodWorkers(**VARIANTS[options['variant']]) if size > 1 else None
-        self._step = Step(options['layers'], (batch // size, length), units=options['units'])
-        self.workers = workers or self._step.alone
-        self.workers.prepare(self._step.updater.parameters)
+    ((batch, length),) = parse_shapes(options.shape)
+    size = options.processes if variant else 1
+    step = Step(options.layers, (batch // size, length), units=options.units)
+    workers = HorovodWorkers(**VARIANTS[variant]) if variant else step.alone
+    workers.prepare(step.updater.parameters)
 
-    @property
-    def num_bytes(self):
-        """Bytes of the gradient."""
-        return sum(4 * p.list_grad()[0].size for p in self._step.updater.parameters)
+    def gradient_bytes():
+        return sum(4 * p.list_grad()[0].size for p in step.updater.parameters)
 
-    def step(self, together=True):
-        """Seconds of an update; alone, this worker's part without the others."""
-        import mxnet as mx
-
+    def step_seconds(together=True):
+        """Of an update; alone, this process's part without the others."""
         mx.nd.waitall()
         if not together:
-            return sum(self._step())
-        self.workers.wait()  # begin at the same time
-        return sum(self._step(self.workers))
+            return sum(step())
+        workers.wait()  # begin at the same time
+        return sum(step(workers))
 
-    def sum(self, num_bytes):
-        """Seconds to sum an array of some bytes over the workers."""
-        import mxnet as mx
-
+    def sum_of(num_bytes):
+        """Seconds to sum an array of some bytes over the processes."""
         array = mx.nd.zeros((num_bytes // 4,))
         array.wait_to_read()
-        self.workers.wait()
+        workers.wait()
         started = time.perf_counter()
-        self.workers._sum(array, f'{num_bytes} bytes', 0)
+        workers._sum(array, f'{num_bytes} bytes', 0)
         array.wait_to_read()
         return time.perf_counter() - started
 
-
-def serve(options):
-    """The life of a worker."""
-    worker = Worker(json.loads(options))
-    print(json.dumps(worker.num_bytes), flush=True)
-    for line in sys.stdin:
-        name, *arguments = json.loads(line)
-        print(json.dumps(getattr(worker, name)(*arguments)), flush=True)
+    requests = {'bytes': gradient_bytes, 'step': step_seconds, 'sum': sum_of}
+    return lambda request: functools.partial(requests[request[0]], *request[1:])
 
 
 class Team:
-    """Processes that train one model; they are stopped while others have their turn."""
+    """Processes that train one model; they are stopped while others have their turn.
 
-    def __init__(self, options, processes, variant='buckets'):
-        self.name = 'one process' if processes == 1 else f'{processes} processes, {variant}'
-        options = json.dumps({**options, 'processes': processes, 'variant': variant})
-        cores = len(os.sched_getaffinity(0))
-        environment = {**os.environ, 'OMP_NUM_THREADS': str(max(1, cores // processes))}
-        environment['HOROVOD_GLOO_TIMEOUT_SECONDS'] = '3600'  # members wait for their turn
-        self._server, slots = None, [{}]
-        if processes > 1:
-            self._server, slots = _rendezvous(processes)
+    Without a `variant` of summing gradients it is one process.
+    """
+
+    def __init__(self, args, variant=None):
+        size = args.processes if variant else 1
+        self.name = f'{size} processes, {variant}' if variant else 'one process'
+        threads = str(max(1, len(os.sched_getaffinity(0)) // size))
+        # members wait for their turn
+        own = {'HOROVOD_GLOO_TIMEOUT_SECONDS': '3600'}
+        own.update(dict.fromkeys(('OMP_NUM_THREADS', 'MKL_NUM_THREADS'), threads))
+        self._server, places = _rendezvous(size) if variant else (None, [{}])
+        contender = Contender(self.name, our_member, arguments={'variant': variant})
         self._members = [
-            subprocess.Popen(
-                [sys.executable, os.path.abspath(__file__), '--serve', options],
-                env={**environment, **slot}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                text=True,
-            )
-            for slot in slots
-        ]  # fmt: skip
-        self.num_bytes = self._read()[0]
-        self._pause()
+            Worker(contender._replace(environment={**own, **place}), args) for place in places
+        ]
+        for each in self._members:
+            each.answer()
+        (self.num_bytes,) = self.ask('bytes')
 
-    def _read(self):
-        return [json.loads(member.stdout.readline()) for member in self._members]
-
-    def _pause(self):
-        for member in self._members:
-            member.send_signal(signal.SIGSTOP)
+    def _signal(self, number):
+        for each in self._members:
+            each.process.send_signal(number)
 
     def ask(self, *request, times=1):
         """The answers of the slowest member to some requests."""
-        for member in self._members:
-            member.send_signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT)
         answers = []
         for _ in range(times):
-            for member in self._members:
-                member.stdin.write(json.dumps(request) + '\n')
-                member.stdin.flush()
-            answers.append(max(self._read()))
-        self._pause()
+            for each in self._members:
+                each.begin('prepare', request)
+            answers.append(max(each.answer() for each in self._members))
+        self._signal(signal.SIGSTOP)
         return answers
 
     def close(self):
-        for member in self._members:
-            member.kill()
-            member.wait()
+        self._signal(signal.SIGKILL)
+        for each in self._members:
+            each.close()
         if self._server is not None:
             self._server.stop()
 
@@ -371,10 +351,9 @@ def sum_seconds(num_bytes, workers, bandwidth, latency=0.0):
 
 
 def show_processes(args):
-    options = {'shape': args.shape, 'layers': args.layers, 'units': args.units}
-    teams = [Team(options, 1)]
+    teams = [Team(args)]
     try:
-        teams += [Team(options, args.processes, variant) for variant in args.variants]
+        teams += [Team(args, variant) for variant in args.variants]
         figures = measure(teams, args)
     finally:
         for team in teams:
@@ -478,7 +457,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    if sys.argv[1:2] == ['--serve']:
-        serve(sys.argv[2])
-    else:
-        run(main)
+    run(main)

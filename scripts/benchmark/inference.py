@@ -185,7 +185,7 @@ def transformers(options, precision):
 
         def call():
             with torch.inference_mode():
-                model(feed['words'], attention_mask=feed['mask'], token_type_ids=feed['types'])
+                model(**feed)
 
         return call
 
@@ -196,7 +196,7 @@ def _feed(shape):
     import numpy as np
 
     words, types, _ = make_batch(VOCAB_SIZE, shape)
-    return {'words': words, 'mask': np.ones_like(words), 'types': types}
+    return {'input_ids': words, 'attention_mask': np.ones_like(words), 'token_type_ids': types}
 
 
 def _in_own_process(code, *arguments):
@@ -210,22 +210,12 @@ def write_onnx(layers, units, path):
     """Write the model of transformers as an ONNX file."""
     import torch
 
-    sizes = Namespace(layers=int(layers), units=int(units))
-
-    class Outputs(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = torch_model(sizes)
-
-        def forward(self, words, mask, types):
-            output = self.model(words, attention_mask=mask, token_type_ids=types)
-            return output.last_hidden_state, output.pooler_output
-
-    example = torch.ones((2, 8), dtype=torch.int64)
-    names = ['words', 'mask', 'types']
+    model = torch_model(Namespace(layers=int(layers), units=int(units)))
+    model.config.return_dict = False
+    names = list(_feed((2, 8)))
     torch.onnx.export(
-        Outputs(),
-        (example, example, torch.zeros_like(example)),
+        model,
+        tuple(map(torch.from_numpy, _feed((2, 8)).values())),
         path,
         input_names=names,
         output_names=['sequence', 'pooled'],
@@ -241,16 +231,15 @@ def write_openvino(layers, units, path):
     import torch
 
     sizes = Namespace(layers=int(layers), units=int(units))
-    example = torch.ones((2, 8), dtype=torch.int64)
-    inputs = {'input_ids': example, 'attention_mask': example, 'token_type_ids': example}
-    model = openvino.convert_model(torch_model(sizes), example_input=inputs)
+    example = {name: torch.from_numpy(array) for name, array in _feed((2, 8)).items()}
+    model = openvino.convert_model(torch_model(sizes), example_input=example)
     openvino.save_model(model, path, compress_to_fp16=False)
 
 
 def onnxruntime(options, precision):
     import onnxruntime
 
-    path = os.path.join(_cache(options), f'transformers-{options.layers}-{options.units}.onnx')
+    path = os.path.join(_cache(options), f'bert-{options.layers}-{options.units}.onnx')
     if not os.path.exists(path):
         _in_own_process('write_onnx', options.layers, options.units, path)
     if precision == 'int8':
@@ -282,8 +271,6 @@ def openvino(options, precision):
 
     def prepare(shape):
         feed = _feed(shape)
-        feed = {'input_ids': feed['words'], 'attention_mask': feed['mask'],
-                'token_type_ids': feed['types']}  # fmt: skip
         return lambda: request.infer(feed, share_inputs=True) and None
 
     return prepare
@@ -781,19 +768,16 @@ def main(argv=None):
     shapes = args.shapes or SHAPES.get(args.work, '1x32,1x128,8x128,32x128')
     shapes = parse_shapes(shapes)
     args.tgt_len = max(length for _, length in shapes)
-    cases, unit = [(f'{batch}x{length}', (batch, length)) for batch, length in shapes], 'tokens/s'
+    cases, unit = [], {'forward': 'GF/s'}.get(args.work, 'tokens/s')
+    for batch, length in shapes:
+        work = {
+            'forward': bert_flops(args.layers, args.units, batch, length),
+            'perplexity': batch * length * SEGMENTS,
+        }.get(args.work, batch * args.new_tokens)
+        cases.append(Case(f'{batch}x{length}', (batch, length), work))
     if args.work in ('vectors', 'words'):
         args.count = len(read_sentences(args.file, args.count))
         cases, unit = [Case(str(args.count), args.count, args.count)], 'sentences/s'
-    elif args.work == 'forward':
-        cases = [
-            Case(name, shape, bert_flops(args.layers, args.units, *shape)) for name, shape in cases
-        ]
-        unit = 'GF/s'
-    elif args.work == 'perplexity':
-        cases = [Case(name, shape, shape[0] * shape[1] * SEGMENTS) for name, shape in cases]
-    else:
-        cases = [Case(name, shape, shape[0] * args.new_tokens) for name, shape in cases]
     # a call of generation or of words takes seconds: the one that gave the answer has warmed it up
     measured = measure(
         *contenders(args.work, args.precision, args.only), cases, args,

@@ -17,7 +17,6 @@ import os
 import pathlib
 import re
 import shutil
-import sys
 import tempfile
 
 import mxnet as mx
@@ -286,4 +285,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 
+from inference import read_sentences
 from side_by_side import run
 
 NAME = 'model'
@@ -165,13 +166,6 @@ class Server:
         return [{entry['label']: entry['score'] for entry in result} for result in results]
 
 
-def read_texts(path, count):
-    from model_zoo.util.reading import read_lines
-
-    lines = (line.strip() for _, line in read_lines(path))
-    return list(itertools.islice((line for line in lines if line), count))
-
-
 def measure(options, texts):
     """Print and return the figures of all contenders."""
     import importlib.util
@@ -255,7 +249,7 @@ def main(argv=None):
     options = parser.parse_args(argv)
     if options.contender:
         return serve(options)
-    texts = read_texts(options.file, options.count)
+    texts = read_sentences(options.file, options.count)
     with tempfile.TemporaryDirectory() as folder:
         if not os.path.isdir(options.model):
             write_model(options.model, folder)

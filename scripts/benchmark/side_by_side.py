@@ -25,25 +25,6 @@ import time
 import traceback
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
-__all__ = [
-    'Case',
-    'Contender',
-    'add_flags',
-    'bert_flops',
-    'gluon_step',
-    'installed',
-    'measure',
-    'neighbour',
-    'our_update',
-    'parse_shapes',
-    'report',
-    'rst_table',
-    'run',
-    'threads',
-    'torch_step',
-    'write_between',
-]
-
 #: seconds before each turn: the threads of the contender before it spin for a while after its call
 PAUSE = 0.3
 #: what keeps a processor busy -> the words before its program
@@ -90,7 +71,7 @@ def run(main):
     """Run a benchmark's ``main(argv)`` as the project's other scripts are run, and exit."""
     from model_zoo.app import cli
 
-    sys.exit(cli.run(main))
+    cli.run_script(main)
 
 
 def add_flags(description, rounds=10, seconds=60):
@@ -153,8 +134,9 @@ def measure(ours, peers, cases, options, warm=True, same=None):
     with tempfile.TemporaryDirectory() as options.folder, contextlib.ExitStack() as stack:
         stack.enter_context(neighbour(options.neighbour))
         for contender in present:
+            worker = stack.enter_context(contextlib.closing(Worker(contender, options)))
             try:
-                worker = _Worker(contender, options)
+                worker.answer()
             except InputError as error:
                 # an older checkout need not have all that this one has
                 lacks = re.search('(Import|NotFound|Name)Error', str(error))
@@ -162,7 +144,7 @@ def measure(ours, peers, cases, options, warm=True, same=None):
                     raise
                 print(f'{contender.name}: absent ({error})', flush=True)
                 continue
-            workers[contender.name] = stack.enter_context(contextlib.closing(worker))
+            workers[contender.name] = worker
         for case in cases:
             answers = {name: worker.ask('prepare', case.value) for name, worker in workers.items()}
             for name, answer in answers.items():
@@ -225,13 +207,13 @@ def _take_turns(workers, options, warm):
     return times
 
 
-class _Worker:
-    """A contender's process."""
+class Worker:
+    """A contender's process, which begins with ``make``: it has an `answer` then."""
 
     def __init__(self, contender, options):
         self._name = contender.name
         self._connection, theirs = multiprocessing.Pipe()
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=_environment(contender),
@@ -242,20 +224,23 @@ class _Worker:
         file = contender.make.__code__.co_filename
         module = os.path.splitext(os.path.basename(file))[0]
         folder = os.path.dirname(os.path.abspath(file))
-        try:
-            self.ask(
-                folder, module, contender.make.__name__, options, contender.arguments,
-                contender.checkout,
-            )  # fmt: skip
-        except BaseException:
-            self.close()
-            raise
+        self.begin(
+            folder, module, contender.make.__name__, options, contender.arguments,
+            contender.checkout,
+        )  # fmt: skip
 
     def ask(self, *message):
+        self.begin(*message)
+        return self.answer()
+
+    def begin(self, *message):
+        with contextlib.suppress(OSError):  # a process that has ended has no answer
+            self._connection.send(message)
+
+    def answer(self):
         from model_zoo.errors import InputError
 
         try:
-            self._connection.send(message)
             good, answer = self._connection.recv()
         except (EOFError, OSError) as error:
             raise InputError(f'the process of {self._name} has ended') from error
@@ -265,7 +250,7 @@ class _Worker:
 
     def close(self):
         self._connection.close()
-        self._process.wait()
+        self.process.wait()
 
 
 def _environment(contender):
@@ -281,7 +266,7 @@ def _environment(contender):
 
 
 def _serve(connection):
-    """Answer the questions of a `_Worker` until it closes the connection."""
+    """Answer the questions of a `Worker` until it closes the connection."""
     call = prepare = before = None
     while True:
         try:
@@ -373,7 +358,8 @@ def matrix_product(options):
 
 
 def _matrix_product_speed(is_cpu, size=2048, rounds=8):
-    with contextlib.closing(_Worker(Contender('product', matrix_product), None)) as worker:
+    with contextlib.closing(Worker(Contender('product', matrix_product), None)) as worker:
+        worker.answer()
         worker.ask('prepare', size)
         times = [worker.ask('time', True)[is_cpu] for _ in range(rounds)]
     return 2 * size**3 / min(times) / 1e9

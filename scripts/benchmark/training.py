@@ -22,9 +22,8 @@
     length together, as ours does. ``updates`` are the seconds of the updates alone.
 """
 
-import contextlib
 import functools
-import importlib.util
+import importlib
 import itertools
 import json
 import logging
@@ -38,6 +37,7 @@ import sys
 import tempfile
 import time
 import types
+import unittest.mock
 import warnings
 
 from inference import (
@@ -47,7 +47,6 @@ from inference import (
     gluonnlp_block,
     make_batch,
     original_config,
-    torch_model,
     transfo_xl_sizes,
 )
 from side_by_side import (
@@ -72,29 +71,11 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[1]
 ADAM = {'learning_rate': 2e-5, 'wd': 0.01}
 TORCH = ('torch', 'transformers')
 ORIGINAL = ('torch', 'pytorch_pretrained_bert')
+ORIGINAL_NAME = 'pytorch-pretrained-bert'
 
 # -- steps -----------------------------------------------------------------------------------------
 
-
-def _our_step(block, compute_of, precision='float32', optimizer='bertadam', **hybridized):
-    """``prepare`` of ours; ``compute_of(shape)`` gives the function that computes the loss."""
-    block.initialize()
-    block.cast(precision)
-    block.hybridize(static_alloc=True, **hybridized)
-    settings = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
-    update = our_update(block, optimizer, settings)
-    return lambda shape: gluon_step(compute_of(shape), update)
-
-
-def _torch_step(model, compute_of):
-    """The same by torch."""
-    import torch
-
-    torch.set_num_threads(threads())
-    model.train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
-    return lambda shape: torch_step(model, optimizer, compute_of(shape))
-
+LANGUAGE_MODELS = 'gpt2', 'transfo_xl'
 
 def labelled_batch(shape):
     """`make_batch`, and a label for each row."""
@@ -103,21 +84,76 @@ def labelled_batch(shape):
     return (*make_batch(VOCAB_SIZE, shape), np.random.RandomState(1).randint(0, 2, shape[0]))
 
 
-def our_classifier(options, precision, is_mirrored=False):
-    """As scripts/finetune_classifier.py trains it."""
+def masked_batch(shape):
+    """Full sequences with 15 % of their words masked, as NumPy arrays."""
+    import numpy as np
+
+    batch, length = shape
+    rng = np.random.RandomState(0)
+    positions = np.sort(np.argsort(rng.rand(batch, length))[:, : max(1, round(0.15 * length))])
+    return (
+        rng.randint(0, VOCAB_SIZE, (batch, length)),
+        rng.randint(0, 2, (batch, length)),
+        np.full((batch,), length),
+        positions,
+        rng.randint(0, VOCAB_SIZE, positions.shape),
+        rng.randint(0, 2, (batch,)),
+    )
+
+
+def batches(options, shape):
+    """The batches of a work's steps, NumPy arrays, without end."""
+    if options.work == 'classifier':
+        return itertools.repeat(labelled_batch(shape))
+    if options.work == 'pretraining':
+        return itertools.repeat(masked_batch(shape))
+    segments = draw_text(options.vocab_size, *shape)  # words and labels, one after the other
+    return itertools.cycle(segments if options.work == 'transfo_xl' else segments[:1])
+
+
+def _our_model(options):
+    if options.work == 'gpt2':
+        from gpt2 import GPT2Config, GPT2LMHeadModel
+
+        return GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
+    if options.work == 'transfo_xl':
+        from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+
+        return TransfoXLLMHeadModel(TransfoXLConfig(**transfo_xl_sizes(options)))
+    from bert import BertConfig, BertForPreTraining, BertForSequenceClassification
+
+    is_classifier = options.work == 'classifier'
+    head = BertForSequenceClassification if is_classifier else BertForPreTraining
+    return head(BertConfig(**bert_sizes(options)))
+
+
+def ours(options, precision='float32', is_mirrored=False):
+    """As our scripts train it."""
     import mxnet as mx
 
-    from bert import BertConfig, BertForSequenceClassification
-
-    block = BertForSequenceClassification(BertConfig(**bert_sizes(options)))
-
-    def compute_of(shape):
-        batch = labelled_batch(shape)
-        return lambda: block(*map(mx.nd.array, batch))
-
-    prepare = _our_step(block, compute_of, precision)
+    block, is_lm = _our_model(options), options.work in LANGUAGE_MODELS
+    block.initialize()
+    block.cast(precision)
+    block.hybridize(static_alloc=True, static_shape=is_lm)
+    settings = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
+    update = our_update(block, 'openaiadam' if is_lm else 'bertadam', settings)
     if is_mirrored:
         block.mirror()
+
+    def prepare(shape):
+        rows, memory = batches(options, shape), [None]
+
+        def compute():
+            dtype = 'int32' if is_lm else 'float32'
+            batch = [mx.nd.array(each, dtype=dtype) for each in next(rows)]
+            if options.work == 'transfo_xl':
+                words, labels = batch
+                losses, memory[0] = block(words, memory[0], labels=labels)
+                return losses.mean()
+            return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
+
+        return gluon_step(compute, update)
+
     return prepare
 
 
@@ -160,166 +196,66 @@ def _gluonnlp_training(block, optimizer):
     return loss_of, update
 
 
-def transformers_classifier(options, precision):
-    """With torch's AdamW; in bfloat16 by autocast."""
-    import numpy as np
+def _torch_step(options, model, loss_of):
+    """``prepare`` of torch; ``loss_of(*tensors)`` of a batch."""
     import torch
 
-    class Classifier(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.bert = torch_model(options)
-            self.dropout = torch.nn.Dropout(self.bert.config.hidden_dropout_prob)
-            self.dense = torch.nn.Linear(self.bert.config.hidden_size, 2)
+    torch.set_num_threads(threads())
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
 
-        def forward(self, words, mask, types):
-            pooled = self.bert(words, attention_mask=mask, token_type_ids=types).pooler_output
-            return self.dense(self.dropout(pooled))
+    def prepare(shape):
+        rows = batches(options, shape)
+        return torch_step(model, optimizer, lambda: loss_of(*map(torch.from_numpy, next(rows))))
 
-    model = Classifier()
-
-    def compute_of(shape):
-        words, types, length, labels = labelled_batch(shape)
-
-        def compute():
-            mask = (np.arange(words.shape[1]) < length[:, None]).astype(np.int64)
-            with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16'):
-                scores = model(*map(torch.from_numpy, (words, mask, types)))
-                return torch.nn.functional.cross_entropy(scores, torch.from_numpy(labels))
-
-        return compute
-
-    return _torch_step(model, compute_of)
+    return prepare
 
 
-def masked_batch(shape):
-    """Full sequences with 15 % of their words masked, as NumPy arrays."""
-    import numpy as np
+def transformers_classifier(options, precision):
+    """With torch's AdamW; in bfloat16 by autocast."""
+    import torch
+    import transformers
 
-    batch, length = shape
-    rng = np.random.RandomState(0)
-    positions = np.sort(np.argsort(rng.rand(batch, length))[:, : max(1, round(0.15 * length))])
-    return (
-        rng.randint(0, VOCAB_SIZE, (batch, length)),
-        rng.randint(0, 2, (batch, length)),
-        np.full((batch,), length),
-        positions,
-        rng.randint(0, VOCAB_SIZE, positions.shape),
-        rng.randint(0, 2, (batch,)),
-    )
+    config = transformers.BertConfig(**bert_sizes(options))
+    model = transformers.BertForSequenceClassification(config)
 
+    def loss_of(words, types, length, labels):
+        mask = (torch.arange(words.shape[1]) < length[:, None]).long()
+        with torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16'):
+            return model(words, mask, types, labels=labels).loss
 
-def our_pretraining(options):
-    import mxnet as mx
-
-    from bert import BertConfig, BertForPreTraining
-
-    model = BertForPreTraining(BertConfig(**bert_sizes(options)))
-
-    def compute_of(shape):
-        batch = masked_batch(shape)
-        return lambda: model(*(mx.nd.array(array, dtype='float32') for array in batch))
-
-    return _our_step(model, compute_of)
+    return _torch_step(options, model, loss_of)
 
 
 def transformers_pretraining(options):
     """It too predicts the masked words only."""
-    import numpy as np
     import torch
     import transformers
 
     model = transformers.BertForPreTraining(transformers.BertConfig(**bert_sizes(options)))
     cross_entropy = torch.nn.functional.cross_entropy
 
-    def compute_of(shape):
-        batch = masked_batch(shape)
+    def loss_of(words, types, _, positions, ids, labels):
+        outputs = model.bert(words, attention_mask=torch.ones_like(words), token_type_ids=types)
+        masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
+        scores, pairs = model.cls(masked, outputs.pooler_output)
+        return cross_entropy(scores.flatten(0, 1), ids.flatten()) + cross_entropy(pairs, labels)
 
-        def compute():
-            mask = np.ones(shape, np.int64)
-            words, types, _, positions, ids, labels = map(torch.from_numpy, batch)
-            outputs = model.bert(
-                words, attention_mask=torch.from_numpy(mask), token_type_ids=types
-            )
-            masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
-            scores, pairs = model.cls(masked, outputs.pooler_output)
-            loss = cross_entropy(scores.flatten(0, 1), ids.flatten())
-            return loss + cross_entropy(pairs, labels)
-
-        return compute
-
-    return _torch_step(model, compute_of)
+    return _torch_step(options, model, loss_of)
 
 
-def _segments(options, shape):
-    """Words and labels, one pair after the other, without end."""
-    return itertools.cycle(draw_text(options.vocab_size, *shape))
+def torch_gpt2(options, library):
+    """GPT-2 of transformers or of pytorch-pretrained-bert."""
+    original = importlib.import_module(library)
+    config = original.GPT2Config(options.vocab_size, n_layer=options.layers)
+    model = original.GPT2LMHeadModel(config)
+    labels_name = 'labels' if library == 'transformers' else 'lm_labels'
 
+    def loss_of(words, _):
+        outputs = model(words, **{labels_name: words})
+        return getattr(outputs, 'loss', outputs)  # the original gives the loss itself
 
-def our_gpt2(options):
-    import mxnet as mx
-
-    from gpt2 import GPT2Config, GPT2LMHeadModel
-
-    block = GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
-
-    def compute_of(shape):
-        words, _ = next(_segments(options, shape))
-        return lambda: block(
-            mx.nd.array(words, dtype='int32'), lm_labels=mx.nd.array(words, dtype='int32')
-        )
-
-    return _our_step(block, compute_of, optimizer='openaiadam', static_shape=True)
-
-
-def our_transfo_xl(options):
-    import mxnet as mx
-
-    from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
-
-    block = TransfoXLLMHeadModel(TransfoXLConfig(**transfo_xl_sizes(options)))
-
-    def compute_of(shape):
-        segments, memory = _segments(options, shape), [None]
-
-        def compute():
-            words, labels = (mx.nd.array(array, dtype='int32') for array in next(segments))
-            losses, memory[0] = block(words, memory[0], labels=labels)
-            return losses.mean()
-
-        return compute
-
-    return _our_step(block, compute_of, optimizer='openaiadam', static_shape=True)
-
-
-def _torch_gpt2(library, options, labels_name):
-    import torch
-
-    config = library.GPT2Config(options.vocab_size, n_layer=options.layers)
-    model = library.GPT2LMHeadModel(config)
-
-    def compute_of(shape):
-        words = torch.from_numpy(next(_segments(options, shape))[0])
-
-        def compute():
-            outputs = model(words, **{labels_name: words})
-            return getattr(outputs, 'loss', outputs)  # the original gives the loss itself
-
-        return compute
-
-    return _torch_step(model, compute_of)
-
-
-def transformers_gpt2(options):
-    import transformers
-
-    return _torch_gpt2(transformers, options, 'labels')
-
-
-def original_gpt2(options):
-    import pytorch_pretrained_bert
-
-    return _torch_gpt2(pytorch_pretrained_bert, options, 'lm_labels')
+    return _torch_step(options, model, loss_of)
 
 
 def original_transfo_xl(options):
@@ -328,56 +264,46 @@ def original_transfo_xl(options):
 
     torch.Tensor.byte = torch.Tensor.bool  # the type of masks that today's torch wants
     model = original.TransfoXLLMHeadModel(original_config(transfo_xl_sizes(options)))
+    memories = {}  # shape of the words -> what their model remembers
 
-    def compute_of(shape):
-        segments, memory = _segments(options, shape), [None]
+    def loss_of(words, labels):
+        losses, memories[words.shape] = model(words, labels, memories.get(words.shape))
+        return losses.mean()
 
-        def compute():
-            words, labels = map(torch.from_numpy, next(segments))
-            losses, memory[0] = model(words, labels, memory[0])
-            return losses.mean()
-
-        return compute
-
-    return _torch_step(model, compute_of)
+    return _torch_step(options, model, loss_of)
 
 
 def _classifiers(args):
     """Ours and the peers', a contender for each precision that they have."""
-    ours, peers = [], []
+    own, peers = [], []
     for precision in args.precision:
         arguments = {'precision': precision}
-        ours.append(Contender(f'ours, {precision}', our_classifier, arguments=arguments))
+        own.append(Contender(f'ours, {precision}', ours, arguments=arguments))
         if args.mirror:
             mirrored = {**arguments, 'is_mirrored': True}
-            name = f'ours, {precision}, mirrored'
-            ours.append(Contender(name, our_classifier, arguments=mirrored))
+            own.append(Contender(f'ours, {precision}, mirrored', ours, arguments=mirrored))
         if precision == 'float32':
             peers.append(Contender('gluonnlp', gluonnlp_classifier, ('gluonnlp',), arguments))
         if precision != 'float16':
             peers.append(
                 Contender(f'torch {precision}', transformers_classifier, TORCH, arguments)
             )
-    return ours, peers
+    return own, peers
 
 
+OURS = [Contender('ours', ours)]
 #: steps -> layers, words, contenders
 STEPS = {
     'classifier': (12, None, _classifiers),
     'pretraining': (12, None, lambda args: (
-        [Contender('ours', our_pretraining)],
-        [Contender('torch+transformers', transformers_pretraining, TORCH)],
+        OURS, [Contender('torch+transformers', transformers_pretraining, TORCH)],
     )),
-    'gpt2': (12, 50257, lambda args: (
-        [Contender('ours', our_gpt2)],
-        [
-            Contender('transformers', transformers_gpt2, TORCH),
-            Contender('pytorch-pretrained-bert', original_gpt2, ORIGINAL),
-        ],
-    )),
+    'gpt2': (12, 50257, lambda args: (OURS, [
+        Contender('transformers', torch_gpt2, TORCH, {'library': 'transformers'}),
+        Contender(ORIGINAL_NAME, torch_gpt2, ORIGINAL, {'library': 'pytorch_pretrained_bert'}),
+    ])),
     'transfo_xl': (6, 267735, lambda args: (
-        [Contender('ours', our_transfo_xl)],
-        [Contender('pytorch-pretrained-bert', original_transfo_xl, ORIGINAL)],
+        OURS, [Contender(ORIGINAL_NAME, original_transfo_xl, ORIGINAL)],
     )),
 }  # fmt: skip
 
@@ -385,7 +311,7 @@ STEPS = {
 def compare_steps(args):
     layers, vocab_size, contenders = STEPS[args.work]
     args.layers, args.vocab_size = args.layers or layers, args.vocab_size or vocab_size
-    is_lm = vocab_size is not None
+    is_lm = args.work in LANGUAGE_MODELS
     shapes = parse_shapes(args.shapes or ('1x128,4x128' if is_lm else '1x32,8x128,32x128'))
     args.tgt_len = max(length for _, length in shapes)
     cases = [
@@ -452,12 +378,7 @@ def _torch_update(make):
         parameters = [torch.nn.Parameter(torch.randn(shape) * 0.02) for shape in shapes]
         for parameter in parameters:
             parameter.grad = torch.randn_like(parameter) * 1e-3
-        step = make(parameters, lr=2e-5, weight_decay=0.01).step
-
-        def update():
-            step()
-
-        return update
+        return make(parameters, lr=2e-5, weight_decay=0.01).step
 
     return prepare
 
@@ -489,7 +410,7 @@ def compare_updates(args):
             ('OpenAIAdam', 'OpenAIAdam', {}),
         )
     ]  # fmt: skip
-    original = 'pytorch-pretrained-bert BertAdam'
+    original = f'{ORIGINAL_NAME} BertAdam'
     peers = [
         Contender('gluonnlp BERTAdam', gluonnlp_optimizer, ('gluonnlp',)),
         Contender('torch AdamW', adamw, ('torch',)),
@@ -503,48 +424,33 @@ def compare_updates(args):
 # -- samples for pre-training ----------------------------------------------------------------------
 
 
-def _load(name, path):
-    """Import a file as a module."""
+def _original(*place):
+    """A script of a checkout as a module."""
+    from model_zoo.app.originals import load_script
     from model_zoo.errors import InputError
 
-    if not os.path.isfile(path):
-        raise InputError(f'no such file: {path!r}; name the folder of a checkout')
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@contextlib.contextmanager
-def _stand_in_for_tensorflow():
-    """The parts of TensorFlow that Google's scripts use if they write none of its files."""
-    module = types.ModuleType('tensorflow')
-    flags = types.SimpleNamespace(do_whole_word_mask=False)
-    type_names = 'string', 'bool', 'integer', 'float'
-    defines = {f'DEFINE_{name}': lambda *args: None for name in type_names}
-    module.flags = types.SimpleNamespace(FLAGS=flags, **defines)
-    module.gfile = types.SimpleNamespace(GFile=functools.partial(open, encoding='utf-8'))
-    hidden = {name: sys.modules.get(name) for name in ('tensorflow', 'tokenization')}
-    sys.modules['tensorflow'] = module
-    try:
-        yield flags
-    finally:
-        for name, former in hidden.items():
-            sys.modules.pop(name, None)
-            if former is not None:
-                sys.modules[name] = former
+    path = pathlib.Path(*place)
+    if not path.is_file():
+        raise InputError(f'no such file: {str(path)!r}; name the folder of a checkout')
+    return load_script(path)
 
 
 def google_original(folder):
     """Google's algorithm, from a checkout of google-research/bert."""
-    with _stand_in_for_tensorflow() as flags:
-        tokenization = _load('tokenization', os.path.join(folder, 'tokenization.py'))
-        sys.modules['tokenization'] = tokenization
-        original = _load('google_bert', os.path.join(folder, 'create_pretraining_data.py'))
+    flags = types.SimpleNamespace(do_whole_word_mask=False)
+    kinds = 'string', 'bool', 'integer', 'float'
+    defines = {f'DEFINE_{kind}': lambda *args: None for kind in kinds}
+    # what the script takes from TensorFlow when it writes no file of its
+    stand_in = types.ModuleType('tensorflow')
+    stand_in.flags = types.SimpleNamespace(FLAGS=flags, **defines)
+    stand_in.gfile = types.SimpleNamespace(GFile=functools.partial(open, encoding='utf-8'))
+    with unittest.mock.patch.dict(sys.modules, tensorflow=stand_in):
+        sys.modules.pop('tokenization', None)
+        original = _original(folder, 'create_pretraining_data.py')
 
     def run(files, vocab_file, options, seed=12345):
         flags.do_whole_word_mask = options.whole_word_mask
-        tokenizer = tokenization.FullTokenizer(vocab_file, do_lower_case=True)
+        tokenizer = original.tokenization.FullTokenizer(vocab_file, do_lower_case=True)
         return original.create_training_instances(
             files, tokenizer, options.max_seq_length, options.dupe_factor, options.short_seq_prob,
             options.masked_lm_prob, options.max_predictions_per_seq, random.Random(seed),
@@ -557,8 +463,7 @@ def gluonnlp_original(folder):
     """GluonNLP's algorithm, from a checkout of gluon-nlp v0.10.0."""
     import gluonnlp
 
-    path = os.path.join(folder, 'scripts', 'bert', 'data', 'create_pretraining_data.py')
-    original = _load('gluonnlp_create_pretraining_data', path)
+    original = _original(folder, 'scripts', 'bert', 'data', 'create_pretraining_data.py')
 
     def run(files, vocab, options, seed=12345, path=None):
         random.seed(seed)
@@ -575,12 +480,8 @@ def gluonnlp_original(folder):
 def _sample_options(options):
     from model_zoo.tasks.pretraining import SampleOptions
 
-    return SampleOptions(
-        max_seq_length=options.max_seq_length,
-        max_predictions_per_seq=options.max_predictions_per_seq,
-        dupe_factor=options.dupe_factor,
-        whole_word_mask=options.whole_word_mask,
-    )
+    known = SampleOptions.__dataclass_fields__
+    return SampleOptions(**{key: each for key, each in vars(options).items() if key in known})
 
 
 def _on_one_core(make_samples):
@@ -715,14 +616,11 @@ def transformers_program(job, folder, precision='float32'):
 
     train = loader('train', batch_size=job['batch_size'], shuffle=True)
     dev = loader('dev', batch_size=8)
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=RATE, weight_decay=0.01
-    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     cast = torch.autocast('cpu', torch.bfloat16, enabled=precision == 'bfloat16')
-    seconds = 0
-    for _ in range(job['epochs']):
+
+    def train_epoch():
         model.train()
-        begin = time.perf_counter()
         for batch in train:
             with cast:
                 loss = model(**batch).loss
@@ -731,13 +629,15 @@ def transformers_program(job, folder, precision='float32'):
             optimizer.step()
             optimizer.zero_grad()
             loss.item()
-        seconds += time.perf_counter() - begin
+
+    def count_right():
         model.eval()
         with torch.no_grad(), cast:
-            correct = sum(
+            return sum(
                 (model(**batch).logits.argmax(-1) == batch['labels']).sum().item() for batch in dev
             )
-        print(f'accuracy {correct / len(job["dev"]):.3f}', flush=True)
+
+    seconds = _train(job, train_epoch, count_right)
     model.save_pretrained(folder / 'transformers')
     return seconds
 
@@ -778,23 +678,34 @@ def gluonnlp_program(job, folder):
         return mx.gluon.data.DataLoader(rows, batchify_fn=collate, **options)
 
     train, dev = loader('train'), loader('dev', batch_size=8)
-    seconds = 0
-    for _ in range(job['epochs']):
-        begin = time.perf_counter()
-        for batch in train:
-            words, length, segments, label = (array.as_in_context(mx.cpu()) for array in batch)
+
+    def train_epoch():
+        for words, length, segments, label in train:
             with mx.autograd.record():
                 loss = loss_of(words, segments, length, label)
             loss.backward()
             update()
             loss.asscalar()
-        seconds += time.perf_counter() - begin
-        metric = mx.metric.Accuracy()
-        for batch in dev:
-            words, length, segments, label = (array.as_in_context(mx.cpu()) for array in batch)
-            metric.update([label], [model(words, segments, length)])
-        print(f'accuracy {metric.get()[1]:.3f}', flush=True)
+
+    def count_right():
+        return sum(
+            (model(words, segments, length).asnumpy().argmax(-1) == label.asnumpy()).sum()
+            for words, length, segments, label in dev
+        )
+
+    seconds = _train(job, train_epoch, count_right)
     model.save_parameters(str(folder / 'gluonnlp.params'))
+    return seconds
+
+
+def _train(job, train_epoch, count_right):
+    """The seconds of the updates; the dev set is evaluated after each epoch."""
+    seconds = 0
+    for _ in range(job['epochs']):
+        begin = time.perf_counter()
+        train_epoch()
+        seconds += time.perf_counter() - begin
+        print(f'accuracy {count_right() / len(job["dev"]):.3f}', flush=True)
     return seconds
 
 

@@ -10,7 +10,7 @@ import pydantic
 import pydantic_core
 from typing_extensions import Annotated
 
-from ...errors import InputError, UnknownNameError
+from ...errors import InputError, UnknownNameError, reporting
 from .. import PIPELINES
 from ..pipeline import COUNT
 
@@ -39,17 +39,14 @@ class Body(pydantic.BaseModel):
             return content
         if cls.model_config['extra'] == 'forbid':  # Pydantic would keep an error for each name
             for name in content:
-                if name not in cls.model_fields:
-                    raise UnknownNameError.of('field', name, cls.model_fields)
+                UnknownNameError.check('field', name, cls.model_fields)
         return {name: value for name, value in content.items() if value is not None}
 
     @classmethod
     def read(cls, body):
         """The request of a body of JSON."""
-        try:
+        with reporting('the body of the request is not JSON', errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
-        except ValueError as error:
-            raise InputError(f'the body of the request is not JSON: {error}') from None
         if not isinstance(content, dict):
             raise InputError(f'the body must be a JSON object, not {type(content).__name__}')
         return cls.of(content)

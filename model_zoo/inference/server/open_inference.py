@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from ...errors import InputError, UnknownNameError
+from ...errors import InputError, UnknownNameError, reporting
 from ...util.arrays import flatten
 from ..pipeline import NUMBER
 from . import huggingface
@@ -177,8 +177,7 @@ def _wanted(content, outputs):
         return outputs, set(outputs) if as_bytes else set()
     chosen, binary = {}, set()
     for wanted in content.outputs:
-        if wanted.name not in outputs:
-            raise UnknownNameError.of('output', wanted.name, outputs)
+        UnknownNameError.check('output', wanted.name, outputs)
         chosen[wanted.name] = outputs[wanted.name]
         wants = wanted.parameters.binary_data
         if as_bytes if wants is None else wants:
@@ -229,8 +228,7 @@ def _scores(service, name, options, arrays, write):
         raise InputError(f'{pipeline.task} takes texts, not input_ids')
     ids = arrays['input_ids']
     for key, array in arrays.items():
-        if key not in ID_INPUTS:
-            raise UnknownNameError.of('input', key, ID_INPUTS)
+        UnknownNameError.check('input', key, ID_INPUTS)
         if array.dtype.kind not in 'iu' or array.ndim != 2 or array.shape != ids.shape:
             raise InputError(f'the input {key} must hold integers, of shape (batch, length)')
     if not ids.size:
@@ -350,10 +348,9 @@ def _from_json(name, datatype, data):
         return _texts(values)
     if not all(isinstance(value, (bool, int, float)) for value in values):
         raise InputError(f'the data of the input {name} must be numbers')
-    try:
+    problem = f'the data of the input {name} is not {datatype}'
+    with reporting(problem, errors=(ValueError, OverflowError)):
         return np.array(values, TYPES[datatype])
-    except (ValueError, OverflowError) as error:
-        raise InputError(f'the data of the input {name} is not {datatype}: {error}') from None
 
 
 def write_response(head, outputs, binary):

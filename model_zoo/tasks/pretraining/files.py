@@ -198,13 +198,9 @@ def read_epoch(path, vocab):
 
 def _row(path, number, line, vocab):
     """The fields of a sample, with ids in the place of tokens."""
-    try:
+    problem = f'{path!r}, line {number}: not a sample as pregenerate_training_data.py writes it'
+    with reporting(problem, errors=ValueError):
         fields = parse_json(line, _LINE)
-    except ValueError as error:
-        raise InputError(
-            f'{path!r}, line {number}: not a sample as pregenerate_training_data.py writes it '
-            f'({error})'
-        ) from error
     known = vocab.token_to_idx
     for token in (*fields['tokens'], *fields['masked_lm_labels']):
         if token not in known:
@@ -551,23 +547,18 @@ def _padded(path, arrays):
     padded = {}
     for name, array in arrays.items():
         dtype = np.float32 if name == WEIGHTS else np.int32
-        try:
-            if name not in MATRICES:
-                padded[name] = array.reshape(-1).astype(dtype)
-            elif array.dtype != object:
-                padded[name] = array.astype(dtype, copy=False)
-            else:
+        problem = f'{path}: the rows of {name} are not lists of numbers'
+        with reporting(problem, errors=(TypeError, ValueError)):
+            if array.dtype == object and name in MATRICES:
                 rows = [np.asarray(row, dtype) for row in array]
-                padded[name] = np.zeros((len(rows), max(map(len, rows), default=0)), dtype)
-                for place, row in enumerate(rows):
-                    padded[name][place, : len(row)] = row
-        except (TypeError, ValueError) as error:
-            raise InputError(f'{path}: the rows of {name} are not lists of numbers') from error
-        if len(padded[name]) != len(arrays['valid_lengths']) or padded[name].ndim != (
-            2 if name in MATRICES else 1
-        ):
+                width = max(map(len, rows), default=0)
+                rows = [np.pad(row, (0, width - len(row))) for row in rows]
+                array = np.array(rows, dtype).reshape(len(rows), width)
+            array = array if name in MATRICES else array.reshape(-1)
+            padded[name] = array.astype(dtype, copy=False)
+        count = len(arrays['valid_lengths'])
+        if len(array) != count or array.ndim != (2 if name in MATRICES else 1):
             raise InputError(
-                f'{path}: {name} has the shape {padded[name].shape}, and there are '
-                f'{len(arrays["valid_lengths"])} valid_lengths'
+                f'{path}: {name} has the shape {array.shape}, and there are {count} valid_lengths'
             )
     return Samples(**padded)

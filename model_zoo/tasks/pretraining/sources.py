@@ -108,20 +108,45 @@ def _unpack(packed):
 class Part:
     """Samples that are read together, a file or a span of a text.
 
-    A subclass has ``lengths()``, the samples' valid lengths, and ``read()``, the samples.
+    Parameters
+    ----------
+    submit : callable
+        Begins to read them; returns a future of the `Samples`.
+    lengths : callable, optional
+        ``lengths()`` gives the samples' valid lengths without reading the samples.
+    is_slow : bool
+        Whether `begin` submits, as it takes long; else `read_ahead` does.
     """
 
-    def __init__(self, number):
-        self.number = number
+    def __init__(self, number, submit, lengths=None, is_slow=False):
+        self.number, self._submit, self._lengths = number, submit, lengths
+        self._is_slow, self._future, self._samples = is_slow, None, None
 
     def begin(self):
         """Begin with what takes long, for this or another use."""
+        if self._is_slow:
+            self.read_ahead()
 
     def read_ahead(self):
         """Begin to read, while others are used."""
+        if self._future is None:
+            self._future = self._submit()
+
+    def read(self):
+        """The samples."""
+        if self._samples is None:
+            self.read_ahead()
+            self._samples = self._future.result()
+        return self._samples
+
+    def lengths(self):
+        """The samples' valid lengths."""
+        return self.read().valid_lengths if self._lengths is None else self._lengths()
 
     def cancel(self):
         """Don't read what hasn't been read yet."""
+        if self._future is not None:
+            self._future.cancel()
 
 
 class Source:
@@ -225,37 +250,13 @@ class ShardFiles(Source):
 
     def part(self, number, epoch, seed):
         number = self._file(number, epoch)
-        return _ShardPart(number, self.paths[number], self)
+        path = self.paths[number]
+        submit = functools.partial(self._executor.submit, self.read, path)
+        return Part(number, submit, functools.partial(read_lengths, path, self.vocab))
 
     def read(self, path):
         """The samples of a file."""
         return read_shard(path, self.vocab, self.max_len)
-
-    def read_ahead(self, path):
-        """A future of the samples of a file."""
-        return self._executor.submit(self.read, path)
-
-
-class _ShardPart(Part):
-    """A file."""
-
-    def __init__(self, number, path, source):
-        super().__init__(number)
-        self._path, self._source, self._future = path, source, None
-
-    def lengths(self):
-        return read_lengths(self._path, self._source.vocab)
-
-    def read_ahead(self):
-        if self._future is None:
-            self._future = self._source.read_ahead(self._path)
-
-    def read(self):
-        return self._source.read(self._path) if self._future is None else self._future.result()
-
-    def cancel(self):
-        if self._future is not None:
-            self._future.cancel()
 
 
 class MappedShards(ShardFiles):
@@ -298,7 +299,8 @@ class MappedShards(ShardFiles):
                     np.save(file, array)
 
     def part(self, number, epoch, seed):
-        return _MappedPart(self._file(number, epoch), self._folder)
+        number = self._file(number, epoch)
+        return Part(number, lambda: self._executor.submit(_mapped, self._folder, number))
 
     def join(self, samples):
         return _Joined(samples)
@@ -312,20 +314,10 @@ def _path(folder, number, name):
     return os.path.join(folder, f'{number}-{name}.npy')
 
 
-class _MappedPart(Part):
-    """A file that was unpacked."""
-
-    def __init__(self, number, folder):
-        super().__init__(number)
-        self._samples = Samples(
-            *(np.load(_path(folder, number, name), mmap_mode='r') for name in Samples._fields)
-        )
-
-    def lengths(self):
-        return self._samples.valid_lengths
-
-    def read(self):
-        return self._samples
+def _mapped(folder, number):
+    """The samples of a file that was unpacked."""
+    paths = (_path(folder, number, name) for name in Samples._fields)
+    return Samples(*(np.load(path, mmap_mode='r') for path in paths))
 
 
 class _Joined:
@@ -362,33 +354,11 @@ class TextFiles(Source):
         self._processes = Processes(make, num_workers)
 
     def part(self, number, epoch, seed):
-        return _TextPart(number, lambda: self._processes.submit(seed, epoch, number))
+        submit = functools.partial(self._processes.submit, seed, epoch, number)
+        return Part(number, submit, is_slow=True)
 
     def close(self):
         self._processes.close()
-
-
-class _TextPart(Part):
-    """A span of a text; a process makes its samples from `begin` on."""
-
-    def __init__(self, number, submit):
-        super().__init__(number)
-        self._submit, self._result, self._samples = submit, None, None
-
-    def begin(self):
-        self._result = self._submit()
-
-    def read(self):
-        if self._samples is None:
-            self._samples = self._result.result()
-        return self._samples
-
-    def lengths(self):
-        return self.read().valid_lengths
-
-    def cancel(self):
-        if self._result is not None:
-            self._result.cancel()
 
 
 def _make_part(maker, num_parts, seed, epoch, number):

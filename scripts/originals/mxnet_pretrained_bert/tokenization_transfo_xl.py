@@ -215,8 +215,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
 
     def get_iterator(self, split, *args, **kwargs):
         """Batches of 'train', 'valid' or 'test'; further arguments are ``bsz, bptt, ext_len``."""
-        if split not in _SPLITS:
-            raise UnknownNameError.of('split', split, _SPLITS)
+        UnknownNameError.check('split', split, _SPLITS)
         data = getattr(self, split)
         if data is None:
             raise InputError(f'the corpus has no {split} text; build_corpus makes it')

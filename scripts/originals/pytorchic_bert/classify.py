@@ -13,7 +13,6 @@ the same updates. ``--save_dir`` also receives what our training scripts write, 
 here, such as ``--resume``.
 """
 
-import sys
 
 import numpy as np
 
@@ -131,4 +130,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

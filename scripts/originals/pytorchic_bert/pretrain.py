@@ -12,7 +12,6 @@ write, and their flags work here, such as ``--resume``.
 
 import importlib.util
 import os
-import sys
 
 from bert import BertForPreTraining, BertTokenizer
 from model_zoo.app import cli
@@ -100,4 +99,4 @@ def main(argv=None):
 
 
 if __name__ == '__main__':
-    sys.exit(cli.run(main))
+    cli.run_script(main)

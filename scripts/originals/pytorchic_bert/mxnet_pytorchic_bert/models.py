@@ -5,7 +5,7 @@ import numpy as np
 from bert import BertConfig, BertForPreTraining, BertModel
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_archive
-from model_zoo.errors import CheckpointError
+from model_zoo.errors import CheckpointError, reporting
 
 #: field of its model's JSON file -> ours, and its default
 CONFIG_FIELDS = {
@@ -70,10 +70,8 @@ def load_transformer(model, path):
     their values.
     """
     tensors, metadata = read_tensors(path)
-    try:
+    with reporting(path, error_class=CheckpointError, errors=CheckpointError):
         ours, _ = BertModel.translate(tensors, metadata, model.config)
-    except CheckpointError as error:
-        raise CheckpointError(f'{path}: {error}') from error
     parts = 'word_embed.', 'token_type_embed.', 'encoder.'
     ours = {name: array for name, array in ours.items() if name.startswith(parts)}
     loaded = _by_their_names(model, ours)

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, reporting
 from model_zoo.tasks.pretraining import Samples, make_batch
 from model_zoo.tasks.pretraining.files import mask_weights
 from model_zoo.util.arrays import pad_rows
@@ -38,15 +38,13 @@ class PairLoader:
         seed=0,
         ctx=None,
     ):
-        try:
+        with reporting(f'cannot read the text {path!r}'):
             # both at once, since pairs are read from two places
             self._text, self._elsewhere = (
                 open(path, encoding='utf-8', errors='ignore')  # noqa: SIM115 (see `close`)
                 for _ in range(2)
             )
             size = self._elsewhere.seek(0, 2)
-        except OSError as error:
-            raise InputError(f'cannot read the text {path!r}: {error.strerror}') from error
         if size < _MARGIN:
             self.close()
             raise InputError(
