@@ -53,9 +53,9 @@ def main(argv=None):
     def records(answer, questions):
         for question in questions:
             question, context = question if pairs else (question, text)
-            found = answer(question, context, **options)
-            for each in found if isinstance(found, list) else [found]:
-                yield {**each, 'question': question}
+            answers = answer(question, context, **options)
+            for record in answers if isinstance(answers, list) else [answers]:
+                yield {**record, 'question': question}
 
     run_pipeline('question-answering', args, read_texts(args, args.questions, pairs), records)
 

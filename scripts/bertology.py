@@ -186,7 +186,7 @@ def build_classifier(args, ctx):
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
     subject = analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
-    inputs = [np.array([each.input_ids, each.token_types]) for each in features]
+    inputs = [np.array([feature.input_ids, feature.token_types]) for feature in features]
     return subject, describe(len(examples), 'examples', [*inputs, labels])
 
 

@@ -145,14 +145,14 @@ def make_tokenizer(args):
 def family_of_vocab(path, file):
     """BERT or the family like it that a folder's configuration names, or a kind of file is of."""
     families = [get_family('bert')]
-    families += [each for each in list_families() if each.variant_of == 'bert']
+    families += [family for family in list_families() if family.variant_of == 'bert']
     if not is_file(path):
         named = family_of(path)
-        chosen = [each for each in families if each.name == named]
+        chosen = [family for family in families if family.name == named]
         if named is not None and not chosen:
             raise InputError(f'--vocab {path!r}: {named} models have no masked words')
         families = chosen or families
-    return next((each for each in families if file.kind in each.vocab_kinds), families[0])
+    return next((family for family in families if file.kind in family.vocab_kinds), families[0])
 
 
 def show_sample(path, tokenizer):

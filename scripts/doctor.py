@@ -70,7 +70,7 @@ def _python():
 def _numpy():
     import numpy
 
-    numbers = tuple(int(each) for each in numpy.__version__.split('.')[:2])
+    numbers = tuple(int(part) for part in numpy.__version__.split('.')[:2])
     if numbers < (1, 24):
         return Finding('NumPy', 'ok', numpy.__version__)
     return Finding(
@@ -107,10 +107,10 @@ def _cpu():
     known = cpu_flags()
     if not known:
         return Finding('processor', 'ok', 'not known')
-    kinds = {
+    names = {
         'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
     }  # fmt: skip
-    present = [name for flag, name in kinds.items() if flag in known]
+    present = [name for flag, name in names.items() if flag in known]
     if may_use_amx():
         present.append('AMX')
     if not present:
@@ -152,8 +152,8 @@ def _weights():
 
     root, sources = default_root(), (CacheSource(), PackageSource())
     entries = list_pretrained()
-    here = [(each, source.name) for each in entries for source in sources
-            if source.is_local(each, root)]  # fmt: skip
+    here = [(entry, source.name) for entry in entries for source in sources
+            if source.is_local(entry, root)]  # fmt: skip
     for entry, source in here:
         yield Finding('weights', 'ok', f'{entry.model}, {entry.dataset}: {source}')
     if not here:
@@ -172,8 +172,9 @@ def _engines():
         for precision in ('float32', 'bfloat16', 'int8'):
             ranked = choices(precision, work)
             text = ', '.join(
-                f'{each.engine} {each.speed:.2f}{"" if each.is_installed else " (not installed)"}'
-                for each in ranked
+                f'{choice.engine} {choice.speed:.2f}'
+                f'{"" if choice.is_installed else " (not installed)"}'
+                for choice in ranked
             )
             name = f'{precision} {work}'
             if not ranked or ranked[0].is_installed:
@@ -201,11 +202,11 @@ def main(argv=None):
     cli.parser(__doc__.split('\n')[0]).parse_args(argv)
     findings = examine()
     print(f'gluon-transformer-zoo {model_zoo.__version__}')
-    for each in findings:
-        print(f'{each.state:<10}{each.name:<20}{each.text}')
-        if each.cure:
-            print(f'{"":<30}-> {each.cure}')
-    return 1 if any(each.state == 'wrong' for each in findings) else 0
+    for finding in findings:
+        print(f'{finding.state:<10}{finding.name:<20}{finding.text}')
+        if finding.cure:
+            print(f'{"":<30}-> {finding.cure}')
+    return 1 if any(finding.state == 'wrong' for finding in findings) else 0
 
 
 if __name__ == '__main__':

@@ -153,8 +153,8 @@ class FeatureExtractor:
             vectors = [None] * len(pool)
             if done < first + len(pool):
                 self._fill(pool, encoded, vectors, guard)
-            for place in range(min(done - first, len(pool))):
-                vectors[place] = None
+            for index in range(min(done - first, len(pool))):
+                vectors[index] = None
             yield from zip(encoded, vectors)
             first += len(pool)
 
@@ -238,9 +238,9 @@ class Arrays:
 
 def parse_arguments(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
-    for place in reversed(range(len(argv) - 1)):
-        if argv[place] == '--layers':  # argparse takes -1,-2 for a flag
-            argv[place : place + 2] = [f'--layers={argv[place + 1]}']
+    for index in reversed(range(len(argv) - 1)):
+        if argv[index] == '--layers':  # argparse takes -1,-2 for a flag
+            argv[index : index + 2] = [f'--layers={argv[index + 1]}']
     return parse_settings(FeatureSettings, __doc__, argv, 'extract_features')
 
 

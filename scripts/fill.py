@@ -22,11 +22,11 @@ def main(argv=None):
     cli.setup_logging()
 
     def records(unmasker, texts):
-        for found in unmasker(texts, top_k=args.top_k):
-            groups = found if isinstance(found[0], list) else [found]
+        for filled in unmasker(texts, top_k=args.top_k):
+            groups = filled if isinstance(filled[0], list) else [filled]
             for mask, group in enumerate(groups):
-                for each in group:
-                    word, score, text = each['token_str'], each['score'], each['sequence']
+                for guess in group:
+                    word, score, text = guess['token_str'], guess['score'], guess['sequence']
                     yield {'word': word, 'score': score, 'mask': mask, 'text': text}
 
     run_pipeline('fill-mask', args, read_texts(args, args.texts), records)

@@ -199,7 +199,7 @@ class Generator:
             self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
         )  # fmt: skip
-        return [[self._result(*each) for each in of_prompt] for of_prompt in continuations]
+        return [[self._result(*text) for text in of_prompt] for of_prompt in continuations]
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""

@@ -40,8 +40,8 @@ def parse_arguments(argv=None):
 def list_models(format):
     """The models that have a name: model, data set, and other names of both in one."""
     rows = [
-        {'model': each.model, 'dataset': each.dataset, 'names': list(each.names)}
-        for each in list_pretrained()
+        {'model': entry.model, 'dataset': entry.dataset, 'names': list(entry.names)}
+        for entry in list_pretrained()
     ]
     if format == 'json':
         return [json.dumps(rows, indent=2)]
@@ -82,8 +82,8 @@ def describe(name):
 
 def history(folder):
     """What the results.json beside a trained model says."""
-    for place in (folder, os.path.dirname(os.path.abspath(folder))):
-        path = os.path.join(place, 'results.json')
+    for parent in (folder, os.path.dirname(os.path.abspath(folder))):
+        path = os.path.join(parent, 'results.json')
         if os.path.isfile(path):
             try:
                 results = read_json(path, shape=dict)
@@ -96,7 +96,7 @@ def history(folder):
 
 def spell(value):
     if isinstance(value, dict):
-        return ', '.join(f'{name} {spell(each)}' for name, each in value.items()) or 'none'
+        return ', '.join(f'{name} {spell(score)}' for name, score in value.items()) or 'none'
     if isinstance(value, list):
         return ', '.join(map(spell, value))
     return f'{value:.4g}' if isinstance(value, float) else str(value)

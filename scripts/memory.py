@@ -55,7 +55,7 @@ def shapes(text):
     matches = [re.fullmatch(r'([1-9]\d*)x([1-9]\d*)', part) for part in text.split(',')]
     if not all(matches):
         raise argparse.ArgumentTypeError(f'{text!r}: write batch x length, as 8x128,16x128')
-    return [tuple(map(int, each.groups())) for each in matches]
+    return [tuple(map(int, match.groups())) for match in matches]
 
 
 def make_model(args):
@@ -125,7 +125,7 @@ def main(argv=None):
     for shape in args.shapes:
         row = measure_apart(argv, shape)
         # weights, gradients, and what the optimizer keeps, are there at any shape
-        earlier = [each for each in rows if each['length'] == shape[1] and each['batch'] < shape[0]]
+        earlier = [row for row in rows if row['length'] == shape[1] and row['batch'] < shape[0]]
         sample = ''
         if earlier:
             first = earlier[0]

@@ -145,7 +145,7 @@ class Recipe:
 
     def _part(self, flag, value, data_dir, output_dir):
         lines = [line for _, line in read_lines(os.path.join(data_dir, value['file']))]
-        first, last = (round(place * len(lines)) for place in value['lines'])
+        first, last = (round(share * len(lines)) for share in value['lines'])
         folder = os.path.join(output_dir, self.name, 'data')
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, flag + os.path.splitext(value['file'])[1])
@@ -207,11 +207,12 @@ def summarize(records):
         recipe = group[0][0]
         runs = {}
         for _, record in group:
-            own = {key: record[key] for key in ('scores', 'epoch')}
-            runs.setdefault(record['who'], {})[str(record['seed'])] = own
+            result = {key: record[key] for key in ('scores', 'epoch')}
+            runs.setdefault(record['who'], {})[str(record['seed'])] = result
         scores = {}
         for metric, wanted in recipe.scores.items():
-            scores[metric] = {**wanted, **{who: _mean(metric, own) for who, own in runs.items()}}
+            means = {who: _mean(metric, seeds) for who, seeds in runs.items()}
+            scores[metric] = {**wanted, **means}
         summary[name] = {'title': recipe.title, 'scores': scores, 'runs': runs}
     return summary
 
@@ -240,10 +241,10 @@ def check_scores(recipes, summary):
 
 def table(summary):
     """The result of `summarize` as a table in reStructuredText."""
-    peers = sorted({who for each in summary.values() for who in each['runs']} - {'ours'})
+    peers = sorted({who for recipe in summary.values() for who in recipe['runs']} - {'ours'})
     rows = [('recipe', 'score', 'ours', *peers)]
-    for name, each in summary.items():
-        for metric, score in each['scores'].items():
+    for name, recipe in summary.items():
+        for metric, score in recipe['scores'].items():
             label = METRICS.get(metric, metric.replace('_', ' '))
             cells = (_cell(score.get(who)) for who in ('ours', *peers))
             rows.append((f'``{name}``', label, *cells))

@@ -32,10 +32,10 @@ def main(argv=None):
 
     def records(tagger, texts):
         is_empty = True
-        for number, found in enumerate(tagger(texts, aggregation_strategy=args.strategy)):
-            for each in found:
+        for number, entities in enumerate(tagger(texts, aggregation_strategy=args.strategy)):
+            for entity in entities:
                 is_empty = False
-                yield {'text': number, **each}
+                yield {'text': number, **entity}
         if is_empty:
             logger.info('no entities were found')
 

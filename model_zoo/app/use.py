@@ -157,17 +157,17 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
     if first is None:
         raise InputError(f'{path!r} is empty')
     names = [str(name).strip() for name in first[1]]
-    places, has_header = _columns(path, names, [column, pair_column], pairs, flag)
+    positions, has_header = _columns(path, names, [column, pair_column], pairs, flag)
     if not has_header:
         rows = itertools.chain([first], rows)
-    others = [n for n in range(len(names)) if has_header and n not in places]
+    others = [n for n in range(len(names)) if has_header and n not in positions]
     blank = 0
     for number, (where, cells) in enumerate(rows, 1 + has_header):
         if not any(cells):
             continue
-        texts = [cells[n] if n < len(cells) else None for n in places]
+        texts = [cells[n] if n < len(cells) else None for n in positions]
         if not all(isinstance(text, str) for text in texts):
-            wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in places)
+            wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in positions)
             raise InputError(f'{path}, {where}: there is no text in column {wanted}')
         if not texts[0].strip():
             blank += 1

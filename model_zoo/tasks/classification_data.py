@@ -60,11 +60,11 @@ class Layout:
         if self.header:
             names = [repr(name) for name in (*self.text, self.label) if isinstance(name, str)]
             return 'a header with ' + ', '.join(names) if names else 'a header'
-        places = f'text in {" and ".join(map(str, self.text))}'
+        where = f'text in {" and ".join(map(str, self.text))}'
         if self.label is not None:
-            places += f', label in {self.label}'
+            where += f', label in {self.label}'
         size = 'no header' if self.width is None else f'{self.width} columns without a header'
-        return f'{size} (counted from 0: {places})'
+        return f'{size} (counted from 0: {where})'
 
 
 def _plain(text):
@@ -646,8 +646,9 @@ def recognize(task, path, is_test):
         label = [] if is_test or layout.label is None else [layout.label]
         wanted = [*layout.text, *label, *(layout.where or ())[:1]]
         if layout.header:
-            places, width, first = [_position(names, column) for column in wanted], len(names), []
-            if None in places:
+            positions = [_position(names, column) for column in wanted]
+            width, first = len(names), []
+            if None in positions:
                 continue
         else:
             if has_named_fields(path):
@@ -656,11 +657,11 @@ def recognize(task, path, is_test):
                 continue
             # the user's own file without a header: as wide as its first row, or as is needed
             width = max(len(cells), *(column + 1 for column in wanted))
-            places, first = wanted, [(location, cells)]
+            positions, first = wanted, [(location, cells)]
         count = len(layout.text)
         columns = {
-            'text': places[:count], 'label': places[count] if label else None, 'guid': None,
-            'where': places[-1],  # if the layout has one
+            'text': positions[:count], 'label': positions[count] if label else None, 'guid': None,
+            'where': positions[-1],  # if the layout has one
         }  # fmt: skip
         if layout.header:
             columns['names'] = names

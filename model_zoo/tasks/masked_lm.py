@@ -589,8 +589,8 @@ class PretrainingLoss(HybridBlock):
             pairs.append((next_sentence, F.cast(next_sentence_labels, 'float32')))
         terms = [cross_entropy(F, scores, labels) for scores, labels in pairs]
         if self._accuracies:
-            right = [F.argmax(F.BlockGrad(scores), axis=-1) == labels for scores, labels in pairs]
-            terms += [F.reshape(F.sum(each), shape=(1,)) for each in right]
+            hits = [F.argmax(F.BlockGrad(scores), axis=-1) == labels for scores, labels in pairs]
+            terms += [F.reshape(F.sum(hit), shape=(1,)) for hit in hits]
         return terms
 
 
@@ -604,7 +604,7 @@ def pretraining_objective(model, accuracies=True):
     def terms(batch):
         scores = model(*batch.inputs, batch.masked_positions)
         scores = scores if with_sentences else [scores]
-        words, *pairs = (each.astype('float32', copy=False) for each in scores)
+        words, *pairs = (array.astype('float32', copy=False) for array in scores)
         labels = [batch.next_sentence_labels] if with_sentences else []
         return loss(words, batch.masked_ids, batch.masked_weights, *pairs, *labels)
 

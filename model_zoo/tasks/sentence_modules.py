@@ -200,12 +200,12 @@ def own_pooling(name):
 
 def write_sentence_modules(folder, units, pooling, normalize, max_length):
     """Make a folder of a saved model one that sentence-transformers loads."""
-    kinds = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
-    paths = [f'{number}_{kind}' if number else '' for number, kind in enumerate(kinds)]
+    classes = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
+    paths = [f'{number}_{name}' if number else '' for number, name in enumerate(classes)]
     modes = {name: mode == pooling for mode, name in _MODES.items()}
     modules = [
-        {'idx': n, 'name': str(n), 'path': path, 'type': f'sentence_transformers.models.{kind}'}
-        for n, (kind, path) in enumerate(zip(kinds, paths))
+        {'idx': n, 'name': str(n), 'path': path, 'type': f'sentence_transformers.models.{name}'}
+        for n, (name, path) in enumerate(zip(classes, paths))
     ]
     contents = {
         os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},

@@ -315,10 +315,10 @@ def _cosines(vectors):
 def _recalls(vectors, examples):
     """Recalls among the texts that come second."""
     # a text that is there several times counts once
-    places = {}
+    positions = {}
     for number, example in enumerate(examples):
-        places.setdefault(example.texts[1], number)
-    corpus = vectors[list(places.values()), 1]  # (texts, units)
+        positions.setdefault(example.texts[1], number)
+    corpus = vectors[list(positions.values()), 1]  # (texts, units)
     ranks = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK]

@@ -149,7 +149,7 @@ def read_squad(source, version_2=False, training=False):
     else:
         path, articles = 'the questions', _articles(source)
         checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()
-    paragraphs, questions, places = [], [], {}
+    paragraphs, questions, locations = [], [], {}
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
         for part, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
@@ -157,12 +157,12 @@ def read_squad(source, version_2=False, training=False):
             paragraphs.append(_field(paragraph, 'context', str, inside))
             for entry in _field(paragraph, 'qas', list, inside):
                 question = _question(entry, paragraphs, version_2, training, inside)
-                if question.id in places:
+                if question.id in locations:
                     raise InputError(
                         f'{inside}: the id {question.id!r} is that of a question in '
-                        f'{places[question.id]} already'
+                        f'{locations[question.id]} already'
                     )
-                places[question.id] = f'article {number}, paragraph {part}'
+                locations[question.id] = f'article {number}, paragraph {part}'
                 questions.append(question)
     if not questions:
         raise InputError(f'{path} has no questions')
@@ -630,7 +630,7 @@ class _Finder:
             check_finite(starts + ends)
         spans = self._spans(question, windows, rows)
         nulls = [(float(s[0] + e[0]), float(s[0]), float(e[0])) for s, e in rows]
-        null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda each: each[0])
+        null = min([(NO_WINDOW, 0.0, 0.0), *nulls], key=lambda scores: scores[0])
         if self._version_2:
             spans.append((-1, -1, *null[1:]))
         spans.sort(key=lambda span: span[2] + span[3], reverse=True)
@@ -680,8 +680,8 @@ class _Finder:
         """The text of a span of pieces of a question's paragraph."""
         number = self._features.squad.questions[question].paragraph
         words, _ = self._words(self._features.squad.paragraphs[number])
-        ids, places = self._features.encoding.paragraph(number)
-        words = words[places[first] : places[last] + 1]
+        ids, word_numbers = self._features.encoding.paragraph(number)
+        words = words[word_numbers[first] : word_numbers[last] + 1]
         normalized = ' '.join(filter(None, map(self._normalized, words)))
         part = self._features.tokenizer.spell(ids[first : last + 1])
         return map_to_text(part, ' '.join(words), normalized)
@@ -712,12 +712,12 @@ def normalize_answer(text):
     return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
 
 
-def _overlap_f1(words, right, version_2):
+def _overlap_f1(words, answer, version_2):
     """F1 of two lists of words; if both are empty, SQuAD 2.0 counts 1, and 1.1 counts 0."""
-    common = sum((collections.Counter(words) & collections.Counter(right)).values())
+    common = sum((collections.Counter(words) & collections.Counter(answer)).values())
     if not common:
-        return float(version_2 and words == right)
-    precision, recall = common / len(words), common / len(right)
+        return float(version_2 and words == answer)
+    precision, recall = common / len(words), common / len(answer)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -751,14 +751,14 @@ def _scores(questions, predictions, version_2=True):
     exact, f1 = {}, {}
     for question in questions:
         predicted = normalize_answer(predictions[question.id])
-        right = [normalize_answer(answer) for answer in question.answers]
+        answers = [normalize_answer(answer) for answer in question.answers]
         if version_2:
-            right = [answer for answer in right if answer] or ['']
-        elif not right:
+            answers = [answer for answer in answers if answer] or ['']
+        elif not answers:
             raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
-        exact[question.id] = int(predicted in right)
+        exact[question.id] = int(predicted in answers)
         f1[question.id] = max(
-            _overlap_f1(predicted.split(), answer.split(), version_2) for answer in right
+            _overlap_f1(predicted.split(), answer.split(), version_2) for answer in answers
         )
     return exact, f1
 
@@ -971,18 +971,18 @@ class SquadTask(Task):
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
         questions, paragraphs = data.rows.questions, data.rows.paragraphs
-        right = [{normalize_answer(text) for text in q.answers} or {''} for q in questions]
+        correct = [{normalize_answer(text) for text in q.answers} or {''} for q in questions]
         labels = [next(iter(question.answers), '') for question in questions]
         return Examination(
             segment,
             [f'{question.text} — {paragraphs[question.paragraph]}' for question in questions],
             labels,
-            # another right answer is none of the mistakes
+            # another correct answer is none of the mistakes
             [
                 label if normalize_answer(answer) in answers else answer
-                for label, answer, answers in zip(labels, self.decode(data, outputs), right)
+                for label, answer, answers in zip(labels, self.decode(data, outputs), correct)
             ],
-            [_loss(outputs.nbest[q.id], answers) for q, answers in zip(questions, right)],
+            [_loss(outputs.nbest[q.id], answers) for q, answers in zip(questions, correct)],
             self._score(questions, {question.id: '' for question in questions}),
             'no answer',
         )

@@ -75,9 +75,9 @@ def given_rows(rows, names, segment):
     if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
         rows = rows.to_dict('records')
     elif hasattr(rows, 'column_names') and hasattr(rows, 'with_format'):
-        places = _dataset_rows(rows)
-        _, columns = next(places)
-        rows = (dict(zip(columns, cells)) for _, cells in places)
+        located = _dataset_rows(rows)
+        _, columns = next(located)
+        rows = (dict(zip(columns, cells)) for _, cells in located)
     number = -1
     for number, row in enumerate(rows):
         location = f'{segment}, row {number}'

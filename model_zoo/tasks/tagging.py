@@ -151,8 +151,8 @@ def write_sentences(path, sentences, predictions):
     label that was predicted."""
     rows = []
     for sentence, labels in zip(sentences, predictions):
-        own = [] if sentence.labels is None else [sentence.labels]
-        rows += [*zip(sentence.words, *own, labels), ()]
+        correct = [] if sentence.labels is None else [sentence.labels]
+        rows += [*zip(sentence.words, *correct, labels), ()]
     write_table(path, rows)
 
 
@@ -277,7 +277,7 @@ def score_tags(labels, predicted, entities=None):
         these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
     """
     pairs = [pair for sentences in zip(labels, predicted) for pair in zip(*sentences)]
-    metrics = {'accuracy': sum(one == other for one, other in pairs) / len(pairs)}
+    metrics = {'accuracy': sum(tag == predicted for tag, predicted in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
@@ -442,8 +442,8 @@ class TaggingTask(Task):
         return np.array([known[label] for row in rows for label in row.labels])
 
     def score(self, data, outputs):
-        right = [row.labels for row in data.rows]
-        scores = score_tags(right, self.decode(data, outputs), self._entities)
+        correct = [row.labels for row in data.rows]
+        scores = score_tags(correct, self.decode(data, outputs), self._entities)
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
     def examine(self, segment, data, outputs):

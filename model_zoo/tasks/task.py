@@ -494,7 +494,7 @@ class Examination:
         if self.classes is None:
             return None
         counts = collections.Counter(zip(self.labels, self.predictions))
-        return [[counts[label, found] for found in self.classes] for label in self.classes]
+        return [[counts[label, predicted] for predicted in self.classes] for label in self.classes]
 
     def worst(self, count=10):
         """The mistakes with the highest losses."""

@@ -296,36 +296,36 @@ class Team:
         self.name = f'{size} processes, {variant}' if variant else 'one process'
         threads = str(max(1, len(os.sched_getaffinity(0)) // size))
         # members wait for their turn
-        own = {'HOROVOD_GLOO_TIMEOUT_SECONDS': '3600'}
-        own.update(dict.fromkeys(('OMP_NUM_THREADS', 'MKL_NUM_THREADS'), threads))
-        self._server, places = _rendezvous(size) if variant else (None, [{}])
+        variables = {'HOROVOD_GLOO_TIMEOUT_SECONDS': '3600'}
+        variables.update(dict.fromkeys(('OMP_NUM_THREADS', 'MKL_NUM_THREADS'), threads))
+        self._server, slots = _rendezvous(size) if variant else (None, [{}])
         contender = Contender(self.name, our_member, arguments={'variant': variant})
         self._members = [
-            Worker(contender._replace(environment={**own, **place}), args) for place in places
+            Worker(contender._replace(environment={**variables, **slot}), args) for slot in slots
         ]
-        for each in self._members:
-            each.answer()
+        for member in self._members:
+            member.answer()
         (self.num_bytes,) = self.ask('bytes')
 
     def _signal(self, number):
-        for each in self._members:
-            each.process.send_signal(number)
+        for member in self._members:
+            member.process.send_signal(number)
 
     def ask(self, *request, times=1):
         """The answers of the slowest member to some requests."""
         self._signal(signal.SIGCONT)
         answers = []
         for _ in range(times):
-            for each in self._members:
-                each.begin('prepare', request)
-            answers.append(max(each.answer() for each in self._members))
+            for member in self._members:
+                member.begin('prepare', request)
+            answers.append(max(member.answer() for member in self._members))
         self._signal(signal.SIGSTOP)
         return answers
 
     def close(self):
         self._signal(signal.SIGKILL)
-        for each in self._members:
-            each.close()
+        for member in self._members:
+            member.close()
         if self._server is not None:
             self._server.stop()
 

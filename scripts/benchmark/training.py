@@ -145,7 +145,7 @@ def ours(options, precision='float32', is_mirrored=False):
 
         def compute():
             dtype = 'int32' if is_lm else 'float32'
-            batch = [mx.nd.array(each, dtype=dtype) for each in next(rows)]
+            batch = [mx.nd.array(array, dtype=dtype) for array in next(rows)]
             if options.work == 'transfo_xl':
                 words, labels = batch
                 losses, memory[0] = block(words, memory[0], labels=labels)
@@ -275,20 +275,20 @@ def original_transfo_xl(options):
 
 def _classifiers(args):
     """Ours and the peers', a contender for each precision that they have."""
-    own, peers = [], []
+    contenders, peers = [], []
     for precision in args.precision:
         arguments = {'precision': precision}
-        own.append(Contender(f'ours, {precision}', ours, arguments=arguments))
+        contenders.append(Contender(f'ours, {precision}', ours, arguments=arguments))
         if args.mirror:
             mirrored = {**arguments, 'is_mirrored': True}
-            own.append(Contender(f'ours, {precision}, mirrored', ours, arguments=mirrored))
+            contenders.append(Contender(f'ours, {precision}, mirrored', ours, arguments=mirrored))
         if precision == 'float32':
             peers.append(Contender('gluonnlp', gluonnlp_classifier, ('gluonnlp',), arguments))
         if precision != 'float16':
             peers.append(
                 Contender(f'torch {precision}', transformers_classifier, TORCH, arguments)
             )
-    return own, peers
+    return contenders, peers
 
 
 OURS = [Contender('ours', ours)]
@@ -424,12 +424,12 @@ def compare_updates(args):
 # -- samples for pre-training ----------------------------------------------------------------------
 
 
-def _original(*place):
+def _original(*parts):
     """A script of a checkout as a module."""
     from model_zoo.app.originals import load_script
     from model_zoo.errors import InputError
 
-    path = pathlib.Path(*place)
+    path = pathlib.Path(*parts)
     if not path.is_file():
         raise InputError(f'no such file: {str(path)!r}; name the folder of a checkout')
     return load_script(path)
@@ -438,8 +438,8 @@ def _original(*place):
 def google_original(folder):
     """Google's algorithm, from a checkout of google-research/bert."""
     flags = types.SimpleNamespace(do_whole_word_mask=False)
-    kinds = 'string', 'bool', 'integer', 'float'
-    defines = {f'DEFINE_{kind}': lambda *args: None for kind in kinds}
+    type_names = 'string', 'bool', 'integer', 'float'
+    defines = {f'DEFINE_{name}': lambda *args: None for name in type_names}
     # what the script takes from TensorFlow when it writes no file of its
     stand_in = types.ModuleType('tensorflow')
     stand_in.flags = types.SimpleNamespace(FLAGS=flags, **defines)
@@ -481,7 +481,7 @@ def _sample_options(options):
     from model_zoo.tasks.pretraining import SampleOptions
 
     known = SampleOptions.__dataclass_fields__
-    return SampleOptions(**{key: each for key, each in vars(options).items() if key in known})
+    return SampleOptions(**{key: value for key, value in vars(options).items() if key in known})
 
 
 def _on_one_core(make_samples):

@@ -67,8 +67,8 @@ class Samples(NamedTuple):
     def empty(cls, count, length, masks):
         """Room for samples."""
         shapes = [(count, length)] * 2 + [(count, masks)] * 3 + [count] * 2
-        kinds = [np.float32 if name == WEIGHTS else np.int32 for name in cls._fields]
-        return cls(*map(np.empty, shapes, kinds))
+        dtypes = [np.float32 if name == WEIGHTS else np.int32 for name in cls._fields]
+        return cls(*map(np.empty, shapes, dtypes))
 
     @classmethod
     def none(cls):
@@ -85,8 +85,8 @@ class Samples(NamedTuple):
         """Samples of several parts: of each of the `owners` the row beside it."""
         order, pieces = np.argsort(owners, kind='stable'), [cls.none()]
         for owner in np.unique(owners).tolist():
-            own = order[owners[order] == owner]
-            pieces.append(samples_of(owner).take(rows[own]))
+            chosen = order[owners[order] == owner]
+            pieces.append(samples_of(owner).take(rows[chosen]))
         return cls.concatenate(pieces).take(np.argsort(order))
 
 
@@ -105,9 +105,9 @@ def fit_columns(array, width):
     return np.pad(array, ((0, 0), (0, width - array.shape[1])))
 
 
-def mask_weights(places, width):
+def mask_weights(positions, width):
     """1 for each mask of the samples, and 0 behind them."""
-    rows = [np.ones(len(each)) for each in places]
+    rows = [np.ones(len(row)) for row in positions]
     return pad_rows(rows, length=width).astype(np.float32)
 
 
@@ -136,8 +136,8 @@ def check_samples(path, samples, vocab=None, max_len=None):
     for name, array in binary.items():
         if not ((array == 0) | (array == 1)).all():
             refuse(f'a {name} is neither 0 nor 1')
-    places = samples.masked_lm_positions
-    if places.min(initial=0) < 0 or (places * (weights > 0) >= lengths[:, None]).any():
+    positions = samples.masked_lm_positions
+    if positions.min(initial=0) < 0 or (positions * (weights > 0) >= lengths[:, None]).any():
         refuse('a mask is at a position that its sequence does not have')
     if vocab is None:
         return
@@ -177,9 +177,9 @@ def read_epoch(path, vocab):
         )
     if not rows:
         return Samples.none()
-    tokens, types, places, labels, is_random = zip(*rows)
+    tokens, types, positions, labels, is_random = zip(*rows)
     lengths = np.array(list(map(len, tokens)), np.int32)
-    width, masks = int(lengths.max()), max(map(len, places))
+    width, masks = int(lengths.max()), max(map(len, positions))
     if width > metrics[_LENGTH]:
         raise InputError(
             f'{path!r} has a sample of {width} tokens, and its metrics say {metrics[_LENGTH]} at '
@@ -188,9 +188,9 @@ def read_epoch(path, vocab):
     return Samples(
         pad_rows(tokens),
         pad_rows(types),
-        pad_rows(places),
+        pad_rows(positions),
         pad_rows(labels),
-        mask_weights(places, masks),
+        mask_weights(positions, masks),
         np.array(is_random, np.int32),
         lengths,
     )
@@ -208,16 +208,16 @@ def _row(path, number, line, vocab):
                 f'{path!r}, line {number}: the model has no token {token!r:.40}; the samples are '
                 'of another vocabulary'
             )
-    tokens, types, is_random, places, labels = (fields[name] for name in _LINE)
-    tokens, labels = ([known[each] for each in names] for names in (tokens, labels))
-    if not all(0 <= each < 2**31 for each in (*types, *places)):
+    tokens, types, is_random, positions, labels = (fields[name] for name in _LINE)
+    tokens, labels = ([known[token] for token in names] for names in (tokens, labels))
+    if not all(0 <= value < 2**31 for value in (*types, *positions)):
         raise InputError(f'{path!r}, line {number}: segment_ids or positions are out of range')
-    if not tokens or len(types) != len(tokens) or len(places) != len(labels):
+    if not tokens or len(types) != len(tokens) or len(positions) != len(labels):
         raise InputError(
             f'{path!r}, line {number}: it has {len(tokens)} tokens with {len(types)} segment_ids, '
-            f'and {len(places)} masks with {len(labels)} labels'
+            f'and {len(positions)} masks with {len(labels)} labels'
         )
-    return tokens, types, places, labels, bool(is_random)
+    return tokens, types, positions, labels, bool(is_random)
 
 
 def _metrics_path(path):
@@ -325,8 +325,8 @@ def _features(record):
     features = {}
     for entry in read_message(_only(read_message(record), 1)).get(1, ()):
         fields = read_message(entry)
-        ((kind, (numbers,)),) = read_message(_only(fields, 2)).items()
-        features[bytes(_only(fields, 1)).decode('ascii')] = kind, _only(read_message(numbers), 1)
+        ((dtype, (numbers,)),) = read_message(_only(fields, 2)).items()
+        features[bytes(_only(fields, 1)).decode('ascii')] = dtype, _only(read_message(numbers), 1)
     return features
 
 
@@ -341,7 +341,7 @@ def _only(fields, number):
 def _array(name, parts):
     """The lists of one name as rows."""
     wanted = _FLOATS if name == WEIGHTS else _INTEGERS
-    if any(kind != wanted for kind, _ in parts):
+    if any(dtype != wanted for dtype, _ in parts):
         raise ValueError(f'{name} has numbers of another type')
     packed = [np.frombuffer(numbers, np.uint8) for _, numbers in parts]
     values = np.concatenate(packed)
@@ -392,13 +392,13 @@ def _examples(samples, length, masks):
         width = widths.get(name, masks if name.startswith('masked') else length)
         rows = fit_columns(columns[name], width)
         if name == WEIGHTS:
-            list_type, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
+            dtype, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
         else:
-            list_type, packed = _INTEGERS, _varints(rows)
+            dtype, packed = _INTEGERS, _varints(rows)
         key = _delimited(1, name.encode())
         encoded.append(
             [
-                _delimited(1, key + _delimited(2, _delimited(list_type, _delimited(1, row))))
+                _delimited(1, key + _delimited(2, _delimited(dtype, _delimited(1, row))))
                 for row in packed
             ]
         )
@@ -417,8 +417,8 @@ def _delimited(number, content):
 
 def _varints(rows):
     """Each row of numbers from 0 up, packed."""
-    places = 7 * np.arange(5)
-    parts = rows.astype(np.int64)[..., None] >> places
+    shifts = 7 * np.arange(5)
+    parts = rows.astype(np.int64)[..., None] >> shifts
     used = np.maximum(np.count_nonzero(parts, axis=-1), 1)[..., None] > np.arange(5)
     more = np.concatenate([used[..., 1:], np.zeros_like(used[..., :1])], -1)
     octets = (parts & 127 | more << 7).astype(np.uint8)

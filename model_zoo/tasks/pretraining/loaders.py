@@ -131,9 +131,9 @@ class PretrainingLoader(Loader):
                     left = _gather(ids[:fresh][is_own[:fresh]], skipped)
                 samples = self._read([left, *parts_here], waiting)
                 wanted = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
-                pool, places = self._sharing.give(samples, ids, wanted)
-                for place, rows in wanted[self._rank]:
-                    yield self._batch(place, pool, places[rows], ids[rows])
+                pool, positions = self._sharing.give(samples, ids, wanted)
+                for number, rows in wanted[self._rank]:
+                    yield self._batch(number, pool, positions[rows], ids[rows])
                 left, skipped = samples.take((np.cumsum(is_own) - 1)[kept]), {}
                 del samples, pool
             else:
@@ -148,9 +148,9 @@ class PretrainingLoader(Loader):
     def _add(self, parts, ids, lengths):
         """Numbers and lengths of samples, with those of more parts."""
         of_number = {part.number: part for part in parts}
-        found = self._sharing.of_all(list(of_number), lambda n: of_number[n].lengths())
-        fresh = [(n << ROW_BITS) + np.arange(len(each)) for n, each in zip(of_number, found)]
-        return np.concatenate([ids, *fresh]), np.concatenate([lengths, *found])
+        new_lengths = self._sharing.of_all(list(of_number), lambda n: of_number[n].lengths())
+        fresh = [(n << ROW_BITS) + np.arange(len(part)) for n, part in zip(of_number, new_lengths)]
+        return np.concatenate([ids, *fresh]), np.concatenate([lengths, *new_lengths])
 
     def _read(self, parts, waiting):
         """The samples of this worker's parts."""
@@ -167,9 +167,9 @@ class PretrainingLoader(Loader):
         """A worker's rows of each part of updates' batches, and their numbers from `start` on."""
         for number, rows in enumerate(batches, done):
             for part in range(self._accumulate):
-                place = number * self._accumulate + part
-                if place >= start:
-                    yield place, rows[part * self._size + rank :: self._size * self._accumulate]
+                index = number * self._accumulate + part
+                if index >= start:
+                    yield index, rows[part * self._size + rank :: self._size * self._accumulate]
 
     def _deal(self, lengths, fresh, is_last, rng):
         """Batches of samples; the samples from number `fresh` on are new."""
@@ -257,13 +257,13 @@ class SyntheticLoader(Loader):
         rng = np.random.default_rng([self._seed % 2**32, self._rank])
         shape = batch_size, max_seq_length
         masks = batch_size, max_predictions
-        places = np.argsort(rng.random(shape), axis=1)[:, :max_predictions]
+        positions = np.argsort(rng.random(shape), axis=1)[:, :max_predictions]
         segments = np.zeros(shape, np.int32)
         segments[:, max_seq_length // 2 :] = 1
         samples = Samples(
             rng.integers(len(vocab), size=shape, dtype=np.int32),
             segments,
-            np.sort(places, axis=1).astype(np.int32),
+            np.sort(positions, axis=1).astype(np.int32),
             rng.integers(len(vocab), size=masks, dtype=np.int32),
             np.ones(masks, np.float32),
             rng.integers(2, size=batch_size, dtype=np.int32),
@@ -271,7 +271,7 @@ class SyntheticLoader(Loader):
         )
         indices = np.arange(batch_size)
         # neither the length nor the number of masks is rounded: they are as asked for
-        self._batches = [make_batch(samples, indices, 0, 1, each) for each in self._contexts]
+        self._batches = [make_batch(samples, indices, 0, 1, ctx) for ctx in self._contexts]
 
     def __len__(self):
         return _SYNTHETIC

@@ -64,8 +64,8 @@ class Sharing:
         """``compute(number)``, an array of whole numbers, of each part in the order given."""
         if self._size == 1:
             return [compute(number) for number in numbers]
-        own = self.attempt(lambda: [compute(n) for n in numbers if self.is_own(n)])
-        packed = np.concatenate([[], *(part for each in own for part in ([len(each)], each))])
+        computed = self.attempt(lambda: [compute(n) for n in numbers if self.is_own(n)])
+        packed = np.concatenate([[], *(part for row in computed for part in ([len(row)], row))])
         given, result = self._workers.exchange([packed.astype(np.int32)] * self._size), []
         for number in numbers:
             owner = number % self._size
@@ -80,13 +80,13 @@ class Sharing:
             return samples, np.arange(len(ids))
         owners = (ids >> ROW_BITS) % self._size
         rows_read = np.cumsum(owners == self._rank) - 1
-        rows = [np.concatenate([_NONE, *(each for _, each in group)]) for group in wanted]
+        rows = [np.concatenate([_NONE, *(numbers for _, numbers in group)]) for group in wanted]
         given = self._workers.exchange(
-            [_pack(samples.take(rows_read[each[owners[each] == self._rank]])) for each in rows]
+            [_pack(samples.take(rows_read[some[owners[some] == self._rank]])) for some in rows]
         )
-        mine, places = rows[self._rank], np.full(len(ids), -1)
-        places[mine[np.argsort(owners[mine], kind='stable')]] = np.arange(len(mine))
-        return Samples.concatenate([_unpack(each) for each in given]), places
+        mine, positions = rows[self._rank], np.full(len(ids), -1)
+        positions[mine[np.argsort(owners[mine], kind='stable')]] = np.arange(len(mine))
+        return Samples.concatenate([_unpack(packed) for packed in given]), positions
 
 
 def _pack(samples):
@@ -221,12 +221,12 @@ class ShardFiles(Source):
         self.num_parts = len(self.paths)
         # one thread: more would only read what is needed later
         self._executor = concurrent.futures.ThreadPoolExecutor(1)
-        found = Sharing(workers).of_all(
+        histograms = Sharing(workers).of_all(
             range(self.num_parts),
             lambda number: np.bincount(read_lengths(self.paths[number], vocab, next_sentence)),
         )
-        width = max(map(len, found))
-        self.histograms = [np.pad(each, (0, width - len(each))) for each in found]
+        width = max(map(len, histograms))
+        self.histograms = [np.pad(counts, (0, width - len(counts))) for counts in histograms]
         self.histogram = np.sum(self.histograms, axis=0)
         self.shortest, self.longest = np.flatnonzero(self.histogram)[[0, -1]]
         self._order = None  # of the files that epochs take, if each takes one

@@ -140,8 +140,8 @@ def pack_sentences(tokens, documents, room, separator):
     for number, bounds in enumerate(documents):  # so many separators are before it
         for begin, end in zip(bounds, bounds[1:]):
             cuts = [*range(begin, end, room), end]
-            begins += [place + number for place in cuts[:-1]]
-            ends += [place + number for place in cuts[1:]]
+            begins += [cut + number for cut in cuts[:-1]]
+            ends += [cut + number for cut in cuts[1:]]
     stream = np.insert(tokens, [bounds[0] for bounds in documents[1:]], separator)
     rows, first = [], 0
     ends = np.array(ends)
@@ -172,8 +172,8 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
     """
     length = candidates.shape[1]
     if begins_word is None:
-        places, allowed = _in_random_order(candidates, rng)
-        drawn = places[:, :most]
+        shuffled, allowed = _in_random_order(candidates, rng)
+        drawn = shuffled[:, :most]
         drawn[np.arange(drawn.shape[1]) >= np.minimum(counts, allowed)[:, None]] = length
     else:
         drawn = np.where(
@@ -205,9 +205,9 @@ def _draw_words(candidates, counts, begins_word, rng):
     begin = np.maximum.accumulate(np.where(first, np.arange(length), 0), axis=1)
     flat = (begin + rows[:, None] * length)[candidates]
     sizes = np.bincount(flat, minlength=candidates.size).reshape(candidates.shape)
-    places, numbers = _in_random_order(first, rng)
+    shuffled, numbers = _in_random_order(first, rng)
     left, taken = np.array(counts), np.zeros(candidates.shape, bool)
-    for number, words in enumerate(places.T[: numbers.max(initial=0)]):  # one of each row
+    for number, words in enumerate(shuffled.T[: numbers.max(initial=0)]):  # one of each row
         words = np.minimum(words, length - 1)  # rows with fewer words have no place here
         size = sizes[rows, words]
         fits = (number < numbers) & (size <= left)
@@ -236,13 +236,13 @@ def replace_masked(input_ids, positions, mask_id, vocab_size, rng):
         Where it has some.
     """
     drawn = positions < input_ids.shape[1]
-    places = np.where(drawn, positions, 0)
-    masked_ids = np.take_along_axis(input_ids, places, axis=1)
+    masked_positions = np.where(drawn, positions, 0)
+    masked_ids = np.take_along_axis(input_ids, masked_positions, axis=1)
     chance = rng.random(positions.shape, dtype=np.float32)
     tokens = rng.integers(vocab_size, size=positions.shape, dtype=np.int32)
     tokens[chance < 0.9] = masked_ids[chance < 0.9]
     tokens[chance < 0.8] = mask_id
-    input_ids[np.nonzero(drawn)[0], places[drawn]] = tokens[drawn]
+    input_ids[np.nonzero(drawn)[0], masked_positions[drawn]] = tokens[drawn]
     masked_ids[~drawn] = 0
     return masked_ids, drawn
 
@@ -311,8 +311,8 @@ class SampleMaker:
         self._encoder = SentenceEncoder(tokenizer, is_random)
         roles = {role: getattr(tokenizer, f'{role}_token_id')
                  for role in ('cls', 'sep', 'mask', 'pad')}  # fmt: skip
-        for role, place in roles.items():
-            if place is None:
+        for role, token_id in roles.items():
+            if token_id is None:
                 raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')
         self._cls, self._sep, self._mask, self._pad = roles.values()
         if options.next_sentence and len(tokenizer.template[1]) != 1:
@@ -336,21 +336,21 @@ class SampleMaker:
             return Samples.none()
         rng = np.random.default_rng(seed)
         if self.options.next_sentence:
-            tokens, places = self._draw_pairs(tokens, documents, start, stop, rng)
+            tokens, spans = self._draw_pairs(tokens, documents, start, stop, rng)
             lay_out = self._lay_out_pairs
         else:
             room = self.options.max_seq_length - 2
-            tokens, places = pack_sentences(tokens, documents, room, self._sep)
-            places = np.concatenate([places] * self.options.dupe_factor)
+            tokens, spans = pack_sentences(tokens, documents, room, self._sep)
+            spans = np.concatenate([spans] * self.options.dupe_factor)
             lay_out = self._lay_out_sentences
-        rng.shuffle(places)
+        rng.shuffle(spans)
         length, most = self.options.max_seq_length, self.options.max_predictions_per_seq
-        samples = Samples.empty(len(places), length, most)
+        samples = Samples.empty(len(spans), length, most)
         rows = max(1, _NUMBERS // length)
-        for first in range(0, len(places), rows):
+        for first in range(0, len(spans), rows):
             part = slice(first, first + rows)
             views = Samples(*(array[part] for array in samples))
-            lay_out(views, tokens, places[part], rng)
+            lay_out(views, tokens, spans[part], rng)
             self._mask_words(views, rng)
         return samples
 
@@ -377,27 +377,27 @@ class SampleMaker:
         """Ids of all tokens, and for each document the places where its sentences begin and end."""
         sentences, sizes = [], []
         for document in documents:
-            sentences += document[:1] + [self._prefix + each for each in document[1:]]
+            sentences += document[:1] + [self._prefix + word for word in document[1:]]
             sizes.append(len(document))
         ids, counts = self._encoder.encode(sentences)
-        counts, place, found = iter(counts), 0, []
+        counts, position, all_bounds = iter(counts), 0, []
         for size in sizes:
-            bounds = [place]
+            bounds = [position]
             for count in itertools.islice(counts, size):
                 if count:
-                    place += count
-                    bounds.append(place)
+                    position += count
+                    bounds.append(position)
             if len(bounds) > 1:
-                found.append(bounds)
-        return ids, found
+                all_bounds.append(bounds)
+        return ids, all_bounds
 
     def _with_stranger(self, tokens, start, stop):
         """The tokens followed by a document of another part, and the places of that document."""
         for sentences in self.corpus.documents_outside(start, stop):
-            others, found = self._tokenize([sentences])
-            if found:
-                bounds = [len(tokens) + place for place in found[0]]
-                return np.concatenate([tokens, others]), [bounds]
+            ids, all_bounds = self._tokenize([sentences])
+            if all_bounds:
+                bounds = [len(tokens) + position for position in all_bounds[0]]
+                return np.concatenate([tokens, ids]), [bounds]
         raise InputError(
             f'{", ".join(self.corpus.files)}: the corpus has only one document, and '
             'next sentence prediction needs sentences of another one: put blank lines between '
@@ -413,9 +413,9 @@ class SampleMaker:
         valid = count_a + count_b + 3
         rows, columns = np.arange(len(pairs)), np.arange(options.max_seq_length)
         behind_a = columns > count_a[:, None]
-        places = behind_a * (start_b - count_a - 1 - start_a)[:, None]
-        places += columns + (start_a - 1)[:, None]
-        self._frame(samples, tokens, places, valid)
+        positions = behind_a * (start_b - count_a - 1 - start_a)[:, None]
+        positions += columns + (start_a - 1)[:, None]
+        self._frame(samples, tokens, positions, valid)
         samples.input_ids[rows, count_a + 1] = self._sep
         is_text = columns < valid[:, None]
         np.logical_and(is_text, behind_a, out=samples.segment_ids, casting='unsafe')
@@ -424,15 +424,15 @@ class SampleMaker:
 
     def _lay_out_sentences(self, samples, tokens, spans, rng):
         start, end = spans.T
-        places = np.arange(self.options.max_seq_length) + (start - 1)[:, None]
-        self._frame(samples, tokens, places, end - start + 2)
+        positions = np.arange(self.options.max_seq_length) + (start - 1)[:, None]
+        self._frame(samples, tokens, positions, end - start + 2)
         samples.segment_ids[:] = 0
         samples.next_sentence_labels[:] = 0
 
-    def _frame(self, samples, tokens, places, valid):
+    def _frame(self, samples, tokens, positions, valid):
         """Write the tokens, with the first and the last special token around them."""
         ids = samples.input_ids
-        tokens.take(places, mode='clip', out=ids)
+        tokens.take(positions, mode='clip', out=ids)
         ids[:, 0] = self._cls
         ids[np.arange(len(ids)), valid - 1] = self._sep
         np.copyto(ids, self._pad, where=np.arange(ids.shape[1]) >= valid[:, None])
