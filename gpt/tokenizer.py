@@ -103,10 +103,10 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
     set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
 
-    def _places(self, text):
+    def _starts(self, text):
         if self.fix_text is not None:
             raise InputError("places in the text aren't known where ftfy and spaCy find the words")
-        return super()._places(text)
+        return super()._starts(text)
 
     def _align_chunk(self, text, chunk):
         if self.fix_text is not None:

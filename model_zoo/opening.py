@@ -143,16 +143,16 @@ def _family_of(name, task, family, model, files):
     """The `Family` that a class, a name, a model, or files belong to."""
     if isinstance(task, type):
         # a class of the user's own needs no registered names
-        found = family_of_class(task) or Family(task.__name__, task, {}, None, ())
+        result = family_of_class(task) or Family(task.__name__, task, {}, None, ())
     elif family is not None:
-        found = get_family(family)
+        result = get_family(family)
     elif model is not None:
-        found = get_family(get_entry(model).family)
+        result = get_family(get_entry(model).family)
     else:
         return _family_of_files(name, files)
-    if model is not None and model not in found.base.architectures:
-        raise InputError(f'{os.fspath(name)!r} is not a model of the family {found.name}')
-    return found
+    if model is not None and model not in result.base.architectures:
+        raise InputError(f'{os.fspath(name)!r} is not a model of the family {result.name}')
+    return result
 
 
 def _family_of_files(name, files):
@@ -193,8 +193,8 @@ def _families_like(fields):
     """The families whose configurations share the most fields with this one."""
 
     def likeness(family):
-        own = {field.name for field in dataclasses.fields(family.base.config_class)}
-        return len(own.intersection(fields))
+        known = {field.name for field in dataclasses.fields(family.base.config_class)}
+        return len(known.intersection(fields))
 
     families = list_families()
     most = max(map(likeness, families))
@@ -268,10 +268,10 @@ def read_weights(block_class, path, config):
             f'{layers} layers'
         )
     try:
-        found, unknown = block_class.translate(tensors, metadata, config)
+        loaded, unknown = block_class.translate(tensors, metadata, config)
     except CheckpointError as error:
         raise CheckpointError(f'{path}: {error}') from error
-    return Weights(path, found, unknown, metadata.get('class'))
+    return Weights(path, loaded, unknown, metadata.get('class'))
 
 
 def check_vocab(size, config, name='the model'):
@@ -476,7 +476,7 @@ def _open(
     )
     id2label = options.pop('id2label', None)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
-    changes = {each: options.pop(each) for each in list(options) if each in known}
+    changes = {key: options.pop(key) for key in list(options) if key in known}
     num_labels = changes.get('num_labels')
     if id2label is not None:
         changes.update(_labels(id2label, num_labels))
@@ -506,9 +506,9 @@ def _open(
             named = [weights.class_name, *(config.extras.get('architectures') or ())]
             named, classes = list(filter(None, named)), [block_class]
             if task is None and model is None:
-                classes = [each for each in family.blocks if each.__name__ in named]
+                classes = [cls for cls in family.blocks if cls.__name__ in named]
                 classes = classes or family.blocks
-            blocks = [each(config, **open_parts(each, weights, options)) for each in classes]
+            blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
             block = fit_block(blocks, named, weights, ctx)
         extras = block.config.extras
         if state_dict is None and files.label_order[0] == ORIGINALS and (
@@ -569,9 +569,9 @@ def check_options(blocks, options, fields):
     names = set(fields)
     for block in blocks:
         backbone = getattr(block, 'model_class', None) or block
-        for each in (*block.__mro__, *backbone.__mro__):
-            if '__init__' in vars(each) and each is not object:
-                names.update(inspect.signature(each.__init__).parameters)
+        for cls in (*block.__mro__, *backbone.__mro__):
+            if '__init__' in vars(cls) and cls is not object:
+                names.update(inspect.signature(cls.__init__).parameters)
     for name in options:
         if name not in names:
             raise TypeError(
@@ -582,9 +582,9 @@ def check_options(blocks, options, fields):
 
 def check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
-    for one in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
-        if one.device_type == 'gpu':
-            check_gpu(one.device_id, f'ctx is {one}')
+    for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
+        if device.device_type == 'gpu':
+            check_gpu(device.device_id, f'ctx is {device}')
 
 
 def _build(

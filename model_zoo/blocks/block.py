@@ -95,7 +95,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             for count in (getattr(self.config, field, None),)
             if count is not None and (field != 'num_labels' or hasattr(self, field))
         ]
-        shapes = [each.shape for each in self.collect_params().values()]
+        shapes = [parameter.shape for parameter in self.collect_params().values()]
         if all(shape and 0 not in shape for shape in shapes):
             facts.append(f'{sum(map(math.prod, shapes)) / 1e6:.1f} million parameters')
         return f'{type(self).__name__}({", ".join([*facts, self.precision])})'

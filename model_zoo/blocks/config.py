@@ -182,8 +182,8 @@ def check_count(name, value, least=1):
     if type(value) is int and least <= value <= most:
         return
     wanted = 'a positive integer' if least == 1 else f'an integer of at least {least}'
-    told = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
-    raise InputError(f'{name} must be {wanted}, but is {value!r:.80}{told}')
+    bound = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
+    raise InputError(f'{name} must be {wanted}, but is {value!r:.80}{bound}')
 
 
 def _check_number(name, value):

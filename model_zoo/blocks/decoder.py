@@ -52,15 +52,15 @@ class DecoderBlock(AttentionBlock):
 
     def example_makers(self, batch_size, length, random):
         config, rows = self.config, self._example_rows(batch_size)
-        places = config.n_positions
+        positions = config.n_positions
         makers = {
             **super().example_makers(batch_size, length, random),
             'token_types': lambda: random.randint(0, config.embedding_rows, (*rows, length)),
-            'position_ids': lambda: random.randint(0, places, (*rows, length)),
+            'position_ids': lambda: random.randint(0, positions, (*rows, length)),
             'mc_token_ids': lambda: random.randint(0, length, rows),
         }
         if self.base.has_past:
-            before = max(1, min(3, places - length))
+            before = max(1, min(3, positions - length))
             flat = math.prod(rows)
             makers['past'] = lambda: [
                 random.standard_normal(
@@ -113,9 +113,9 @@ class DecoderBlock(AttentionBlock):
                 'of an earlier call'
             )
         length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
-        for layer, one in enumerate(past):
+        for layer, array in enumerate(past):
             heads = len(config.kept_heads(layer))
-            check_shape(f'past[{layer}]', one, (2, batch, heads, length, config.head_size))
+            check_shape(f'past[{layer}]', array, (2, batch, heads, length, config.head_size))
         return length
 
 
@@ -269,7 +269,7 @@ class DecoderModel(DecoderBlock):
         states, presents, attentions = [], [], []
         dtype = np.dtype(self.position_weight.dtype).name
         if past is not None and self.precision == 'float16':
-            past = [F.cast(each, dtype) for each in past]
+            past = [F.cast(array, dtype) for array in past]
         mask = causal_mask(F, x, past[0] if past is not None else None, dtype)  # (1, L, P + L)
         masks = {}  # by number of heads, which differs between layers after pruning
         for layer, cell in enumerate(self.layers):
@@ -348,13 +348,13 @@ class DecoderModel(DecoderBlock):
 
 def _encode_standard(F, model, words, mask, position_ids, past, position_weight):
     """`DecoderModel.encode` with an attention mask, and with keys and values apart."""
-    flat, mask = (F.reshape(each, shape=(-1, 0), reverse=True) for each in (words, mask[0]))
+    flat, mask = (F.reshape(ids, shape=(-1, 0), reverse=True) for ids in (words, mask[0]))
     if position_ids is None:
-        places = F.expand_dims(F.contrib.arange_like(flat, axis=1), 0)  # (1, L)
+        positions = F.expand_dims(F.contrib.arange_like(flat, axis=1), 0)  # (1, L)
     else:
-        places = F.reshape(position_ids, shape=(-1, 0), reverse=True)
+        positions = F.reshape(position_ids, shape=(-1, 0), reverse=True)
     sizes = dict(zip(('input_dim', 'output_dim'), model.position_weight.shape))
-    x = F.broadcast_add(model.word_embed(flat), F.Embedding(places, position_weight, **sizes))
+    x = F.broadcast_add(model.word_embed(flat), F.Embedding(positions, position_weight, **sizes))
     blocked = _blocked(F, flat, mask)
     states, presents, attentions = [], [], []
     for layer, cell in enumerate(model.layers):

@@ -40,10 +40,10 @@ class _Prompt(_Graph):
         states, presents, _ = self.transformer.encode(F, words, position_weight=position_weight)
         last = vectors_at(F, states[-1], F.cast(valid_length, 'float32') - 1)  # (B, C)
         keys, values = (
-            [F.slice_axis(each, axis=0, begin=i, end=i + 1) for each in presents] for i in range(2)
+            [F.slice_axis(x, axis=0, begin=i, end=i + 1) for x in presents] for i in range(2)
         )
         keys, values = (
-            [F.reshape(x, shape=(-3, 0, 0, 0)) for x in each] for each in (keys, values)
+            [F.reshape(x, shape=(-3, 0, 0, 0)) for x in arrays] for arrays in (keys, values)
         )  # (B, heads, L, size)
         values = [F.swapaxes(value, -1, -2) for value in values]
         return self._scores(F, last), self._by_group(F, keys), self._by_group(F, values)
@@ -95,12 +95,12 @@ class DecoderSteps:
             by_count.setdefault(attention.num_heads, []).append(layer)
         self._groups = list(by_count.values())
         # where each layer's arrays are: (group, number in the group)
-        places = {
+        of_layer = {
             layer: (number, i)
             for number, group in enumerate(self._groups)
             for i, layer in enumerate(group)
         }
-        self._places = [places[layer] for layer in sorted(places)]
+        self._indices = [of_layer[layer] for layer in sorted(of_layer)]
         self._prompt, self._step = _Prompt(task, self._groups), _Step(task, self._groups)
         for graph in (self._prompt, self._step):
             graph.hybridize(static_alloc=True, static_shape=True)
@@ -111,8 +111,8 @@ class DecoderSteps:
         keys = [widen(key, 3, capacity) for key in keys]
         values = [widen(value, 4, capacity) for value in values]
         positions = valid_length.astype('float32')
-        places = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
-        mask = BLOCKED * mx.nd.broadcast_greater_equal(places, positions.reshape((-1, 1)))
+        columns = mx.nd.arange(capacity, ctx=words.context).reshape((1, -1))
+        mask = BLOCKED * mx.nd.broadcast_greater_equal(columns, positions.reshape((-1, 1)))
         mask = mask.astype(keys[0].dtype, copy=False)
         return scores, DecoderState(keys, values, mask, positions, length)
 
@@ -121,7 +121,7 @@ class DecoderSteps:
         if position >= state.capacity:
             raise InputError(f'the state holds {state.capacity} tokens per row, and is full')
         keys, values = (
-            [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._places]
+            [arrays[group][i].reshape((-3, 0, 0)) for group, i in self._indices]
             for arrays in (state.keys, state.values)
         )
         scores, new_keys, new_values = self._step(tokens, state.positions, state.mask, keys, values)

@@ -64,7 +64,7 @@ class BlockFiles:
         """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
         if metadata.get('format') != 'native':
             maps = cls.name_maps(config).values()
-            best = max(maps, key=lambda each: each.matches(tensors), default=None)
+            best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
                 raise CheckpointError(
@@ -93,7 +93,7 @@ class BlockFiles:
         if metadata.get('format') == 'native':
             return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
         maps = cls.name_maps(cls.config_class()).values()
-        return max((each.matches(tensors) for each in maps), default=0)
+        return max((mapping.matches(tensors) for mapping in maps), default=0)
 
     def _assign(self, tensors, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
                 cast_dtype=False, dtype_source='current'):  # fmt: skip
@@ -197,9 +197,9 @@ class BlockFiles:
                 weights.path,
                 self._list_names(missing),
             )
-            own = self.parameters_by_name()
+            parameters = self.parameters_by_name()
             for name in missing:
-                own[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
+                parameters[name].initialize(ctx=ctx, default_init=mx.init.Normal(0.02))
 
     def load_parameters(
         self,
@@ -235,10 +235,10 @@ class BlockFiles:
         """
         tensors, metadata = read_tensors(filename)
         try:
-            found, unknown = self.translate(tensors, metadata, self.config)
+            loaded, unknown = self.translate(tensors, metadata, self.config)
         except CheckpointError as error:
             raise CheckpointError(f'{filename}: {error}') from error
-        self._assign(found, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype,
+        self._assign(loaded, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype,
                      dtype_source)  # fmt: skip
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
@@ -396,7 +396,7 @@ class BlockFiles:
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        kinds = ('tokenizers', *(family.vocab_kinds if family else ()))
-        if file is None or family is None or file.kind not in kinds:
+        formats = ('tokenizers', *(family.vocab_kinds if family else ()))
+        if file is None or family is None or file.kind not in formats:
             return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
         return family.make_tokenizer(file)

@@ -22,7 +22,7 @@ _NO_GRAPH = ((), None, (), None, None)
 def _placeholders(form):
     """Inputs of a form as Gluon has it, to trace a graph with."""
     return [
-        None if each == -1 else _placeholders(each) if each else mx.nd.zeros((1,)) for each in form
+        None if part == -1 else _placeholders(part) if part else mx.nd.zeros((1,)) for part in form
     ]
 
 
@@ -73,10 +73,10 @@ class BlockGraphs(HybridBlock):
             self._build_cache(*inputs)
         if self._graph_key not in self._mirrored:
             data, outputs = self._cached_graph
-            names = [each.name for each in data]
+            names = [variable.name for variable in data]
             parameters = dict(self.collect_params().items())
             self._mirrored[self._graph_key] = MirroredGraph(outputs, names, parameters, self._tied)
-        arrays = [each for each in _flatten(inputs, 'input')[0] if each is not None]
+        arrays = [array for array in _flatten(inputs, 'input')[0] if array is not None]
         return _regroup(self._mirrored[self._graph_key].forward(arrays), self._out_format)
 
     def mirror(self, active=True):
@@ -102,7 +102,7 @@ class BlockGraphs(HybridBlock):
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
         names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
-        given = [name for name, each in zip(names, self._in_format) if each != -1]
+        given = [name for name, format in zip(names, self._in_format) if format != -1]
         if not {*given} <= {*self.text_inputs}:
             raise InputError(
                 "the last call's graph has more inputs than the text, such as labels: call the "
@@ -129,7 +129,7 @@ class MirroredGraph:
         self._parameters = {
             name: parameter for name, parameter in parameters.items() if name in self._used
         }
-        self._tied = [each for name, each in self._parameters.items() if name in tied]
+        self._tied = [parameter for name, parameter in self._parameters.items() if name in tied]
         self._executors = {}  # by context, shapes and types of the inputs
         self._arrays = {}  # by context: the parameters' arrays that its executors were made with
 

@@ -86,7 +86,7 @@ class AttentionBlock(ZooBlock):
     @staticmethod
     def join_outputs(*outputs):
         """The outputs that aren't None, as a list; a single one isn't wrapped."""
-        outputs = [each for each in outputs if each is not None]
+        outputs = [output for output in outputs if output is not None]
         return outputs[0] if len(outputs) == 1 else outputs
 
     def example_makers(self, batch_size, length, random):

@@ -167,13 +167,13 @@ def layer_rules(
     for ours, theirs in layers.items():
         theirs = (theirs,) if isinstance(theirs, str) else theirs
         is_norm = ours.endswith('norm')
-        kinds = ('gamma', 'beta') if is_norm else ('weight', 'bias')
-        for kind, end in zip(kinds, norm if is_norm else dense):
+        endings = ('gamma', 'beta') if is_norm else ('weight', 'bias')
+        for kind, end in zip(endings, norm if is_norm else dense):
             name = f'{ours}.{kind}'
             convert = qkv if ours.endswith('qkv') else padding_of(name) or _SAME
             if kind == 'weight' and weight is not None:
                 convert = weight(convert)
-            rules.append(Rule(name, tuple(f'{each}{end}' for each in theirs), convert))
+            rules.append(Rule(name, tuple(f'{stem}{end}' for stem in theirs), convert))
     return rules
 
 

@@ -134,7 +134,7 @@ def read_numpy(path, shapes):
     arrays = np.split(values, np.cumsum(sizes)[:-1])
     with reading(path):  # it may have too many axes, or a huge one beside one of 0
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
-    return {str(place): array for place, array in enumerate(shaped)}, {}
+    return {str(number): array for number, array in enumerate(shaped)}, {}
 
 
 def write_numpy(path, tensors):

@@ -235,8 +235,8 @@ class _Array:
         self.limits.spend(8 * len(data))
         if dtype.dtype == object:
             flat = np.empty(len(data), object)
-            for place, item in enumerate(data):
-                flat[place] = item
+            for index, item in enumerate(data):
+                flat[index] = item
         else:
             flat = np.frombuffer(_to_bytes(data), dtype.dtype)
         self.value = flat.reshape(shape, order='F' if fortran else 'C')

@@ -264,10 +264,10 @@ def kept_sums(folder, begin=False):
             os.remove(target)
     yield files
     sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
-    for each in map(os.fspath, files):
-        name = os.path.relpath(each, folder).replace(os.sep, '/')
-        if (begin or name in sums) and os.path.isfile(each) and not name.startswith('../'):
-            sums[name] = _sum_of(each)
+    for file in map(os.fspath, files):
+        name = os.path.relpath(file, folder).replace(os.sep, '/')
+        if (begin or name in sums) and os.path.isfile(file) and not name.startswith('../'):
+            sums[name] = _sum_of(file)
     _write(path, sums)
     if None not in (target, status):
         with contextlib.suppress(OSError):  # another's file may not become one's own
@@ -288,7 +288,7 @@ def weights_of(path):
     folder, name = os.path.split(path)
     with reporting(f'cannot read {folder!r}'):
         names = sorted(os.listdir(folder or '.'))
-    return [os.path.join(folder, each) for each in names if _parts(name).fullmatch(each)]
+    return [os.path.join(folder, file) for file in names if _parts(name).fullmatch(file)]
 
 
 def _parts(name):

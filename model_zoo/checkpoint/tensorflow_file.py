@@ -96,8 +96,8 @@ def _remainder(block):
         column.view('<u4')[::2] ^= crc
         parts = column.view('<u2').reshape(lanes, 4)
         crc = tables[0][parts[:, 0]]
-        for place in (1, 2, 3):
-            crc ^= tables[place][parts[:, place]]
+        for index in (1, 2, 3):
+            crc ^= tables[index][parts[:, index]]
     power = power // 2 + 3  # a lane has 2**power bytes
     while len(crc) > 1:
         bits = crc[::2, None] >> np.arange(32, dtype=np.uint32) & 1
@@ -317,7 +317,7 @@ class _Bundle:
         arrays = [
             self.values(name, read_message(self.entries[_part_key(name, part)])) for part in parts
         ]
-        if sum(each.size for each in arrays) != math.prod(shape):
+        if sum(array.size for array in arrays) != math.prod(shape):
             raise ValueError(f'the parts of {name} are not the whole')
         result = np.zeros(shape, arrays[0].dtype)
         for part, values in zip(parts, arrays):
@@ -363,7 +363,7 @@ def _shape(fields):
 def _extents(part):
     """(start, length) in each dimension, of a slice; the length -1 is all of it."""
     extents = [read_message(extent) for extent in part.get(1, ())]
-    return [(_single(each, 1), each[2][-1] if 2 in each else -1) for each in extents]
+    return [(_single(extent, 1), extent[2][-1] if 2 in extent else -1) for extent in extents]
 
 
 def _part_key(name, part):

@@ -201,7 +201,7 @@ class TorchFile:
         numbers = self.numbers[storage.key][storage.start :][: storage.count]
         numbers = numbers if code is None else numbers.view(f'<{code}')
         count = math.prod(size)
-        length = sum((one - 1) * step for one, step in zip(size, stride)) + 1 if count else 0
+        length = sum((length - 1) * step for length, step in zip(size, stride)) + 1 if count else 0
         if offset + length > len(numbers):
             raise ValueError(
                 f'a tensor of shape {size} begins at {offset} in a storage of {len(numbers)}'
@@ -362,8 +362,8 @@ def read_torch(path):
             else:
                 reader.load(file)  # the magic number
                 content = reader.read_stream(file)
-            found = _state_dict(path, content)
-            return {name: reader.array_of(tensor) for name, tensor in found.items()}, {}
+            tensors = _state_dict(path, content)
+            return {name: reader.array_of(tensor) for name, tensor in tensors.items()}, {}
 
 
 def _state_dict(path, content):
@@ -388,7 +388,7 @@ def _state_dict(path, content):
 
 
 def _has_tensors(value):
-    return isinstance(value, dict) and any(isinstance(each, Tensor) for each in value.values())
+    return isinstance(value, dict) and any(isinstance(item, Tensor) for item in value.values())
 
 
 class _Weights(TorchFile):
@@ -464,11 +464,11 @@ _LARGEST_KEY = 2**61 - 2  # larger numbers may all have the same hash
 
 def check_keys(keys):
     """The keys of a dict, or elements of a set; TypeError unless all are scalars."""
-    kinds = set(map(type, keys))
-    if int in kinds and any(type(key) is int and abs(key) > _LARGEST_KEY for key in keys):
+    types = set(map(type, keys))
+    if int in types and any(type(key) is int and abs(key) > _LARGEST_KEY for key in keys):
         raise TypeError('a huge number is the key of a dict or element of a set')
-    for kind in kinds - _SCALARS:
-        raise TypeError(f'a {kind.__name__} is the key of a dict or element of a set')
+    for key_type in types - _SCALARS:
+        raise TypeError(f'a {key_type.__name__} is the key of a dict or element of a set')
     return keys
 
 

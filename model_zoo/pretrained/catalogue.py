@@ -105,8 +105,8 @@ def list_pretrained(pattern=None):
         Keeps the models with a matching name, such as ``'bert_*'``.
     """
     load_families()  # they register their entries
-    found = [e for e in _ENTRIES.values() if pattern is None or fnmatch.fnmatch(e.model, pattern)]
-    return sorted(found, key=lambda e: (e.model, not e.default, e.dataset))
+    entries = [e for e in _ENTRIES.values() if pattern is None or fnmatch.fnmatch(e.model, pattern)]
+    return sorted(entries, key=lambda e: (e.model, not e.default, e.dataset))
 
 
 def get_entry(model, dataset=None):

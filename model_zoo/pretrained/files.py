@@ -48,15 +48,15 @@ def modules_in_folder(folder):
         return []
     content = read_json(path)
     try:
-        modules = [Module(each['type'].rpartition('.')[2], each['path']) for each in content]
-        parts = [part for each in modules for part in each.path.split('/')]
+        modules = [Module(module['type'].rpartition('.')[2], module['path']) for module in content]
+        parts = [part for module in modules for part in module.path.split('/')]
         ''.join(parts).encode()
         if not modules:
             raise TypeError
     except (TypeError, KeyError, AttributeError, UnicodeEncodeError) as error:
         raise InputError(f'{path!r} is not a list of modules with their types and paths') from error
     if {'..', '.'}.intersection(parts) or any(
-        each.path.startswith('/') or set(each.path) & set('\\:\0') for each in modules
+        module.path.startswith('/') or set(module.path) & set('\\:\0') for module in modules
     ):
         raise InputError(f'{path!r} names a folder outside its own')
     return modules

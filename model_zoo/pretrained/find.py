@@ -396,9 +396,9 @@ def copy_of(url, folder):
     parent, _, name = url.rpartition('/')
     if is_file(url) or is_file(f'{url}.index'):
         files = {
-            each: facts
-            for each, facts in sizes_in(parent).items()
-            if '/' not in each and (each.startswith(name) or facts[0] <= _SMALL)
+            file: facts
+            for file, facts in sizes_in(parent).items()
+            if '/' not in file and (file.startswith(name) or facts[0] <= _SMALL)
         }
         base, name, path = parent, posixpath.basename(parent), name
     else:
@@ -417,15 +417,15 @@ def copy_of(url, folder):
                 copied = read_json(note, shape=Dict[str, Tuple[object, object]])
             except InputError as error:
                 logger.warning('%s; all of %s is fetched again', error, url)
-        for each, facts in files.items():
-            copy = os.path.join(target, *each.split('/'))
-            if copied.get(each) != list(facts) or not os.path.exists(copy):
+        for file, facts in files.items():
+            copy = os.path.join(target, *file.split('/'))
+            if copied.get(file) != list(facts) or not os.path.exists(copy):
                 os.makedirs(os.path.dirname(copy), exist_ok=True)
                 check_space(copy, facts[0])
-                remote.download(join(base, each), copy, facts)
-        for each in set(copied).difference(files):
-            copy, is_within = os.path.join(target, each), '..' not in each.split('/')
-            if is_within and not os.path.isabs(each) and os.path.isfile(copy):
+                remote.download(join(base, file), copy, facts)
+        for file in set(copied).difference(files):
+            copy, is_within = os.path.join(target, file), '..' not in file.split('/')
+            if is_within and not os.path.isabs(file) and os.path.isfile(copy):
                 os.remove(copy)
         write_json(note, files)
     return os.path.join(target, path) if path else target

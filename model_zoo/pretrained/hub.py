@@ -82,8 +82,8 @@ class HubSource(Source):
     def _cached(entry, vocab_only=False):
         """The files in the library's cache: of the catalogue's commit, or else of the branch."""
         revisions = dict.fromkeys((entry.hub_revision, None))
-        found = (Repository(entry.hub, each).cached(vocab_only) for each in revisions)
-        return next(filter(None, found), None)
+        copies = (Repository(entry.hub, revision).cached(vocab_only) for revision in revisions)
+        return next(filter(None, copies), None)
 
 
 class Repository:
@@ -165,7 +165,7 @@ class Repository:
 
     def _fetch_weights(self):
         names = ['model.safetensors', 'pytorch_model.bin', 'model.params']
-        names = [each for name in names for each in (name, name + _INDEX)]
+        names = [file for name in names for file in (name, name + _INDEX)]
         path = self._first(names)
         if path is None:
             raise self._lacks(f'none of {", ".join(names)}')
@@ -176,8 +176,8 @@ class Repository:
 
     def _first(self, names):
         """Path of the first of the files that the repository has, or None."""
-        found = map(self._get, names)
-        return next((path for path in found if path is not None), None)
+        paths = map(self._get, names)
+        return next((path for path in paths if path is not None), None)
 
     def _in_cache(self, name):
         """Path of a file in the cache, None if it isn't there, or a mark that the hub has none."""

@@ -34,7 +34,7 @@ class WordpieceTokenizer:
         self.max_input_chars_per_word = max_input_chars_per_word
         ids = getattr(vocab, 'token_to_idx', vocab)
         if not isinstance(ids, dict):
-            ids = {token: place for place, token in enumerate(ids)}
+            ids = {token: index for index, token in enumerate(ids)}
         ids = dict(ids)
         self._outside = None
         if unk_token not in ids:

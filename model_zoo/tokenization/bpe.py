@@ -106,7 +106,7 @@ class BPETokenizer(ChunkTokenizer):
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self.encoder = read_bpe_vocab(vocab_file)
-        self.decoder = {place: token for token, place in self.encoder.items()}
+        self.decoder = {token_id: token for token, token_id in self.encoder.items()}
         self.bpe_ranks = read_merges(merges_file)
         self._check_fit(os.fspath(vocab_file), os.fspath(merges_file))
         self._symbols = frozenset(token for token in self.encoder if self._is_plain(token))
@@ -219,14 +219,14 @@ class BPETokenizer(ChunkTokenizer):
         They are in the order of their ids, from the vocabulary's length on.
         """
         tokens = list_of_texts(special_tokens or [], 'special_tokens')
-        for place, token in enumerate(tokens):
+        for index, token in enumerate(tokens):
             if not isinstance(token, str) or not token or '\n' in token or '\r' in token:
                 raise InputError(f'special token {token!r} must be a str without line breaks')
-            if token in self.encoder or token in tokens[:place]:
+            if token in self.encoder or token in tokens[:index]:
                 raise InputError(f'special token {token!r} is there already; give each one once')
         start = self._first_special()
-        self.special_tokens = {token: start + place for place, token in enumerate(tokens)}
-        self.special_tokens_decoder = {place: token for token, place in self.special_tokens.items()}
+        self.special_tokens = {token: start + index for index, token in enumerate(tokens)}
+        self.special_tokens_decoder = {index: token for token, index in self.special_tokens.items()}
         self._vocab = None
         self._vocab_changed()
         self._forget()
@@ -385,10 +385,10 @@ class ByteLevelTokenizer(BPETokenizer):
 
     def _align_chunk(self, text, chunk):
         # the character that each byte belongs to
-        places = [n for n, char in enumerate(text) for _ in range(len(char.encode()))]
+        chars = [n for n, char in enumerate(text) for _ in range(len(char.encode()))]
         spans, start = [], 0
         for token in chunk.tokens:
             end = start + len(token)
-            spans.append((places[start], places[end - 1] + 1))
+            spans.append((chars[start], chars[end - 1] + 1))
             start = end
         return chunk._replace(spans=tuple(spans), numbers=(0,) * len(spans), words=(text,))

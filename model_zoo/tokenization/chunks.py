@@ -45,7 +45,7 @@ class _ChunkedPieces(Pieces):
 
     def offsets(self):
         offsets = []
-        for shift, chunk in zip(self._owner._places(self._text), self._aligned()):
+        for shift, chunk in zip(self._owner._starts(self._text), self._aligned()):
             offsets += [(start + shift, end + shift) for start, end in chunk.spans]
         return offsets
 
@@ -98,7 +98,7 @@ class ChunkTokenizer(Tokenizer):
     def _split(self, text):
         return self._pattern.findall(text)
 
-    def _places(self, text):
+    def _starts(self, text):
         """Where the chunks of `text` begin."""
         return [match.start() for match in self._pattern.finditer(text)]
 
@@ -118,7 +118,7 @@ class ChunkTokenizer(Tokenizer):
         for start in range(0, len(texts), _BATCH):
             batch = [checked(text) for text in texts[start : start + _BATCH]]
             chunks = self._look_up([self._split(text) for text in batch])
-            pieces += [_ChunkedPieces(self, *each) for each in zip(batch, chunks)]
+            pieces += [_ChunkedPieces(self, *parts) for parts in zip(batch, chunks)]
         return pieces
 
 
@@ -161,8 +161,8 @@ class MarkTokenizer(ChunkTokenizer):
     def _split(self, text):
         return [chunk for _, chunk in self._matches(text)]
 
-    def _places(self, text):
-        return [place for place, _ in self._matches(text)]
+    def _starts(self, text):
+        return [start for start, _ in self._matches(text)]
 
     def _learn(self, chunks):
         marks = [chunk.strip() in self._marks for chunk in chunks]
@@ -220,14 +220,14 @@ class SentenceEncoder:
         new = list(set().union(*chunks).difference(self._ids))
         if new:
             ids = self._tokenizer.ids_of_chunks(new)
-            self._ids.update(zip(new, (array.array('i', each).tobytes() for each in ids)))
+            self._ids.update(zip(new, (array.array('i', row).tobytes() for row in ids)))
             self._chars += sum(map(len, new))
         known = self._ids.__getitem__
-        return [b''.join(map(known, each)) for each in chunks]
+        return [b''.join(map(known, row)) for row in chunks]
 
     def _encode_anew(self, sentences):
-        found = self._tokenizer.encode_batch(sentences, pad=False, add_special_tokens=False)
-        return [ids.tobytes() for ids in found.input_ids]
+        batch = self._tokenizer.encode_batch(sentences, pad=False, add_special_tokens=False)
+        return [ids.tobytes() for ids in batch.input_ids]
 
     def __getstate__(self):
         return {**self.__dict__, '_ids': {}, '_chars': 0}

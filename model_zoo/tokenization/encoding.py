@@ -258,8 +258,8 @@ def cover(spans, start, end):
     if start < end:
         part = spans[start:end]
         return min(part)[0], max(last for _, last in part)
-    place = spans[start][0] if start < len(spans) else spans[-1][1]
-    return place, place
+    position = spans[start][0] if start < len(spans) else spans[-1][1]
+    return position, position
 
 
 def call_rust(function, *args, **kwargs):

@@ -52,8 +52,8 @@ class _RustPieces(Pieces):
             if number is not None:
                 first, last = spans.get(number, (start, end))
                 spans[number] = min(first, start), max(last, end)
-        places = range(max(spans, default=-1) + 1)
-        return [self._text[slice(*spans.get(place, (0, 0)))] for place in places]
+        indices = range(max(spans, default=-1) + 1)
+        return [self._text[slice(*spans.get(index, (0, 0)))] for index in indices]
 
 
 class FileTokenizer(Tokenizer):
@@ -131,11 +131,11 @@ class FileTokenizer(Tokenizer):
     @staticmethod
     def _kept_settings(file):
         folder, rust = os.path.dirname(file.path), open_rust(file.path)
-        said = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
-        said.update(read_tokenizer_config(folder))
+        config = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
+        config.update(read_tokenizer_config(folder))
         special = {}
         for role in ROLES:
-            token = said.get(f'{role}_token')
+            token = config.get(f'{role}_token')
             if isinstance(token, dict):
                 token = token.get('content')
             if isinstance(token, str) and token_id(rust, token) is not None:
@@ -178,4 +178,4 @@ class FileTokenizer(Tokenizer):
 
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
-        return [_RustPieces(*each) for each in zip(texts, encode_rust(self._rust, texts))]
+        return [_RustPieces(*parts) for parts in zip(texts, encode_rust(self._rust, texts))]

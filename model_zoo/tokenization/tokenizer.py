@@ -276,34 +276,34 @@ eos_token_id : int or None
         from ..batches import Batch  # tokenizers alone don't need it
 
         asked = (pair, padding, truncation, max_length, ctx)
-        if isinstance(text, str) and not options and all(each is None for each in asked):
+        if isinstance(text, str) and not options and all(argument is None for argument in asked):
             return self.tokenize(text)
         if padding not in (None, True, False, 'longest', 'max_length'):
             raise InputError(f"padding is {padding!r:.80}: give True, False or 'max_length'")
         if truncation not in (None, True, False, 'longest_first'):
             raise InputError(f'truncation is {truncation!r:.80}: give True or False')
-        own = self.max_len if self.max_len < UNLIMITED else None
-        limit = own if max_length is None else max_length
+        most = self.max_len if self.max_len < UNLIMITED else None
+        limit = most if max_length is None else max_length
         if padding == 'max_length':
             if limit is None:
                 raise InputError("padding='max_length' needs `max_length`")
             options['round_to'] = limit
         cuts = max_length is not None if truncation is None else truncation
-        found = self.encode_batch(
+        batch = self.encode_batch(
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
             limit if cuts else None, **options,
         )  # fmt: skip
-        if not len(found):
+        if not len(batch):
             raise InputError('there is no text in the batch')
-        if padding is False and len(set(found.valid_length.tolist())) > 1:
+        if padding is False and len(set(batch.valid_length.tolist())) > 1:
             raise InputError('texts of different lengths make no array: give padding=True')
-        has_types = self.pair_type or found.token_types.any()
+        has_types = self.pair_type or batch.token_types.any()
         ids, types, length = (
             mx.nd.array(array, ctx=ctx or mx.cpu(), dtype=dtype)
             for array, dtype in (
-                (found.input_ids, 'int32'), (found.token_types, 'int32'),
-                (found.valid_length, 'float32'),
+                (batch.input_ids, 'int32'), (batch.token_types, 'int32'),
+                (batch.valid_length, 'float32'),
             )
         )  # fmt: skip
         return Batch(ids, types if has_types else None, length)
@@ -482,7 +482,7 @@ eos_token_id : int or None
             As of :meth:`encode`.
         """
         ends = itertools.accumulate(len(text) + len(other or '') for text, other in pairs)
-        parts = [(place // _TEXTS, end // _CHARACTERS) for place, end in enumerate(ends)]
+        parts = [(index // _TEXTS, end // _CHARACTERS) for index, end in enumerate(ends)]
         frames = self._around(add_special_tokens)
         for _, part in itertools.groupby(zip(parts, pairs), key=operator.itemgetter(0)):
             texts, others = map(list, zip(*(pair for _, pair in part)))

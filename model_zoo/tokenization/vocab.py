@@ -194,8 +194,8 @@ def find_roles(tokens):
     They are known by the originals' names: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both the first
     and the last token of a text), and so on.
     """
-    found = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
-    return {role: names[0] for role, names in found.items() if names}
+    present = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
+    return {role: names[0] for role, names in present.items() if names}
 
 
 def check_tokens(token_to_idx, name='the vocabulary'):
@@ -234,7 +234,7 @@ def make_vocab(token_to_idx, roles=None):
         raise InputError('the vocabulary has two tokens of one id, or one below 0')
     missing = {*range(max(ids, default=-1) + 1)} - ids
     if missing:
-        token_to_idx = {**token_to_idx, **{f'[no token {place}]': place for place in missing}}
+        token_to_idx = {**token_to_idx, **{f'[no token {index}]': index for index in missing}}
         token_to_idx = dict(sorted(token_to_idx.items(), key=lambda item: item[1]))
     if roles is None:
         roles = find_roles(token_to_idx)
@@ -308,7 +308,7 @@ def to_fields(content, path):
         if isinstance(value, tuple):
             value = list(value)
         texts = value if value_type is list else ()
-        if not isinstance(value, value_type) or not all(isinstance(each, str) for each in texts):
+        if not isinstance(value, value_type) or not all(isinstance(text, str) for text in texts):
             raise InputError(f'{path!r}: its {name} is {value!r:.80}')
         fields[name] = value
     counter = content.get('counter') or {}
@@ -332,7 +332,7 @@ def write_words(path, fields):
 
 def _attributes(fields):
     """What a tokenizer of pytorch-pretrained-bert has as attributes."""
-    ids = collections.OrderedDict((word, place) for place, word in enumerate(fields['idx2sym']))
-    places = {f'{word.strip("<>")}_idx': ids[word] for word in fields['special'] if word in ids}
+    ids = collections.OrderedDict((word, index) for index, word in enumerate(fields['idx2sym']))
+    indices = {f'{word.strip("<>")}_idx': ids[word] for word in fields['special'] if word in ids}
     known = {name: value for name, value in fields.items() if (name, value) != ('unk_idx', None)}
-    return {**places, **known, 'sym2idx': ids}
+    return {**indices, **known, 'sym2idx': ids}

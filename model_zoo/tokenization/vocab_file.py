@@ -62,8 +62,8 @@ class VocabFile:
             return 'sentencepiece'
         if extension == '.json':
             return 'words' if self.merges_path is None else 'bpe'
-        kinds = {'.txt': 'wordpiece', '.bin': 'words', '.pkl': 'words'}
-        return kinds.get(extension, 'gluonnlp')
+        formats = {'.txt': 'wordpiece', '.bin': 'words', '.pkl': 'words'}
+        return formats.get(extension, 'gluonnlp')
 
     @property
     def merges_path(self):
@@ -98,16 +98,16 @@ class VocabFile:
             return load_vocab(vocab.idx_to_token) if '[UNK]' in vocab else vocab
         if kind == 'words':
             words = read_words(self.path)['idx2sym']
-            return make_vocab({word: place for place, word in enumerate(words)})
+            return make_vocab({word: index for index, word in enumerate(words)})
         from gluonnlp.vocab import BERTVocab
 
         try:
             if kind == 'sentencepiece':
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             text = read_whole(self.path, int(raised(2**26))).decode()
-            _check_places(parse_json(text)['idx_to_token'])
+            _check_indices(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
-            _check_places(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
+            _check_indices(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
             for role in ROLES.values():
                 token = getattr(vocab, role, None)
                 if token is not None and not isinstance(token, str):
@@ -118,7 +118,7 @@ class VocabFile:
             raise InputError(f'{self.path!r} cannot be read as a {name}: {error}') from error
 
 
-def _check_places(tokens, ids=None):
+def _check_indices(tokens, ids=None):
     """Raise ValueError unless these are different texts, and their places the ids."""
     if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ValueError('its idx_to_token is not a list of texts')
@@ -130,7 +130,7 @@ def _check_places(tokens, ids=None):
     wanted = {token: position for position, token in enumerate(tokens)}
     check_tokens(wanted)
     if ids is not None and (
-        dict(ids) != wanted or any(type(each) is not int for each in ids.values())
+        dict(ids) != wanted or any(type(index) is not int for index in ids.values())
     ):
         raise ValueError('its token_to_idx has other ids than idx_to_token')
 
