@@ -94,7 +94,7 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
 
 
 def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
+    monkeypatch.setitem(sys.modules, 'seqeval', None)
     assert 'gluon-transformer-zoo[tagging]' in refusal(capsys, script, *arguments(data, tmp_path))
     assert not list(tmp_path.iterdir())
 

@@ -9,7 +9,7 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from damage import damaged, peak_of
+from spoiled import damaged, peak_of
 
 from bert import BertForPreTraining
 from gpt2 import GPT2LMHeadModel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from damage import damaged, peak_of
+from spoiled import damaged, peak_of
 
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -193,7 +194,7 @@ def test_flags_of_replicas(capsys, folders, monkeypatch):
         serve_on_ray(None, None, Settings(), (3, 2))
     with pytest.raises(InputError, match='a server runs on a machine of the cluster'):
         serve_on_ray(None, None, Settings(), address='ray://127.0.0.1:10001')
-    monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
+    monkeypatch.setitem(sys.modules, 'ray', None)
     with pytest.raises(MissingExtraError, match='ray'):
         serve_on_ray(None, None, Settings())
 
