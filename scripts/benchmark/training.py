@@ -677,10 +677,13 @@ def gluonnlp_program(job, folder):
         rows = mx.gluon.data.SimpleDataset(rows)
         return mx.gluon.data.DataLoader(rows, batchify_fn=collate, **options)
 
+    def on_cpu(batch):  # from memory that processes share
+        return [array.as_in_context(mx.cpu()) for array in batch]
+
     train, dev = loader('train'), loader('dev', batch_size=8)
 
     def train_epoch():
-        for words, length, segments, label in train:
+        for words, length, segments, label in map(on_cpu, train):
             with mx.autograd.record():
                 loss = loss_of(words, segments, length, label)
             loss.backward()
@@ -690,7 +693,7 @@ def gluonnlp_program(job, folder):
     def count_right():
         return sum(
             (model(words, segments, length).asnumpy().argmax(-1) == label.asnumpy()).sum()
-            for words, length, segments, label in dev
+            for words, length, segments, label in map(on_cpu, dev)
         )
 
     seconds = _train(job, train_epoch, count_right)
