@@ -258,37 +258,7 @@ class BertForQuestionAnswering(BertTask):
         return self.join_outputs(result, encoded.attentions)
 
 
-class OfPretraining(BertTask):
-    """Base of the heads that BERT is pre-trained with; `label_inputs` says which one has."""
-
-    def hybrid_forward(
-        self,
-        F,
-        words,
-        token_types=None,
-        valid_length=None,
-        masked_positions=None,
-        masked_lm_labels=None,
-        next_sentence_label=None,
-        head_mask=None,
-    ):
-        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
-        known = {
-            'masked_lm_labels': (encoded.masked_lm, masked_lm_labels),
-            'next_sentence_label': (encoded.next_sentence, next_sentence_label),
-        }
-        first, *others = (
-            scores if labels is None else cross_entropy(F, scores, labels)
-            for scores, labels in map(known.get, self.label_inputs)
-        )
-        if masked_lm_labels is None and others:
-            first = [first, *others]
-        elif others:
-            first = first + others[0]
-        return self.join_outputs(first, encoded.attentions)
-
-
-class BertForPreTraining(OfPretraining):
+class BertForPreTraining(BertTask):
     """Masked language model and next sentence prediction together.
 
     Inputs
@@ -309,8 +279,27 @@ class BertForPreTraining(OfPretraining):
     #: terms that pre-training minimizes
     pretraining_terms = ('mlm', 'nsp')
 
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        if masked_lm_labels is None:
+            result = [encoded.masked_lm, encoded.next_sentence]
+        else:
+            result = cross_entropy(F, encoded.masked_lm, masked_lm_labels)
+            result = result + cross_entropy(F, encoded.next_sentence, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)
 
-class BertForMaskedLM(OfPretraining):
+
+class BertForMaskedLM(BertTask):
     """Masked language model.
 
     Inputs
@@ -326,14 +315,27 @@ class BertForMaskedLM(OfPretraining):
     """
 
     label_inputs = {'masked_lm_labels': (2, 'vocab_size')}
-    call_order = (
-        'words', 'token_types', 'valid_length', 'masked_positions', 'masked_lm_labels', 'head_mask'
-    )  # fmt: skip
     parts = {'use_pooler': False, 'use_decoder': True}
     pretraining_terms = ('mlm',)
 
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        masked_positions=None,
+        masked_lm_labels=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, masked_positions, head_mask)
+        result = encoded.masked_lm
+        if masked_lm_labels is not None:
+            result = cross_entropy(F, result, masked_lm_labels)
+        return self.join_outputs(result, encoded.attentions)
 
-class BertForNextSentencePrediction(OfPretraining):
+
+class BertForNextSentencePrediction(BertTask):
     """Next sentence prediction.
 
     Inputs
@@ -349,8 +351,22 @@ class BertForNextSentencePrediction(OfPretraining):
     """
 
     label_inputs = {'next_sentence_label': (1, 2)}
-    call_order = ('words', 'token_types', 'valid_length', 'next_sentence_label', 'head_mask')
     parts = {'use_pooler': True, 'use_classifier': True}
+
+    def hybrid_forward(
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        next_sentence_label=None,
+        head_mask=None,
+    ):
+        encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
+        result = encoded.next_sentence
+        if next_sentence_label is not None:
+            result = cross_entropy(F, result, next_sentence_label)
+        return self.join_outputs(result, encoded.attentions)
 
 
 class BertSentenceEncoder(BertTask):

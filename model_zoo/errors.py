@@ -72,10 +72,10 @@ class UnknownNameError(ZooError, ValueError):
         return cls(f'unknown {noun} {name!r}; known: {", ".join(shown)}{more}{hint}')
 
     @classmethod
-    def check(cls, kind, name, known):
-        """Raise the error unless `name` is among the `known` names of its `kind`."""
+    def check(cls, noun, name, known):
+        """Raise the error unless `name` is one of the `known` names of a `noun`."""
         if name not in known:
-            raise cls.of(kind, name, known)
+            raise cls.of(noun, name, known)
 
 
 class CheckpointError(ZooError, ValueError):
