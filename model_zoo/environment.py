@@ -6,6 +6,7 @@ and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst
 
 import contextlib
 import ctypes
+import functools
 import glob
 import importlib.util
 import logging
@@ -17,6 +18,7 @@ import signal
 import site
 import sys
 import threading
+import types
 import warnings
 
 from .families import HOME, PACKAGES, file_in_the_way, message_of_file
@@ -55,6 +57,7 @@ def prepare():
     """Check what would end in a puzzling error later, set what isn't set, and load MXNet."""
     _check_imports()
     if os.environ.get('ZOO_ENVIRONMENT') == 'off':
+        _import_mxnet()
         return
     is_late = 'mxnet' in sys.modules
     before = dict(os.environ)
@@ -67,6 +70,7 @@ def prepare():
         _advise()
     elif _is_linux_on_x86():
         _load_blas()
+    _import_mxnet()
     _use_amx()
     new = [f'{name}={value}' for name, value in os.environ.items() if before.get(name) != value]
     logger.debug('MXNet computes products by %s, with %s', blas(), ' '.join(new) or 'nothing set')
@@ -147,20 +151,74 @@ def _is_command():
 
 
 def _check_imports():
-    """Refuse a NumPy that MXNet can't use, and warn of files in the way of packages."""
-    import numpy  # which MXNet loads anyhow
-
-    if [int(number) for number in numpy.__version__.split('.')[:2]] >= [1, 24]:
-        _stop(
-            f'NumPy {numpy.__version__} is too new for MXNet 1.9.1, which needs one below 1.24: '
-            "pip install 'numpy<1.24'"
-        )
+    """Warn of files in the way of packages, and say how a missing MXNet is installed."""
     for name in PACKAGES:
         path = file_in_the_way(name)
         if path is not None:
             if _is_command():
                 _stop(message_of_file(name, path))
             warnings.warn(message_of_file(name, path), stacklevel=4)
+    if importlib.util.find_spec('mxnet') is None:
+        _stop('MXNet is missing: pip install --no-deps mxnet==1.9.1')
+
+
+def _import_mxnet():
+    """Import MXNet 1.9.1, which looks up names that NumPy has removed since 1.24.
+
+    MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
+    stays as it is.
+    """
+    if 'mxnet' in sys.modules:
+        return
+    import numpy
+    import scipy.stats  # noqa: F401  MXNet imports it: it is to get NumPy itself
+
+    copy = types.ModuleType('numpy', numpy.__doc__)
+    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
+    for name, value in _names_of_old_numpy(numpy).items():
+        vars(copy).setdefault(name, value)
+    stand_ins = {'numpy': copy}
+    if importlib.util.find_spec('distutils') is None:  # from Python 3.12 on
+        from packaging.version import Version
+
+        version = types.ModuleType('distutils.version')
+        version.LooseVersion = version.StrictVersion = Version
+        stand_ins.update({'distutils': types.ModuleType('distutils'), version.__name__: version})
+    before = {name: sys.modules.get(name) for name in stand_ins}
+    sys.modules.update(stand_ins)
+    try:
+        import mxnet  # noqa: F401
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module
+
+
+def _names_of_old_numpy(numpy):
+    """Names of NumPy that MXNet 1.9.1 looks up and later versions lack, with their meaning."""
+    names = {
+        'bool': numpy.bool_,
+        'int': int,
+        'NaN': numpy.nan,
+        'NAN': numpy.nan,
+        'Inf': numpy.inf,
+        'PINF': numpy.inf,
+        'NINF': -numpy.inf,
+        'PZERO': 0.0,
+        'NZERO': -0.0,
+        'alltrue': numpy.all,
+        'sometrue': numpy.any,
+        'product': numpy.prod,
+        'round_': numpy.round,
+        'in1d': numpy.isin,
+        'trapz': getattr(numpy, 'trapezoid', None),
+        'msort': functools.partial(numpy.sort, axis=0),
+        'compat': types.SimpleNamespace(basestring=str),
+    }
+    # They are gone since NumPy 1.20; MXNet passes them on under `mxnet.np`.
+    return names | dict.fromkeys(('mirr', 'npv', 'pmt', 'ppmt', 'pv', 'rate'))
 
 
 def _stop(problem):
