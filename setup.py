@@ -2,10 +2,6 @@
 
 import pathlib
 import re
-import sys
-
-if sys.version_info >= (3, 12):  # before pip builds NumPy for it
-    sys.exit('gluon-transformer-zoo needs Python 3.8 to 3.11, as MXNet 1.9.1 does: use one of them')
 
 from setuptools import find_packages, setup
 
@@ -23,6 +19,12 @@ def version():
     return re.search(r"^__version__ = '([^']+)'", text, re.MULTILINE).group(1)
 
 
+def names_in(file):
+    """Return the requirements that a file in requirements/ lists."""
+    lines = (HERE / 'requirements' / file).read_text(encoding='utf-8').splitlines()
+    return [line.partition('  #')[0] for line in lines if not line.startswith('#')]
+
+
 setup(
     name='gluon-transformer-zoo',
     version=version(),
@@ -35,10 +37,10 @@ setup(
         'Intended Audience :: Developers',
         'Intended Audience :: Science/Research',
         'Operating System :: POSIX :: Linux',
-        'Programming Language :: Python :: 3.8',
-        'Programming Language :: Python :: 3.9',
         'Programming Language :: Python :: 3.10',
         'Programming Language :: Python :: 3.11',
+        'Programming Language :: Python :: 3.12',
+        'Programming Language :: Python :: 3.13',
         'Topic :: Scientific/Engineering :: Artificial Intelligence',
     ],
     packages=[
@@ -57,72 +59,35 @@ setup(
             'benchmark/peer_training.py', 'demo_data/*', 'recipes/*.json',
         ],
     },
-    python_requires='>=3.8,<3.12',
+    python_requires='>=3.10,<3.14',
     install_requires=[
-        'mxnet>=1.9.1,<2',
-        'gluonnlp>=0.10,<0.11',
-        'numpy>=1.20,<1.24',  # MXNet 1.9.1 uses np.bool, which NumPy 1.24 dropped
-        'scipy>=1.6,<1.12',  # from here on: the last ones that take such a NumPy
-        'scikit-learn>=1.0,<1.5',
-        'matplotlib>=3.6',
-        "tokenizers>=0.13,<0.21; python_version < '3.9'",  # 0.21 has no wheels for it
-        "tokenizers>=0.13; python_version >= '3.9'",
-        'regex>=2021.8.3',
-        'safetensors>=0.4',
-        'huggingface-hub>=0.25',
-        'sentencepiece>=0.1.97,!=0.2.2',  # which learns other vocabularies than those around it
-        'filelock>=3.4',
-        'requests>=2.25',
-        'urllib3>=1.26',
-        'pyyaml>=5.4',
-        'tqdm>=4.60',
-        'shtab>=1.6',
+        *names_in('base.txt'),
+        # MXNet's metadata has numpy<2, and no such NumPy is built for Python 3.13: there MXNet is
+        # installed by `pip install --no-deps mxnet==1.9.1`
+        "mxnet>=1.9.1,<2; python_version < '3.13'",
     ],
     extras_require={
-        'onnx': ['onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5'],
-        'openvino': [
-            'onnx==1.17.0', 'onnxruntime==1.18.1', 'protobuf<5',
-            # later ones want NumPy 1.26 or newer, and there is none for Python 3.8
-            "openvino==2024.6.0; python_version >= '3.9'",
-        ],
+        'onnx': ['onnx>=1.18', 'onnxruntime>=1.18'],
+        'openvino': ['onnx>=1.18', 'onnxruntime>=1.18', 'openvino>=2024.6'],
         # earlier ones could be made to run code that a file of weights carries
-        'torch': ["torch>=2.6; python_version >= '3.9'"],
-        'tensorflow': ["tensorflow-cpu==2.15.1; python_version >= '3.9'"],
+        'torch': ['torch>=2.6'],
+        'tensorflow': ['tensorflow-cpu>=2.15'],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
-        'compare': [
-            'pytorch-pretrained-bert==0.6.2',
-            "transformers>=4.40,<5; python_version >= '3.9'",
-        ],
-        'tensorboard': ['tensorboard>=2.10'],
+        'compare': ['pytorch-pretrained-bert==0.6.2', 'transformers>=4.40'],
+        'tensorboard': ['tensorboard>=2.14'],
         'wandb': ['wandb>=0.16'],
         'mlflow': ['mlflow-skinny>=2.9'],
-        'search': ['faiss-cpu>=1.7.2,<1.9'],
-        'serve': ['fastapi>=0.100', 'uvicorn>=0.23', 'prometheus-client>=0.17'],
-        'ray': ["ray[serve]>=2.60; python_version >= '3.10'", 'prometheus-client>=0.17'],
-        'remote': ['fsspec', 's3fs>=2025'],
-        'parquet': ['pyarrow<26'],  # 26 wants NumPy 2
+        'search': ['faiss-cpu>=1.7.4'],
+        'serve': ['fastapi>=0.110', 'uvicorn>=0.27', 'prometheus-client>=0.17'],
+        'ray': ['ray[serve]>=2.60', 'prometheus-client>=0.17'],
+        'remote': ['fsspec>=2025.2', 's3fs>=2025.2'],
+        'parquet': ['pyarrow>=15'],
         'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
         'tagging': ['seqeval>=1.2.2'],
-        'datasets': ['datasets>=2.14', 'pyarrow<26'],  # 26 wants NumPy 2
-        'gpt': ['ftfy>=6', 'spacy>=3,<3.8'],  # 3.8 wants NumPy 2
-        'dev': [
-            'pytest>=7',
-            'pytest-xdist',
-            'hypothesis',
-            'ruff',
-            'tensorboard>=2.10',
-            'seqeval>=1.2.2',
-            *(
-                f"{each}; python_version >= '3.11'"
-                for each in (
-                    'faiss-cpu>=1.7.2,<1.9', 'fastapi>=0.100', 'uvicorn>=0.23',
-                    'prometheus-client>=0.17', 'httpx', 'openai', 'tritonclient[http]',
-                    'playwright', 'ray[serve]', 'fsspec', 's3fs>=2025', 'moto[server]',
-                    'pyarrow<26', 'datasets>=2.14', 'mypy',
-                )
-            ),
-        ],
+        'datasets': ['datasets>=3.0'],
+        'gpt': ['ftfy>=6', 'spacy>=3.7'],
+        'dev': names_in('test.txt'),
     },
     entry_points={
         'console_scripts': [

@@ -1,5 +1,7 @@
 """Blocks as files that run without this project: symbol.json and parameters, or ONNX."""
 
+import model_zoo  # noqa: F401  before MXNet
+
 from .comparison import ExportError
 from .export import export_block
 from .onnx_file import Measures, export_onnx, export_onnx_folder

@@ -50,6 +50,8 @@ _AVX2_KERNELS = {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
 _MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and mkl_types.h
 # of Linux for x86-64: asm/unistd_64.h, asm/prctl.h, asm/fpu/types.h
 _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
+# NumPy 2's way to write a scalar within a tuple
+_SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
 _CGROUPS = '/sys/fs/cgroup'
 
 
@@ -171,7 +173,6 @@ def _import_mxnet():
     if 'mxnet' in sys.modules:
         return
     import numpy
-    import scipy.stats  # noqa: F401  MXNet imports it: it is to get NumPy itself
 
     copy = types.ModuleType('numpy', numpy.__doc__)
     vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
@@ -184,16 +185,36 @@ def _import_mxnet():
         version = types.ModuleType('distutils.version')
         version.LooseVersion = version.StrictVersion = Version
         stand_ins.update({'distutils': types.ModuleType('distutils'), version.__name__: version})
-    before = {name: sys.modules.get(name) for name in stand_ins}
+    before = dict(sys.modules)
     sys.modules.update(stand_ins)
     try:
         import mxnet  # noqa: F401
     finally:
-        for name, module in before.items():
-            if module is None:
-                del sys.modules[name]
-            else:
-                sys.modules[name] = module
+        for name in stand_ins:
+            del sys.modules[name]
+            if name in before:
+                sys.modules[name] = before[name]
+    for name in sys.modules.keys() - before.keys():  # SciPy and others, which MXNet imports
+        if name.partition('.')[0] != 'mxnet':
+            own = vars(sys.modules[name])
+            own.update((key, numpy) for key, value in [*own.items()] if value is copy)
+    if numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0':
+        _write_scalars_as_before()
+
+
+def _write_scalars_as_before():
+    """Pass a shape ``(np.int64(2), 3)`` to MXNet's library as '(2, 3)', as before NumPy 2."""
+    from mxnet import base
+
+    def plain(string):
+        return _SCALAR.sub(r'\1\2', string) if 'np.' in string else string
+
+    written = {
+        'c_str': lambda string, write=base.c_str: write(plain(string)),
+        'c_str_array': lambda strings, write=base.c_str_array: write([*map(plain, strings)]),
+    }
+    for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
+        vars(module).update((name, written[name]) for name in written if name in vars(module))
 
 
 def _names_of_old_numpy(numpy):

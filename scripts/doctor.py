@@ -40,6 +40,9 @@ EXTRAS = {
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }
 
+#: engine -> the version that the tests run with, and from which its speed is known
+TESTED = {'onnxruntime': '1.32', 'openvino': '2026.4'}
+
 #: library -> how it is installed, where pip alone doesn't do
 CURES = {'horovod': "make horovod, in the project's folder: it must be built for MXNet"}
 
@@ -60,23 +63,21 @@ def _version(library):
         return None
 
 
+def _numbers(version):
+    return tuple(int(part) for part in version.split('.')[:2])
+
+
 def _python():
     version = '.'.join(map(str, sys.version_info[:3]))
-    if (3, 8) <= sys.version_info[:2] <= (3, 11):
+    if (3, 10) <= sys.version_info[:2] <= (3, 13):
         return Finding('Python', 'ok', version)
-    return Finding('Python', 'wrong', version, 'MXNet 1.9.1 runs on Python 3.8 to 3.11')
+    return Finding('Python', 'wrong', version, 'the tests run on Python 3.10 to 3.13: take one')
 
 
 def _numpy():
     import numpy
 
-    numbers = tuple(int(part) for part in numpy.__version__.split('.')[:2])
-    if numbers < (1, 24):
-        return Finding('NumPy', 'ok', numpy.__version__)
-    return Finding(
-        'NumPy', 'wrong', f'{numpy.__version__}, which MXNet 1.9.1 cannot use',
-        "pip install 'numpy<1.24'",
-    )  # fmt: skip
+    return Finding('NumPy', 'ok', numpy.__version__)
 
 
 def _mxnet():
@@ -85,7 +86,8 @@ def _mxnet():
 
         total = float((mx.nd.ones((2, 2)) * 2).sum().asscalar())
     except Exception as error:  # whatever keeps it from running is what the user has to know
-        return Finding('MXNet', 'wrong', f'it does not run: {error}', 'pip install mxnet==1.9.1')
+        cure = 'pip install --no-deps mxnet==1.9.1'
+        return Finding('MXNet', 'wrong', f'it does not run: {error}', cure)
     state = 'ok' if total == 8 else 'wrong'
     gpus = mx.context.num_gpus()
     return Finding('MXNet', state, f'{mx.__version__}, {gpus or "no"} GPUs')
@@ -189,6 +191,11 @@ def _extras():
         if importlib.util.find_spec(library) is None:
             cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
             yield Finding(library, 'optional', f'not installed; adds {use}', cure)
+        elif library in TESTED and _numbers(version) < _numbers(TESTED[library]):
+            yield Finding(
+                library, 'old', f'{version}; the tested version is {TESTED[library]}',
+                f'pip install -U {library}',
+            )  # fmt: skip
         else:
             yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')
 

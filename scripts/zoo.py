@@ -153,7 +153,6 @@ def print_completion(shells, commands):
     """Print the script by which a shell completes commands, flags and choices."""
     import shtab
 
-    # fish is known to the versions for Python 3.9 and later
     known = [shell for shell in shtab.SUPPORTED_SHELLS if shell in ('bash', 'zsh', 'fish')]
     if len(shells) != 1 or shells[0] not in known:
         raise InputError(f'--completion wants one of {", ".join(known)}')

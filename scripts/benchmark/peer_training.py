@@ -19,6 +19,7 @@ import re
 import shutil
 import tempfile
 
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 
 from model_zoo.app import cli, task_run

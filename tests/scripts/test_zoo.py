@@ -18,8 +18,7 @@ from model_zoo.app.originals import CONVERTERS, SCRIPTS
 from model_zoo.checkpoint import read_tensors
 from model_zoo.opening import open_block
 
-# shtab for Python 3.8 doesn't know fish
-SHELLS = ['bash', 'zsh'] if sys.version_info < (3, 9) else ['bash', 'zsh', 'fish']
+SHELLS = ['bash', 'zsh', 'fish']
 
 
 @pytest.fixture(scope='module')

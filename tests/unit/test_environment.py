@@ -10,6 +10,8 @@ import subprocess
 import sys
 import types
 
+import mxnet as mx
+import numpy as np
 import pytest
 from script_runs import ROOT
 
@@ -20,6 +22,10 @@ has_avx2 = pytest.mark.skipif(
 )
 has_amx = pytest.mark.skipif(not environment.may_use_amx(), reason='this processor has no AMX')
 has_mkl = pytest.mark.skipif(environment._mkl_path() is None, reason='MKL is not installed')
+imports_by_itself = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) >= '1.24.0',
+    reason='with this NumPy MXNet can only be imported after model_zoo',
+)
 LEFT = {'OMP_NUM_THREADS', 'GOMP_SPINCOUNT', *environment.VARIABLES}
 NOT_LEFT = {'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'OMP_WAIT_POLICY', 'ZOO_BLAS'}
 
@@ -61,7 +67,10 @@ def facts(packages='model_zoo', **changes):
     return changed, core, spins
 
 
-@pytest.mark.parametrize('packages', ['model_zoo', 'bert', 'export', 'mxnet, model_zoo'])
+@pytest.mark.parametrize(
+    'packages',
+    ['model_zoo', 'bert', 'export', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
+)
 def test_what_child_processes_get(packages):
     found = facts(packages)[0]
     found = {name: value for name, value in found.items() if not name.startswith('KMP_')}  # MXNet's
@@ -93,11 +102,9 @@ def test_threads_that_are_used(monkeypatch, said, used):
 
 
 def test_loaded_library_is_told(monkeypatch):
-    import mxnet.base
-
     calls = []
     library = types.SimpleNamespace(MXSetNumOMPThreads=calls.append)
-    monkeypatch.setattr(mxnet.base, '_LIB', library)
+    monkeypatch.setattr(mx.base, '_LIB', library)
     monkeypatch.delenv('OMP_NUM_THREADS')
     environment._use_all_processors(is_late=True)
     assert calls == [environment.available_processors()]
@@ -139,6 +146,7 @@ def test_processors_that_the_process_may_use(monkeypatch, tmp_path):
     assert environment.available_processors() == 1
 
 
+@imports_by_itself
 def test_copies_have_no_threads_of_their_own():
     """Else GNU's OpenMP has more threads than processors, and lets them sleep."""
     program = """
@@ -162,6 +170,7 @@ def test_openblas_uses_avx2():
     assert facts(OPENBLAS_CORETYPE='Sandybridge')[1] == 'sandybridge'
 
 
+@imports_by_itself
 @has_avx2
 def test_old_kernels_of_a_library_that_is_loaded_are_told_of():
     """As on a processor that OpenBLAS doesn't know, whose kernels are the oldest."""
@@ -178,6 +187,7 @@ print(*[warning.message for warning in caught if 'kernels' in str(warning.messag
     assert run(program.format(core='Haswell')) == ''
 
 
+@imports_by_itself
 def test_late_import_is_told_of_in_one_line():
     program = """
 import logging
@@ -207,6 +217,11 @@ def test_mkl_serves():
     calls, name = run(program, ZOO_BLAS='mkl', MKL_VERBOSE='1').rsplit('\n', 1)
     assert name == 'MKL' and 'SGEMM(' in calls.upper()
     assert run(program, ZOO_BLAS='openblas', MKL_VERBOSE='1') == 'OpenBLAS'
+
+
+@imports_by_itself
+@has_mkl
+def test_mkl_is_too_late_after_mxnet():
     assert run(BLAS.format(packages='mxnet, model_zoo'), ZOO_BLAS='mkl') == 'OpenBLAS'
 
 
@@ -329,23 +344,69 @@ def run_in(folder, *words):
     )  # fmt: skip
 
 
-@pytest.fixture
-def new_numpy(tmp_path):
-    (tmp_path / 'numpy').mkdir()
-    (tmp_path / 'numpy' / '__init__.py').write_text("__version__ = '1.26.4'\n")
-    return tmp_path
+def test_numpy_is_left_alone(tmp_path):
+    """Only MXNet's modules see the names that NumPy has removed."""
+    code = """
+import sys, numpy, scipy, sklearn
+before = dict(vars(numpy))
+import model_zoo, mxnet, scipy.stats, sklearn.metrics
+assert sys.modules['numpy'] is numpy
+new = {name: value for name, value in vars(numpy).items() if before.get(name) is not value}
+assert all(hasattr(value, '__path__') for value in new.values()), new  # modules loaded since
+copies = {id(value) for name in ('base', 'ndarray.ndarray') for value in
+          vars(sys.modules[f'mxnet.{name}']).values() if getattr(value, '__name__', '') == 'numpy'}
+for name, module in [*sys.modules.items()]:
+    if not name.startswith('mxnet'):
+        assert not any(id(value) in copies - {id(numpy)} for value in vars(module).values()), name
+assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
+"""
+    done = run_in(tmp_path, '-c', code)
+    assert done.returncode == 0, done.stderr
 
 
-def test_a_numpy_that_mxnet_cannot_use(new_numpy):
-    command = run_in(new_numpy, ROOT / 'scripts' / 'doctor.py')
-    assert command.returncode == 1
-    assert command.stderr == (
-        'error: NumPy 1.26.4 is too new for MXNet 1.9.1, which needs one below 1.24: pip install '
-        "'numpy<1.24'\n"
-    )
-    library = run_in(new_numpy, '-c', 'import bert')
-    last = library.stderr.strip().splitlines()[-1]
-    assert library.returncode == 1 and last.startswith('ImportError: NumPy 1.26.4 is too new')
+@pytest.mark.parametrize('make', [
+    lambda x, two, half: x.reshape((two, 6)),
+    lambda x, two, half: mx.nd.zeros((two, 3)) + half,
+    lambda x, two, half: mx.nd.full((two,), half),
+    lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
+    lambda x, two, half: mx.nd.tile(x, reps=(two, 1)),
+    lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
+    lambda x, two, half: x[two:] * half + two / (x[two] + half),
+    lambda x, two, half: mx.nd.clip(x, half, two) > half,
+    lambda x, two, half: mx.nd.broadcast_to(x.reshape((1, 12)), shape=(two, 12)),
+    lambda x, two, half: mx.nd.SequenceMask(
+        x.reshape((6, 2)), mx.nd.array([1, 2]), True, value=half
+    ),
+    lambda x, two, half: mx.sym.reshape(mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)).eval(
+        x=x
+    )[0],
+])  # fmt: skip
+def test_operators_take_scalars_of_numpy(make):
+    """NumPy 2 writes a shape as '(np.int64(2), 3)', which MXNet's library doesn't read."""
+    x = mx.nd.arange(12)
+    expected = make(x, 2, 0.5)
+    for integer, real in ((np.int64, np.float64), (np.int32, np.float32)):
+        result = make(x, integer(2), real(0.5))
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result.asnumpy(), expected.asnumpy())
+
+
+def test_a_parameter_takes_scalars_of_numpy():
+    block = mx.gluon.nn.Dense(np.int64(3), in_units=np.int64(4))
+    block.initialize()
+    block.hybridize()
+    assert block(mx.nd.ones((2, 4))).shape == (2, 3)
+
+
+def test_a_missing_mxnet(tmp_path):
+    code = """
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == 'mxnet' else find(name, *rest)
+import model_zoo
+"""
+    done = run_in(tmp_path, '-c', code)
+    assert 'pip install --no-deps mxnet==1.9.1' in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize('name', ['bert', 'export'])

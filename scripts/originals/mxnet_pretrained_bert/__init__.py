@@ -7,6 +7,8 @@ translated by a table in the documentation (:doc:`/migrating/pytorch_pretrained_
 should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 """
 
+import model_zoo  # noqa: F401  before MXNet
+
 from .file_utils import (
     CONFIG_NAME,
     PYTORCH_PRETRAINED_BERT_CACHE,
