@@ -4,6 +4,7 @@
 and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst has the variables.
 """
 
+import builtins
 import contextlib
 import ctypes
 import functools
@@ -173,31 +174,28 @@ def _import_mxnet():
     if 'mxnet' in sys.modules:
         return
     import numpy
+    from packaging.version import Version
 
     copy = types.ModuleType('numpy', numpy.__doc__)
     vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
     for name, value in _names_of_old_numpy(numpy).items():
         vars(copy).setdefault(name, value)
-    stand_ins = {'numpy': copy}
-    if importlib.util.find_spec('distutils') is None:  # from Python 3.12 on
-        from packaging.version import Version
+    # Python 3.12 and later have no distutils
+    versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
+    usual = builtins.__import__
 
-        version = types.ModuleType('distutils.version')
-        version.LooseVersion = version.StrictVersion = Version
-        stand_ins.update({'distutils': types.ModuleType('distutils'), version.__name__: version})
-    before = dict(sys.modules)
-    sys.modules.update(stand_ins)
+    def import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
+        is_for_mxnet = globals is not None and globals.get('__name__', '').startswith('mxnet')
+        if is_for_mxnet and name == 'distutils.version':
+            return versions
+        module = usual(name, globals, locals, fromlist, level)
+        return copy if is_for_mxnet and module is numpy else module
+
+    builtins.__import__ = import_for_mxnet
     try:
         import mxnet  # noqa: F401
     finally:
-        for name in stand_ins:
-            del sys.modules[name]
-            if name in before:
-                sys.modules[name] = before[name]
-    for name in sys.modules.keys() - before.keys():  # SciPy and others, which MXNet imports
-        if name.partition('.')[0] != 'mxnet':
-            own = vars(sys.modules[name])
-            own.update((key, numpy) for key, value in [*own.items()] if value is copy)
+        builtins.__import__ = usual
     if numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0':
         _write_scalars_as_before()
 

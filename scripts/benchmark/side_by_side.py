@@ -85,7 +85,8 @@ def add_flags(description, rounds=10, seconds=60):
     add('--json', help='file for the figures')
     add(
         '--checkout', action='append', default=[], metavar='DIR',
-        help='another checkout of this project, as one more contender; may be repeated',
+        help='another checkout of this project, as one more contender, with the Python and the '
+        'libraries of its .venv, if it has one; may be repeated',
     )  # fmt: skip
     add(
         '--environment', action='append', default=[], metavar='VARIABLES',
@@ -214,7 +215,7 @@ class Worker:
         self._name = contender.name
         self._connection, theirs = multiprocessing.Pipe()
         self.process = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__), str(theirs.fileno())],
+            [_python(contender), os.path.abspath(__file__), str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=_environment(contender),
             stdin=subprocess.DEVNULL,
@@ -251,6 +252,11 @@ class Worker:
     def close(self):
         self._connection.close()
         self.process.wait()
+
+
+def _python(contender):
+    own = os.path.join(contender.checkout or '', '.venv', 'bin', 'python')
+    return own if contender.checkout and os.path.exists(own) else sys.executable
 
 
 def _environment(contender):
