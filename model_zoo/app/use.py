@@ -26,7 +26,7 @@ from ..opening import open_tokenizer
 from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
 from ..util.display import counted
 from ..util.files import atomic_write
-from ..util.reading import read_json_lines, read_lines, state_of
+from ..util.reading import read_json_objects, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
 from .engines import add_use_arguments
@@ -237,14 +237,14 @@ class Corpus:
                 yield number, text
             return
         if self._is_json:
-            for number, fields in read_json_lines(self.path):
+            for location, fields in read_json_objects(self.path):
                 text = fields.get(self._field)
                 if not isinstance(text, str):
                     raise InputError(
-                        f'{self.path}, line {number}: not a JSON object with the text in '
+                        f'{self.path}, {location}: not a JSON object with the text in '
                         f'{json.dumps(self._field)}: {fields!r:.80}'
                     )
-                yield number, text
+                yield int(location.split()[1]), text
             return
         for number, line in read_lines(self.path):
             if line.strip():

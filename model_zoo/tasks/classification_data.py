@@ -21,7 +21,7 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from ..errors import InputError, UnknownNameError, did_you_mean, reporting
-from .tables import downloading, has_named_fields, is_table, read_rows
+from .tables import class_names, downloading, has_named_fields, is_table, read_rows
 
 __all__ = [
     'Example',
@@ -548,6 +548,9 @@ def infer_labels(task, data_dir=None):
     if 'train' not in task.files:
         task.require_labels()
     path = find_file(task, data_dir, 'train')
+    names = class_names(path, task.layouts[0].label)
+    if names is not None:
+        return task.with_labels(names)
     examples = read_file(task, path, 'train', str.strip)
     if task.multi_label:
         names = sorted({name for row in examples for name in names_between_commas(row.label)})
@@ -721,7 +724,10 @@ def make_example(task, cells, columns, number, parse_label):
     for column in used:
         if cells[column] is None:
             where = _named(columns, column)
-            raise BrokenRow(f'a list or an object in {where}, where a text or a label is expected')
+            hint = '; a list of labels needs `multi_label`' if column == columns['label'] else ''
+            raise BrokenRow(
+                f'a list or an object in {where}, where a text or a label is expected{hint}'
+            )
         # QQP has rows with an empty question, which everybody keeps
         what, may_be_empty = 'text', task.tolerant
         if column == columns['label']:
