@@ -8,6 +8,7 @@ and Matthews, Pearson and Spearman where either side is constant (or has one sam
 
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import logging
@@ -40,6 +41,7 @@ from ..util.arrays import sigmoid, softmax
 from . import tables
 from .classification_data import (
     custom_task,
+    field_text,
     find_file,
     get_task,
     has_segment,
@@ -558,6 +560,8 @@ class ClassificationTask(Task):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
         self.record = make_task(settings, not settings.only_inference, self._classes)
         self._usual_labels = self.labels
+        self._given_values = _values_by_text(self._given_rows, settings.label_column)
+        self._given_rows = ()
 
     def adopt(self, choice):
         settings = self.settings
@@ -595,11 +599,20 @@ class ClassificationTask(Task):
         if segment == 'train':
             self._has_pairs = 'text_pair' in rows[-1]
             self._classes = {name: tables.class_names(source, name) for name in rows[-1]}
-        rows = ({name: _plain(value) for name, value in row.items()} for row in rows)
+        rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        if segment == 'train':
+            self._given_rows = rows
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         return tables.write_rows(self.rows_folder, f'{segment}.jsonl', lines)
 
-    _has_pairs, _classes = False, {}
+    _has_pairs, _classes, _given_rows, _given_values = False, {}, (), {}
+
+    @functools.cached_property
+    def given_labels(self):
+        if self.record.regression:
+            return {}
+        one = dataclasses.replace(self.record, multi_label=False)
+        return {one.parse_label(text): value for text, value in self._given_values.items()}
 
     def loss(self, model, batch):
         if not self.record.multi_label:
@@ -731,6 +744,13 @@ def _entropies_of_each(labels, outputs):
     """The loss of each of several labels, float64."""
     outputs = outputs.astype(np.float64)
     return np.logaddexp(0, outputs) - labels * outputs
+
+
+def _values_by_text(rows, column):
+    """Text -> number or truth value that a column has for it, also in lists."""
+    values = (row.get(column) for row in rows)
+    values = itertools.chain(*(value if isinstance(value, list) else [value] for value in values))
+    return {field_text(value): value for value in values if isinstance(value, (int, float))}
 
 
 def _plain(value):

@@ -27,6 +27,7 @@ __all__ = [
     'Example',
     'Layout',
     'custom_task',
+    'field_text',
     'find_file',
     'get_task',
     'has_segment',
@@ -719,7 +720,7 @@ def make_example(task, cells, columns, number, parse_label):
         cells = [
             ','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells
         ]
-    cells = [_as_text(cell) for cell in cells]
+    cells = [field_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
     for column in used:
         if cells[column] is None:
@@ -750,7 +751,7 @@ def _named(columns, number):
     return f'column {names[number]!r}' if names else f'column {number} (counted from 0)'
 
 
-def _as_text(value):
+def field_text(value):
     """A field of JSON as TSV would have it; None for a list or an object."""
     if value is None:
         return ''

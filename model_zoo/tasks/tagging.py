@@ -459,8 +459,9 @@ class TaggingTask(Task):
         if is_path(source):
             source = find_splits(source).get(segment, source)
         if not is_path(source) or has_named_fields(source):
-            rows = _read_records(source, segment)
+            rows, given = _read_records(source, segment)
             if segment == 'train':
+                self.given_labels = given
                 self._names = next(filter(None, (class_names(source, c) for c in _LABELS)), None)
             return rows
         unlabelled = segment == 'test' and settings.no_test_labels
@@ -495,6 +496,7 @@ class TaggingTask(Task):
         self.labels, self._entities = list(labels), has_entities(labels)
         if not any(map(str.isdigit, labels)):
             names = {str(number): label for number, label in enumerate(labels)}
+            self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
             for sentences in rows.values():
                 sentences[:] = [_renamed(sentence, names) for sentence in sentences]
         if self._entities:
@@ -583,9 +585,11 @@ def _renamed(sentence, names):
 
 
 def _read_records(source, segment):
-    """Sentences of rows with a list of words each, and a list of labels."""
+    """Sentences of rows with a list of words each, and a list of labels; and the numbers among the
+    labels, by their texts.
+    """
     names = {2: ('words', 'labels'), 1: ('words',)}
-    sentences = []
+    sentences, given = [], {}
     for location, row in records_of(source, names, segment):
         words, labels = (row.get(usual_column(row, usual)) for usual in (_WORDS, _LABELS))
         if words is None or isinstance(words, str) or not len(words):
@@ -601,8 +605,10 @@ def _read_records(source, segment):
                     f'{location}: word {number}, {str(words[number])!r}, has the label {label!r}; '
                     f'give a text or a whole number, and {IGNORED} for none'
                 )
+            if not isinstance(label, str):
+                given[str(label)] = int(label)
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
             raise InputError(f'{location}: give all sentences labels, or none')
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
-    return sentences
+    return sentences, given
