@@ -21,7 +21,8 @@ def _gelu_new(F, x):
     # The approximation of OpenAI GPT and GPT-2, x / 2 * (1 + tanh(y)), written as x * sigmoid(2 y):
     # it takes a seventh of the time, forward and back.
     factor = 2 * math.sqrt(2 / math.pi)
-    return x * _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x)))
+    # not x * sigmoid(x * y), which ONNX Runtime's optimizer takes for another function
+    return _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x))) * x
 
 
 def _sigmoid(F, x):
