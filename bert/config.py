@@ -117,6 +117,7 @@ class DistilBertConfig(AttentionConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
 
     model_type = 'distilbert'
+    fixed = {'tie_word_embeddings': True}
 
     vocab_size: int = 30522
     dim: int = 768
