@@ -286,7 +286,7 @@ class Trained:
     test_scores : dict
         The scores on the test set; empty without one, or if it has no labels.
     predictions : list or None
-        One for each row of the test set.
+        One for each row of the test set; labels are what the training rows gave, such as numbers.
     folder : str or None
         ``output_dir``.
     interrupted : bool
@@ -320,7 +320,7 @@ class Trained:
             if run.evaluator.labelled('test'):
                 self.test_scores = _plain(run.evaluator.evaluate(segments=['test'])[1])
             outputs = run.evaluator.outputs('test')
-            self.predictions = run.task.decode(sets['test'], outputs)
+            self.predictions = run.task.as_given(run.task.decode(sets['test'], outputs))
         self._save, self._title = run.save, run.title
         self._plot = functools.partial(run.run.files.plot, state=state)
 

@@ -63,8 +63,9 @@ class Evaluator:
         speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
         scores = self._task.score(data, outputs)
         if self._metrics is not None:
-            labels = [row.label for row in data.rows]
-            scores.update(self._metrics(self._task.decode(data, outputs), labels))
+            labels = self._task.as_given([row.label for row in data.rows])
+            predictions = self._task.as_given(self._task.decode(data, outputs))
+            scores.update(self._metrics(predictions, labels))
         return scores, speed
 
     def predict(self, folder):
@@ -288,7 +289,7 @@ class TaskRun:
 
     def save(self, folder, **options):
         """Write the model as it is, with the names of its classes."""
-        if self.task.trained_for is not None:
+        if self.task.has_own_head:
             name_labels(self.model, self.task.trained_for, self.task.labels)
         self.task.save(folder, self.model, self.tokenizer, **options)
 

@@ -393,6 +393,14 @@ class Task:
         numbers = outputs.argmax(axis=-1).tolist()
         return numbers if self.labels is None else [self.labels[number] for number in numbers]
 
+    def as_given(self, labels):
+        """Labels, or lists of labels, as the caller's training rows had them: 0, not '0'."""
+        if isinstance(labels, (list, tuple)):
+            return [self.as_given(label) for label in labels]
+        return self.given_labels.get(labels, labels) if isinstance(labels, str) else labels
+
+    given_labels = {}  # label -> what the training rows have for it, where that isn't a text
+
     def write(self, folder, segment, data, outputs):
         """Write the predictions for a set; returns the names of the files.
 
