@@ -12,6 +12,7 @@ from typing import List, NamedTuple
 
 import mxnet as mx
 
+from model_zoo.checkpoint.mapping import Mapping
 from model_zoo.checkpoint.tensor_files import plain_arrays
 from model_zoo.errors import InputError
 from model_zoo.util.arrays import check_gpu
@@ -199,12 +200,11 @@ class TorchLike:
         A parameter that the original has as several, such as the weight of queries, keys and
         values, has the name of the first one.
         """
-        mapping = self.mappings().get('huggingface')
-        ours = self.parameters_by_name()
-        for name, parameter in ours.items():
-            theirs = [] if mapping is None else mapping.names(name, ours, self.backbone is not None)
-            name = (theirs or [name.lstrip('^')])[0]
-            yield name.replace('_head.summary.', '_head.linear.'), parameter
+        parameters = self.parameters_by_name()
+        mapping = self.mappings().get('huggingface', Mapping([], ''))
+        for ours, _, theirs in mapping.parts(parameters, self.backbone is not None):
+            name = next(iter(theirs), ours.lstrip('^'))
+            yield name.replace('_head.summary.', '_head.linear.'), parameters[ours]
 
     def parameters(self):
         """Yield the parameters, each once."""
