@@ -84,14 +84,14 @@ HPARAMS = {
     'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
 }
 
-#: GluonNLP's options that have one value here -> it, and others of the same meaning
+#: GluonNLP's options that have one value here -> it; `...` where its own value has no effect
 FIXED = {
-    'embed_dropout': (0.1, 0.0, None),  # in 0.10 without effect
-    'use_residual': (True,),
-    'word_embed': (None,),
-    'use_token_type_embed': (True,),
-    'attention_cell': ('multi_head',),
-    'scaled': (True,),
+    'embed_dropout': ...,
+    'use_residual': True,
+    'word_embed': None,
+    'use_token_type_embed': True,
+    'attention_cell': 'multi_head',
+    'scaled': True,
 }
 
 #: the entries of the catalogue, which ``zoo.py`` registers

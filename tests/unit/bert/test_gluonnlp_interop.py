@@ -232,9 +232,9 @@ def test_their_options_at_their_values(name):
     }  # fmt: skip
     block, _ = build(**usual)
     assert not block.has_decoder and not block.has_classifier
-    for name, value in usual.items():
+    for name in usual.keys() - {'embed_dropout'}:
         with pytest.raises(InputError):
-            build(**{name: 0.3 if name == 'embed_dropout' else not value})
+            build(**{name: not usual[name]})
 
 
 def test_attentions_and_all_layers_are_theirs(tmp_path):
