@@ -19,7 +19,7 @@ from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
 
-__all__ = ['LoadedKeys', 'TorchLike']
+__all__ = ['LoadedKeys', 'TorchLike', 'find_context']
 
 _is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
 _opening = contextvars.ContextVar('opening', default=False)  # whose weights come from a file
@@ -171,7 +171,7 @@ class TorchLike:
         in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
         """
         for target in targets:
-            ctx = _context(target)
+            ctx = find_context(target)
             if ctx is None:
                 self.cast(str(target)[len('torch.') :] if _is_torch(target) else target)
             else:
@@ -238,7 +238,7 @@ def _is_torch(target):
     return str(target).startswith('torch.')
 
 
-def _context(target):
+def find_context(target):
     """The device that is meant, or None if `target` is none."""
     if isinstance(target, mx.Context):
         return target
