@@ -16,7 +16,9 @@ import gluonnlp as nlp
 import gluonnlp_script
 import pytest
 from gluonnlp.vocab import BERTVocab
-from script_runs import ROOT
+from script_runs import ROOT, load_script
+
+import bert
 
 pytestmark = pytest.mark.peers
 
@@ -79,7 +81,7 @@ def home(tmp_path_factory, originals):
     """A folder for ``$MXNET_HOME``: weights, vocabularies and data sets."""
     home = tmp_path_factory.mktemp('home')
     vocab = BERTVocab(nlp.data.count_tokens([*WORDS, '##s']))
-    gluonnlp_script.fill_home(home, {'bert_12_768_12': vocab})
+    gluonnlp_script.fill_home(home, vocab)
     random.seed(1)
     write_glue(home / 'datasets' / 'glue_rte', ['entailment', 'not_entailment'])
     write_glue(home / 'datasets' / 'glue_stsb', None)
@@ -187,3 +189,16 @@ def test_exported_with_trained_parameters(originals, home, tmp_path):
     assert len(first) > 1
     for other in others:
         assert other == pytest.approx(first, abs=2e-4)
+
+
+@pytest.mark.parametrize('wo_valid_len', [False, True])
+def test_their_test_of_bert(originals, tmp_path, monkeypatch, wo_valid_len):
+    """The other tests of BERT in their file need the released weights."""
+    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
+    vocab = BERTVocab(nlp.data.count_tokens(f'word{number}' for number in range(30517)))
+    digest = gluonnlp_script.save_vocab(tmp_path / 'models', 'book_corpus_wiki_en_uncased', vocab)
+    known = {'book_corpus_wiki_en_uncased': [digest, '.vocab', {}]}
+    monkeypatch.setattr(nlp.data.utils, '_vocab_sha1', known)
+    for fields in bert.BertModel.architectures.values():  # the test doesn't look at these layers
+        monkeypatch.setitem(fields, 'intermediate_size', 64)
+    load_script('test_models', originals.parent / 'tests' / 'unittest').test_bert_models(wo_valid_len)
