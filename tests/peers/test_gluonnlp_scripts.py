@@ -201,4 +201,5 @@ def test_their_test_of_bert(originals, tmp_path, monkeypatch, wo_valid_len):
     monkeypatch.setattr(nlp.data.utils, '_vocab_sha1', known)
     for fields in bert.BertModel.architectures.values():  # the test doesn't look at these layers
         monkeypatch.setitem(fields, 'intermediate_size', 64)
-    load_script('test_models', originals.parent / 'tests' / 'unittest').test_bert_models(wo_valid_len)
+    tests = load_script('test_models', originals.parent / 'tests' / 'unittest')
+    tests.test_bert_models(wo_valid_len)

@@ -231,7 +231,7 @@ LEFT_OUT = {
     'test_tokenizer_from_pretrained': 'downloads',
     'test_config_to_json_string': 'of sizes that no model can have: refused at once here',
     'test_config_to_json_file': 'likewise',
-    'GPT2ModelTest.test_default': 'hidden_states is one tensor there; here a list of all layers'',
+    'GPT2ModelTest.test_default': 'hidden_states is one tensor there, a list here',
     'OpenAIGPTModelTest.test_default': 'likewise',
     'GPT2TokenizationTest.test_full_tokenizer': 'a special token gets the id of another token',
 }
