@@ -192,7 +192,7 @@ def test_exported_with_trained_parameters(originals, home, tmp_path):
 
 
 @pytest.mark.parametrize('wo_valid_len', [False, True])
-def test_their_test_of_bert(originals, tmp_path, monkeypatch, wo_valid_len):
+def test_their_test_of_bert(originals, tmp_path, monkeypatch, pytestconfig, wo_valid_len):
     """The other tests of BERT in their file need the released weights."""
     monkeypatch.setenv('MXNET_HOME', str(tmp_path))
     vocab = BERTVocab(nlp.data.count_tokens(f'word{number}' for number in range(30517)))
@@ -201,5 +201,7 @@ def test_their_test_of_bert(originals, tmp_path, monkeypatch, wo_valid_len):
     monkeypatch.setattr(nlp.data.utils, '_vocab_sha1', known)
     for fields in bert.BertModel.architectures.values():  # the test doesn't look at these layers
         monkeypatch.setitem(fields, 'intermediate_size', 64)
+    for mark in ('serial', 'remote_required'):
+        pytestconfig.addinivalue_line('markers', f'{mark}: of their tests')
     tests = load_script('test_models', originals.parent / 'tests' / 'unittest')
     tests.test_bert_models(wo_valid_len)
