@@ -209,6 +209,8 @@ class BertModel(BertBlock):
     graph_options = ('output_all_encodings',)
     #: tables of embeddings -> their sizes in the configuration
     embeddings = {'word_embed': 'vocab_size', 'token_type_embed': 'type_vocab_size'}
+    #: units, for GluonNLP's heads
+    _units = property(attrgetter('config.hidden_size'))
     encoder_class = BertEncoder
     decoder_class = BertDecoder
     #: has a decoder, has a classifier -> the class of transformers with the same parts

@@ -642,7 +642,7 @@ def model_function(
 ):
     """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises."""
     options = options or {}
-    defaults = {**_COMMON, **dict.fromkeys(family.hparams), **options}
+    defaults = {**_COMMON, **dict.fromkeys([*family.hparams, *family.fixed]), **options}
     names = [*positional, *(name for name in defaults if name not in positional)]
     parameter = inspect.Parameter
     signature = inspect.Signature(
@@ -709,7 +709,8 @@ def _build_at(
         raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
     located = locate(name, root=root, vocab=vocab is None)
     family = located.family
-    hparams = {key: options.pop(key) for key in list(options) if key in family.hparams}
+    known = {*family.hparams, *family.fixed}
+    hparams = {key: options.pop(key) for key in known.intersection(options)}
     options.update(family.fields_of(name, hparams, hparam_allow_override))
     block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
     return block, vocab or block.base.vocab_file.vocab

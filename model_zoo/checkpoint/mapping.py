@@ -342,25 +342,30 @@ class Mapping:
         CheckpointError if no rule knows one of our names: the format has no place for it.
         """
         result = {}
-        with_prefix = with_prefix or self._has_outside(tensors)
-        for ours, array in tensors.items():
-            rule, layer = self._rule(ours)
-            if rule is None:
+        for ours, convert, parts in self.parts(tensors, with_prefix):
+            if convert is None:
                 raise CheckpointError(f'this format has no place for the parameter {ours}')
-            named = list(zip(rule.theirs, rule.convert.save(array, config)))
-            if rule.tied_to in tensors:
-                named += [(name, array) for name in rule.tied]
-            for name, value in named:
-                result[self._full(name, layer, with_prefix)] = np.ascontiguousarray(value)
+            values = convert.save(tensors[ours], config)
+            result.update((name, np.ascontiguousarray(values[n])) for name, n in parts.items())
         return self._in_order(result) if self._order else result
 
-    def names(self, ours, parameters, with_prefix):
-        """Their names of one of our parameters; none if no rule knows it."""
-        rule, layer = self._rule(ours)
-        if rule is None:
-            return []
+    def parts(self, parameters, with_prefix):
+        """For each of our names: it, the conversion, and their names -> numbers of its parts.
+
+        The conversion is None, and there are no names, if no rule knows it. The names of a tied
+        tensor are those of one part.
+        """
         with_prefix = with_prefix or self._has_outside(parameters)
-        return [self._full(name, layer, with_prefix) for name in rule.theirs]
+        for ours in parameters:
+            rule, layer = self._rule(ours)
+            if rule is None:
+                yield ours, None, {}
+                continue
+            numbered = [*enumerate(rule.theirs)]
+            if rule.tied_to in parameters:
+                numbered += [(0, name) for name in rule.tied]
+            names = {self._full(name, layer, with_prefix): number for number, name in numbered}
+            yield ours, rule.convert, names
 
     def _rule(self, ours):
         """The rule for one of our names, and the layer's number in it."""
