@@ -99,6 +99,8 @@ def locate(
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
+    if weights is False:  # their names may have told the family
+        files = dataclasses.replace(files, weights=None)
     return Located(family, model, files)
 
 
@@ -448,7 +450,7 @@ def open_block(name_or_folder, task=None, *, state_dict=None, **options):
         if state_dict is not None:
             where['weights'] = False
         # the block's size is told by the vocabulary's, if by nothing else
-        where['vocab'] = state_dict is not None and not names_files(name_or_folder)
+        where['vocab'] = where.get('weights') is False and not names_files(name_or_folder)
         located = locate(name_or_folder, task, **where)
     block = _open(located, task, None, state_dict, **options)
     block.base.vocab_file = VocabFile.of(located.files)
@@ -555,7 +557,7 @@ def configure(family, model, files, vocab):
             )
         return config
     if model is None:
-        if os.path.basename(files.weights) in family.release_names:
+        if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
         raise NoConfigurationError.of(files)
     fields = {**architecture, 'vocab_size': len(vocab())}

@@ -338,8 +338,8 @@ def _ask(entry, root, sources, vocab_only=False):
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         special_tokens = {**special_tokens_of(entry), **files.special_tokens}
         return dataclasses.replace(
-            files, do_lower_case=lower, special_tokens=special_tokens, source=source.name,
-            labels=entry.labels,
+            files, weights=None if vocab_only else files.weights, do_lower_case=lower,
+            special_tokens=special_tokens, source=source.name, labels=entry.labels,
         )  # fmt: skip
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)
