@@ -46,10 +46,7 @@ TASKS = {
     'text-generation': ('language_model', 'LanguageModelTask'),
     'fill-mask': ('masked_lm', 'MaskedLMTask'),
 }
-_ALIASES = {
-    'sentiment-analysis': 'text-classification', 'ner': 'token-classification',
-    'text-pair-classification': 'text-classification',
-}  # fmt: skip
+_ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
     'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',

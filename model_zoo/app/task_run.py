@@ -252,7 +252,10 @@ class TaskRun:
             ),
             Outcome(
                 self.save, None if task.predicted is None else predict, results, evaluator.examine,
-                About(task.use, self._base, sizes, task.unit, task.labels),
+                About(
+                    task.use, self._base, sizes, task.unit, task.labels, task.takes_pairs,
+                    self.tokenizer.mask_token,
+                ),
             ),
             self.job(),
         )  # fmt: skip

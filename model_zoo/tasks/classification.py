@@ -522,6 +522,7 @@ class ClassificationTask(Task):
     """
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
+    use = 'text-classification'
     reads_late = True
     samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
@@ -546,8 +547,8 @@ class ClassificationTask(Task):
         return 'custom data' if '.rows' in path else os.path.basename(path.rstrip('/'))
 
     @property
-    def use(self):
-        return 'text-pair-classification' if self.record.is_pair else 'text-classification'
+    def takes_pairs(self):
+        return self.record.is_pair
 
     def begin(self):
         settings = self.settings
