@@ -34,12 +34,15 @@ class TokenClassification(Pipeline):
 
     The result is a list of dicts in the order of the text, depending on `aggregation_strategy`:
 
-    - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
+    - 'none', the default: one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
       ``start`` and ``end``;
     - 'simple': neighbouring tokens of one label are an entity, with ``entity_group``, ``score``,
       ``word``, ``start`` and ``end``; a label B-X begins a new one;
     - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
       first token, of the mean of the probabilities, or of the surest token.
+
+    For models that this project trained, on words, the default is 'first', and an entity's ``word``
+    is its part of the text. For others it is as in transformers.
 
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
     in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping
@@ -50,9 +53,14 @@ class TokenClassification(Pipeline):
     block_tasks = ('tagging',)
     token_outputs = 1
 
+    @property
+    def knows_words(self):
+        """Whether the model learned labels of words, by their first tokens."""
+        return self.block.config.extras.get('finetuning_task') == 'tagging'
+
     def _options(
         self,
-        aggregation_strategy: one_of(*STRATEGIES) = 'none',
+        aggregation_strategy: one_of(*STRATEGIES) = None,
         ignore_labels: a_list(TEXT) = ('O',),
         stride: dict(COUNT, minimum=0) = None,
     ):
@@ -63,7 +71,7 @@ class TokenClassification(Pipeline):
         if room is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
-            'strategy': aggregation_strategy,
+            'strategy': aggregation_strategy or ('first' if self.knows_words else 'none'),
             'ignored': set(ignore_labels),
             'special': special,
             'room': room,
@@ -113,6 +121,8 @@ class TokenClassification(Pipeline):
             entities = _without_overlaps(entities)
         for entity in entities:
             del entity['parts']
+            if self.knows_words and options['strategy'] != 'none':
+                entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
     def _tokens(self, row, scores, text):

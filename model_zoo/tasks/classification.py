@@ -48,7 +48,7 @@ from .classification_data import (
     read_examples,
     read_file,
 )
-from .labels import adopt_labels
+from .labels import adopt_labels, name_labels
 from .task import (
     Examination,
     Task,
@@ -720,6 +720,9 @@ class ClassificationTask(Task):
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
             model.config.extras['problem_type'] = 'regression'
+            column = self.record.layouts[0].label
+            is_name = isinstance(column, str) and column not in ('label', 'labels')
+            name_labels(model, self.trained_for, [column if is_name else 'score'])
         if self.record.multi_label:
             model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:

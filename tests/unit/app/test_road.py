@@ -174,6 +174,12 @@ def same_records(task, said, result):
     if task == 'fill-mask':
         return [record['word'] for record in records[:3]] == [word['token_str'] for word in result]
     expected = result if isinstance(result, list) else [result]
+    if task == 'text-classification' and 'scores' in records[0]:  # of several labels
+        found = dict(zip(('label', 'scores'), records[0].values()))
+        assert found['label'] == ','.join(sorted(answer['label'] for answer in expected))
+        return all(close(answer['score'], found['scores'][answer['label']]) for answer in expected)
+    if task == 'text-classification' and 'label' not in records[0]:  # a number by its name
+        return close(expected[0]['score'], records[0][expected[0]['label']])
     return len(records) == len(expected) and all(
         close(answer, {name: record[name] for name in answer})
         for answer, record in zip(expected, records)
@@ -186,3 +192,14 @@ def assert_next_runs(log, folder):
     zoo = f'zoo() {{ {sys.executable} {ROOT}/scripts/zoo.py "$@"; }}; {command}'
     done = subprocess.run(['sh', '-c', zoo], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0 and done.stdout, f'{command}\n{done.stderr}'
+
+
+def test_a_number_has_the_name_of_its_column(start):
+    rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
+    trained = model_zoo.finetune(
+        start('text-classification'), 'text-classification', rows, rows, text='one',
+        text_pair='two', label='mark', regression=True, test=rows[:1], **SMALL,
+    )  # fmt: skip
+    assert 'pearson' in trained.scores
+    assert trained(PAIR)['label'] == 'mark'
+    assert trained(('a', 'b'))['score'] == pytest.approx(trained.predictions[0], abs=1e-5)
