@@ -34,7 +34,7 @@ class TokenClassification(Pipeline):
 
     The result is a list of dicts in the order of the text, depending on `aggregation_strategy`:
 
-    - 'none', the default: one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
+    - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
       ``start`` and ``end``;
     - 'simple': neighbouring tokens of one label are an entity, with ``entity_group``, ``score``,
       ``word``, ``start`` and ``end``; a label B-X begins a new one;
@@ -42,7 +42,7 @@ class TokenClassification(Pipeline):
       first token, of the mean of the probabilities, or of the surest token.
 
     For models that this project trained, on words, the default is 'first', and an entity's ``word``
-    is its part of the text. For others it is as in transformers.
+    is its part of the text. For others both are as in transformers.
 
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
     in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping

@@ -1,5 +1,4 @@
-"""What a person does: train on each form of rows, ask the result, save it, open it, use it, serve it.
-"""
+"""What a person does: train on each form of rows, ask the result, save, open, use and serve it."""
 
 import json
 import subprocess
@@ -71,7 +70,7 @@ ROADS = {
     'matches': ('sentence-similarity', [('a b', 'b a'), ('c', 'd')] * 6, {}, PAIR, None),
     'others': ('sentence-similarity', [('a b', 'b a', 'g'), ('c', 'd', 'h')] * 6, {}, PAIR, None),
     'lines': ('text-generation', ['a few words here'] * 20, {}, 'a few', 'generate'),
-    'sentences': ('fill-mask', ['a b c', 'd e f', '', 'g h a', 'b c d'] * 4, {}, 'a [MASK]', 'fill'),
+    'sentences': ('fill-mask', ['a b c', 'd e f', '', 'g h'] * 4, {}, 'a [MASK]', 'fill'),
 }  # fmt: skip
 
 
