@@ -15,6 +15,7 @@ import pathlib
 import random
 import re
 import tempfile
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
@@ -250,21 +251,32 @@ def _log_to(stack):
     def setup(log_file=None, *_, **__):
         if log_file is None:
             return
-        handler = logging.FileHandler(log_file, encoding='utf-8')
-        handler.setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
+        handlers = [logging.FileHandler(log_file, encoding='utf-8')]
+        handlers[0].setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
         package = logging.getLogger('model_zoo')
+        if not package.hasHandlers():  # the file alone would hide the warnings
+            handlers.append(_Warner(logging.WARNING))
         level = package.level
-        package.addHandler(handler)
+        for handler in handlers:
+            package.addHandler(handler)
         package.setLevel(min(level or logging.INFO, logging.INFO))
 
         def undo():
-            package.removeHandler(handler)
             package.setLevel(level)
-            handler.close()
+            for handler in handlers:
+                package.removeHandler(handler)
+                handler.close()
 
         stack.callback(undo)
 
     return setup
+
+
+class _Warner(logging.Handler):
+    """Gives warnings of a program that hasn't set up logging to `warnings`."""
+
+    def emit(self, record):
+        warnings.warn(record.getMessage(), stacklevel=2)
 
 
 class Trained:

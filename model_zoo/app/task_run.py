@@ -1,5 +1,6 @@
 """Trains a task object, or evaluates a model of one: what all fine-tuning commands do."""
 
+import copy
 import functools
 import logging
 import time
@@ -293,7 +294,16 @@ class TaskRun:
         """Write the model as it is, with the names of its classes."""
         if self.task.trained_for is not None:
             name_labels(self.model, self.task.trained_for, self.task.labels)
-        self.task.save(folder, self.model, self.tokenizer, **options)
+        self.task.save(folder, self.model, self._tokenizer_of_use(), **options)
+
+    def _tokenizer_of_use(self):
+        """The tokenizer, which cuts texts where the training did."""
+        length = getattr(self.settings, self.task.length, None)
+        if not self.task.has_own_head or length is None:
+            return self.tokenizer
+        tokenizer = copy.copy(self.tokenizer)
+        tokenizer.max_len = min(length, tokenizer.max_len)
+        return tokenizer
 
 
 def run_task(task, run_class=TaskRun):

@@ -1,6 +1,7 @@
 """What a person does: train on each form of rows, ask the result, save, open, use and serve it."""
 
 import json
+import logging
 import subprocess
 import sys
 
@@ -202,3 +203,18 @@ def test_a_number_has_the_name_of_its_column(start):
     assert 'pearson' in trained.scores
     assert trained(PAIR)['label'] == 'mark'
     assert trained(('a', 'b'))['score'] == pytest.approx(trained.predictions[0], abs=1e-5)
+
+
+def test_texts_are_cut_with_a_warning_and_the_same_in_use(start, tmp_path, monkeypatch):
+    rows = [('a b ' * 9, 'yes'), ('c d', 'no')] * 6
+    monkeypatch.setattr(logging.getLogger(), 'handlers', [])  # as in a terminal
+    with pytest.warns(UserWarning) as warned:
+        trained = model_zoo.finetune(
+            start('text-classification'), 'text-classification', rows, **{**SMALL, 'max_length': 9}
+        )
+    told = [str(warning.message) for warning in warned]
+    assert sum('6 of 12' in text for text in told) == 1
+    whole, seen = rows[0][0], 'a b ' * 3 + 'a'
+    assert trained(whole) == trained(seen) != trained('a b')
+    trained.save(tmp_path / 'saved')
+    assert model_zoo.pipeline(str(tmp_path / 'saved')).max_length == 9

@@ -42,6 +42,8 @@ def test_columns_and_repr(classifier):
     texts = ['the cat', 'a']
     for column in (pandas.Series(texts, index=[5, 3]), np.array(texts)):
         assert classifier(column) == classifier(texts)
+    with pytest.raises(InputError):  # the names of its columns aren't texts
+        classifier(pandas.DataFrame({'text': texts}))
     assert repr(classifier).startswith('<pipeline text-classification: Bert')
     assert str(classifier.labels[0]) in repr(classifier) and "engine='mxnet'" in repr(classifier)
 
