@@ -359,4 +359,4 @@ def open_tokenizer(file):
         return FileTokenizer.from_vocab_file(file)
     if file.kind == 'sentencepiece':
         return BertSPTokenizer(file.path, file.vocab, lower=file.do_lower_case)
-    return BertTokenizer(file.vocab, file.do_lower_case)
+    return BertTokenizer(file.vocab, file.do_lower_case, **BertTokenizer._kept_settings(file))

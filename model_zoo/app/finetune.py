@@ -15,6 +15,7 @@ import pathlib
 import random
 import re
 import tempfile
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
@@ -46,10 +47,7 @@ TASKS = {
     'text-generation': ('language_model', 'LanguageModelTask'),
     'fill-mask': ('masked_lm', 'MaskedLMTask'),
 }
-_ALIASES = {
-    'sentiment-analysis': 'text-classification', 'ner': 'token-classification',
-    'text-pair-classification': 'text-classification',
-}  # fmt: skip
+_ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
     'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
@@ -253,21 +251,32 @@ def _log_to(stack):
     def setup(log_file=None, *_, **__):
         if log_file is None:
             return
-        handler = logging.FileHandler(log_file, encoding='utf-8')
-        handler.setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
+        handlers = [logging.FileHandler(log_file, encoding='utf-8')]
+        handlers[0].setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
         package = logging.getLogger('model_zoo')
+        if not package.hasHandlers():  # the file alone would hide the warnings
+            handlers.append(_Warner(logging.WARNING))
         level = package.level
-        package.addHandler(handler)
+        for handler in handlers:
+            package.addHandler(handler)
         package.setLevel(min(level or logging.INFO, logging.INFO))
 
         def undo():
-            package.removeHandler(handler)
             package.setLevel(level)
-            handler.close()
+            for handler in handlers:
+                package.removeHandler(handler)
+                handler.close()
 
         stack.callback(undo)
 
     return setup
+
+
+class _Warner(logging.Handler):
+    """Gives warnings of a program that hasn't set up logging to `warnings`."""
+
+    def emit(self, record):
+        warnings.warn(record.getMessage(), stacklevel=2)
 
 
 class Trained:

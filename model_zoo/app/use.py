@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import InputError, reporting
 from ..inference import pipeline
+from ..inference.classification import LIKELY
 from ..opening import open_tokenizer
 from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
 from ..util.display import counted
@@ -486,8 +487,10 @@ class Labeller:
             if self._all_scores:
                 best = {'scores': scores}
             elif several:  # as in the files that such a model is trained on
-                likely = [label for label in classifier.labels if scores[label] >= 0.5]
+                likely = [label for label in classifier.labels if scores[label] >= LIKELY]
                 best = {'label': ','.join(likely), 'scores': scores}
+            elif classifier.is_regression:
+                best = scores
             else:
                 best = result[0]
             text = next(shown)

@@ -68,6 +68,8 @@ def _own_names(block, prefix=''):
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
+    #: path of the ONNX file that an engine runs instead of the block, which has no parameters then
+    onnx_file = None
     #: VocabFile of the pretrained weights that the block, a backbone, began with
     vocab_file = None
     #: name of the block's class in the Hugging Face files; by default its own

@@ -43,6 +43,9 @@ class TokenClassification(Pipeline):
     - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
       first token, of the mean of the probabilities, or of the surest token.
 
+    For models that this project trained, on words, the default is 'first', and an entity's ``word``
+    is its part of the text. For others both are as in transformers.
+
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
     in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping
     entities the longest is kept, then the most probable.
@@ -52,9 +55,14 @@ class TokenClassification(Pipeline):
     block_tasks = ('tagging',)
     token_outputs = 1
 
+    @property
+    def knows_words(self):
+        """Whether the model learned labels of words, by their first tokens."""
+        return self.block.config.extras.get('finetuning_task') == 'tagging'
+
     def _options(
         self,
-        aggregation_strategy: one_of(*STRATEGIES) = 'none',
+        aggregation_strategy: one_of(*STRATEGIES) = None,
         ignore_labels: a_list(TEXT) = ('O',),
         stride: dict(COUNT, minimum=0) = None,
     ):
@@ -65,7 +73,7 @@ class TokenClassification(Pipeline):
         if room is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
-            'strategy': aggregation_strategy,
+            'strategy': aggregation_strategy or ('first' if self.knows_words else 'none'),
             'ignored': set(ignore_labels),
             'special': special,
             'room': room,
@@ -116,6 +124,8 @@ class TokenClassification(Pipeline):
             entities = _without_overlaps(entities)
         for entity in entities:
             del entity['parts']
+            if self.knows_words and options['strategy'] != 'none':
+                entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
     def _tokens(self, row, scores, text):

@@ -50,7 +50,7 @@ from .classification_data import (
     read_examples,
     read_file,
 )
-from .labels import adopt_labels
+from .labels import adopt_labels, name_labels
 from .task import (
     Examination,
     Task,
@@ -524,6 +524,7 @@ class ClassificationTask(Task):
     """
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
+    use = 'text-classification'
     reads_late = True
     samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
@@ -548,8 +549,8 @@ class ClassificationTask(Task):
         return 'custom data' if '.rows' in path else os.path.basename(path.rstrip('/'))
 
     @property
-    def use(self):
-        return 'text-pair-classification' if self.record.is_pair else 'text-classification'
+    def takes_pairs(self):
+        return self.record.is_pair
 
     def begin(self):
         settings = self.settings
@@ -733,6 +734,9 @@ class ClassificationTask(Task):
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
             model.config.extras['problem_type'] = 'regression'
+            column = self.record.layouts[0].label
+            is_name = isinstance(column, str) and column not in ('label', 'labels')
+            name_labels(model, self.trained_for, [column if is_name else 'score'])
         if self.record.multi_label:
             model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:

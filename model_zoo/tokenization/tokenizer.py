@@ -124,7 +124,7 @@ class TokenizerFiles(abc.ABC):
 
     def _settings(self):
         """The content of tokenizer_config.json, or None not to write it."""
-        return {} if self.max_len == UNLIMITED else {'max_len': self.max_len}
+        return {} if self.max_len == UNLIMITED else {'model_max_length': self.max_len}
 
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
