@@ -22,8 +22,8 @@ from ..util.reading import read_json
 
 __all__ = [
     'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME', 'ORIGINALS',
-    'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside', 'modules_in_folder',
-    'read_tokenizer_config',
+    'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
+    'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
 
 #: name of the file
