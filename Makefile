@@ -90,13 +90,15 @@ dist: $(VENV_DIST)/.installed-dist
 	$(VENV_DIST)/bin/python .ci/dist.py dist
 
 # Newest: one resolution for all Pythons. Oldest: what the packages need at its lowest, with today's
-# tools for tests. MXNet's own metadata has numpy<2, which overrides.txt takes away.
+# tools for tests that take such a NumPy. MXNet's own metadata has numpy<2, which overrides.txt takes
+# away for the newest.
 COMPILE = $(VENV_DIST)/bin/uv pip compile --quiet --no-annotate --python-version 3.10 \
-	--custom-compile-command 'make pins' --override requirements/overrides.txt
+	--custom-compile-command 'make pins'
 LISTS := $(foreach each,base test peers docs horovod dist,requirements/$(each).txt)
 
 pins: $(VENV_DIST)/.installed-dist
-	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --universal $(LISTS) - --output-file requirements/newest.txt
+	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --universal \
+		--override requirements/overrides.txt $(LISTS) - --output-file requirements/newest.txt
 	$(COMPILE) --no-deps --resolution lowest-direct requirements/base.txt --output-file dist/lowest.txt
 	echo 'mxnet==1.9.1' | $(COMPILE) --upgrade --constraint dist/lowest.txt requirements/base.txt \
 		requirements/test.txt - --output-file requirements/oldest.txt
