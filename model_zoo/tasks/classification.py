@@ -733,10 +733,10 @@ class ClassificationTask(Task):
 
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
-            model.config.extras['problem_type'] = 'regression'
             column = self.record.layouts[0].label
             is_name = isinstance(column, str) and column not in ('label', 'labels')
             name_labels(model, self.trained_for, [column if is_name else 'score'])
+            model.config.extras['problem_type'] = 'regression'
         if self.record.multi_label:
             model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:
