@@ -1,6 +1,7 @@
 """Convert a checkpoint between the formats of TensorFlow, PyTorch, NumPy and this project.
 
-    python convert_checkpoint.py --family bert --from tensorflow --to huggingface IN OUT
+    python convert_checkpoint.py IN OUT
+    python convert_checkpoint.py --family bert --from tensorflow --to pytorch IN OUT
 
 Formats:
 
@@ -53,9 +54,9 @@ def parse(argv):
     parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
                         help='format of IN; default: recognised from its files')  # fmt: skip
     parser.add_argument('--to', dest='target', choices=[*formats, 'pytorch_pretrained_bert'],
-                        help='format of OUT; default: by the name of a file')  # fmt: skip
+                        help='format of OUT; default: by the name of a file, or huggingface')
     families = [family.name for family in list_families()]
-    parser.add_argument('--family', choices=families, required=True)
+    parser.add_argument('--family', choices=families, help='default: as the files tell')
     parser.add_argument('--model', metavar='CLASS',
                         help='such as BertForQuestionAnswering; default: the class that the files '
                         'name, or one that fits')  # fmt: skip
@@ -69,11 +70,9 @@ def parse(argv):
     is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
     if named and args.target not in (None, named) and not is_like:
         raise InputError(f'--to {args.target}: {args.output!r} is a file of the format {named}')
-    args.target = args.target or named
-    if args.target is None:
-        raise InputError('give --to, the format of OUT')
+    args.target = args.target or named or ('pytorch' if args.corpus else 'huggingface')
     if args.corpus is not None:
-        if args.family != 'transfo_xl' or named:
+        if args.family not in (None, 'transfo_xl') or named:
             raise InputError('--corpus is of --family transfo_xl, and OUT is a directory then')
         if args.target not in _CORPUS:
             raise InputError(f'--to {args.target}: --corpus is written as native or pytorch')

@@ -77,6 +77,8 @@ def open_pipeline(model, options):
 def open_app(named, options, settings, is_reloading):
     """The application with the models of these names; while this is open, folders may change."""
     models = {}
+    if options['engine'] != 'mxnet':
+        logger.info("the port opens when all models are ready; '--engine mxnet' makes no files")
     for name, model in named.items():
         models[name] = open_pipeline(model, options)
         logger.info('%s: %s, from %s', name, models[name].task, model)

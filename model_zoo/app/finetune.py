@@ -334,9 +334,12 @@ class Trained:
         self._plot = functools.partial(run.run.files.plot, state=state)
 
     def save(self, folder: str | os.PathLike) -> None:
-        """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open."""
+        """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.
+
+        It has safetensors, and transformers and sentence-transformers open it, too.
+        """
         os.makedirs(folder, exist_ok=True)
-        self._save(os.fspath(folder))
+        self._save(os.fspath(folder), format='huggingface')
 
     def push_to_hub(
         self,

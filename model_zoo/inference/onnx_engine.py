@@ -37,6 +37,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _LIBRARIES = ('onnx', 'onnxruntime')
+SECONDS_OF_EXPORT = 0.2  # for a million parameters, on two processors
 _FORMAT = 2  # raised when the exporter writes other graphs
 
 
@@ -83,7 +84,11 @@ class OnnxEngine(Engine):
         make_writable_dir(folder)
         with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
             if not os.path.exists(path):
-                logger.info('making the ONNX file of this model, once')
+                millions = sum(p.data().size for p in block.collect_params().values()) / 1e6
+                logger.info(
+                    'making the ONNX file of this model, once; this takes about %d s',
+                    1 + millions * SECONDS_OF_EXPORT,
+                )
                 load_exporter().export_onnx(
                     block, folder, name, block.fuses_in_onnx and measures is None,
                     precision if precision == 'int8' else 'float32', measures,

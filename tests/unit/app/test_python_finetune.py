@@ -143,18 +143,16 @@ def test_a_test_set_is_scored_or_predicted(folder):
 CONTEXT = 'a b c d e f'
 OTHERS = {
     'token-classification': (
-        [(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy', 'a b'
+        [(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'
     ),
     'question-answering': (
-        [('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1',
-        {'question': 'a', 'context': CONTEXT},
+        [('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'
     ),
     'multiple-choice': (
-        [('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy',
-        {'text': 'a b', 'choices': ['c', 'd']},
+        [('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'
     ),
     'sentence-similarity': (
-        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6, 'spearman', ('a', 'b')
+        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6, 'spearman'
     ),
 }  # fmt: skip
 
@@ -163,23 +161,17 @@ OTHERS = {
 def test_other_tasks(folder, task):
     if task == 'token-classification':
         pytest.importorskip('seqeval')
-    rows, metric, use = OTHERS[task]
+    rows, metric = OTHERS[task]
     options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
     options = {**options, 'max_length': 16}
     trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
     assert metric in trained.scores and len(trained.predictions) == 3
     assert trained.test_scores.keys() == trained.scores.keys()
-    assert trained(use) is not None
     assert metric in model_zoo.finetune(folder, task, rows, dev=0.3, **options).scores
 
 
-def test_regression_pairs_and_named_columns(folder):
+def test_unusual_columns_are_asked_for(folder):
     rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
-    trained = model_zoo.finetune(
-        folder, 'text-classification', rows, rows, text='one', text_pair='two', label='mark',
-        regression=True, **SMALL,
-    )  # fmt: skip
-    assert 'pearson' in trained.scores
     with pytest.raises(InputError, match='columns one, two, mark: say which'):
         model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
 
