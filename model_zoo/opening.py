@@ -531,6 +531,7 @@ def _open(
             extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32':
         block.cast(dtype)
+    block.base.generation_config = files.generation_config
     return block
 
 

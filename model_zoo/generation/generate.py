@@ -208,23 +208,23 @@ class GenerationMixin:
         return stream(self, prompts, max_new_tokens, **options)
 
 
-#: tokens that stand between texts in the families' training
-TEXT_ENDS = ('<|endoftext|>', '<eos>')
-
-
-def text_ends(tokenizer):
-    """Ids of the `TEXT_ENDS` in the vocabulary."""
-    known = tokenizer.vocab.token_to_idx
-    return [known[token] for token in TEXT_ENDS if token in known]
-
-
-def text_of(tokenizer, tokens, finish):
-    """The text of generated tokens."""
-    return tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
+def text_of(tokenizer, prompt, tokens, finish, skip_special_tokens=False):
+    """The text that generated tokens add to that of the prompt's ids."""
+    # together: a tokenizer may drop the space at the beginning of a text
+    before, ids = list(prompt), list(tokens[:-1] if finish == 'stop' else tokens)
+    text = tokenizer.decode(before + ids, skip_special_tokens)
+    return text[len(tokenizer.decode(before, skip_special_tokens)) :]
 
 
 class StreamedText:
     """The text of one sequence, as its tokens come from `stream`.
+
+    Parameters
+    ----------
+    prompt : list of int
+    stop : sequence of str
+        Texts that end it.
+    skip_special_tokens : bool
 
     Attributes
     ----------
@@ -234,14 +234,15 @@ class StreamedText:
         Whether a text of `stop` has come.
     """
 
-    def __init__(self, tokenizer, stop=()):
-        self._tokenizer, self._stop = tokenizer, stop
+    def __init__(self, tokenizer, prompt=(), stop=(), skip_special_tokens=False):
+        self._tokenizer, self._prompt, self._stop = tokenizer, prompt, stop
+        self._skips = skip_special_tokens
         self.tokens, self.text, self.is_stopped = [], '', False
 
     def add(self, new):
         """Add a `NewToken`; returns the text that it completes, or an empty str."""
         self.tokens.append(new.token)
-        text = text_of(self._tokenizer, self.tokens, new.finish)
+        text = text_of(self._tokenizer, self._prompt, self.tokens, new.finish, self._skips)
         # the last bytes may be the beginning of a character
         if not new.finish and (not text.startswith(self.text) or text.endswith('\ufffd')):
             return ''

@@ -21,8 +21,8 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME', 'ORIGINALS',
-    'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
+    'BPE_NAMES', 'GENERATION_CONFIG', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME',
+    'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
     'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
 
@@ -86,6 +86,8 @@ VOCAB_NAMES = (
 ONNX_NAME = 'model.onnx'
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
+#: name of the file of what ends a text, and how texts are continued
+GENERATION_CONFIG = 'generation_config.json'
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
 #: that of pytorch-pretrained-BERT and Google
@@ -119,6 +121,12 @@ class Files:
             self, vocab=files.vocab, do_lower_case=files.do_lower_case,
             special_tokens=files.special_tokens,
         )  # fmt: skip
+
+    @property
+    def generation_config(self):
+        """What the folder's generation_config.json says; empty if there is none."""
+        folder = os.path.dirname(self.config or '')
+        return read_tokenizer_config(folder, GENERATION_CONFIG) if self.config else {}
 
     @property
     def label_order(self):

@@ -19,6 +19,7 @@ from ..util.reading import read_json
 from .download import Checksum, download, is_final, reason_of
 from .files import (
     BPE_NAMES,
+    GENERATION_CONFIG,
     MODULES_NAME,
     SENTENCE_CONFIGS,
     TOKENIZER_CONFIG,
@@ -116,6 +117,7 @@ class Repository:
                 self._get(name)
             self._fetch_vocab()
         if weights:
+            self._get(GENERATION_CONFIG)
             _verify(self._fetch_weights())
         return root or os.path.dirname(config)
 
