@@ -209,7 +209,7 @@ class GenerationMixin:
 
 
 def text_of(tokenizer, prompt, tokens, finish, skip_special_tokens=False):
-    """The text that generated tokens add to that of the prompt's ids."""
+    """The text that generated tokens, without one that ends it, add to that of the prompt's ids."""
     # together: a tokenizer may drop the space at the beginning of a text
     before, ids = list(prompt), list(tokens[:-1] if finish == 'stop' else tokens)
     text = tokenizer.decode(before + ids, skip_special_tokens)
