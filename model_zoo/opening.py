@@ -22,6 +22,7 @@ from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, names_files, resolve
 from .pretrained.files import LABEL_ORDER, ONNX_NAME, ORIGINALS
+from .pretrained.sentence_modules import KNOWN
 from .registry import (
     Family,
     family_of_class,
@@ -95,6 +96,8 @@ def locate(
     else:
         model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
         files = find_files(model, dataset, root, path, bool(weights), vocab, format)
+        if dataset_name is None and dataset in KNOWN:  # not by the name of its size
+            files = dataclasses.replace(files, modules=dataset)
     if config is not None:
         files = dataclasses.replace(files, config=os.fspath(config))
     family = _family_of(name_or_folder, task, family, model, files)

@@ -5,7 +5,7 @@ import hashlib
 import json
 
 from huggingface_hub import constants, file_download
-from huggingface_hub.utils import reset_sessions
+from huggingface_hub.utils import close_session
 from loopback import Resource
 
 
@@ -81,7 +81,7 @@ def connect(server, folder, monkeypatch):
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folder / 'hub'))
     monkeypatch.setenv('no_proxy', '127.0.0.1')
     monkeypatch.setenv('MXNET_HOME', str(folder / 'mxnet'))
-    reset_sessions()
+    close_session()
 
 
 def point_at(url, setattr=setattr):

@@ -402,11 +402,15 @@ class Pipeline:
         reduce, rows = None, []
         if type(self)._reduced is not Pipeline._reduced:
             reduce = functools.partial(self._reduced, options=options)
-        for encoding in self.tokenizer.encode_pairs(pairs, self.max_length):
+        for encoding in self.tokenizer.encode_pairs(pairs, self._length(options)):
             meter.add('tokens', len(encoding))
             rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
         rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
+
+    def _length(self, options):
+        """The most tokens of a row."""
+        return self.max_length
 
     def _reduced(self, row, outputs, options):
         """What `_finish` needs of a row's outputs."""

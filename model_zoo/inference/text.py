@@ -120,22 +120,22 @@ class TextGeneration(Pipeline):
             prompts = [self.encode_prompt(item) for item in pool]
             counts, results = [self.new_tokens(ids, options) for ids in prompts], {}
             for count in set(counts):
-                numbers = [number for number, other in enumerate(counts) if other == count]
-                lengths = [len(prompts[number]) for number in numbers]
+                places = [place for place, other in enumerate(counts) if other == count]
+                lengths = [len(prompts[place]) for place in places]
                 for indices in longest_first(lengths, BATCH_PROMPTS):
-                    chosen = [numbers[index] for index in indices]
+                    chosen = [places[index] for index in indices]
                     with self.engine.lock:
                         continuations = generate(
-                            self.engine.language_model, [prompts[number] for number in chosen],
+                            self.engine.language_model, [prompts[place] for place in chosen],
                             count, **options['generate'],
                         )  # fmt: skip
-                    for number, group in zip(chosen, continuations):
-                        start = pool[number] if options['full'] else ''
-                        results[number] = [
-                            {'generated_text': start + self._new_text(prompts[number], result)}
+                    for place, group in zip(chosen, continuations):
+                        start = pool[place] if options['full'] else ''
+                        results[place] = [
+                            {'generated_text': start + self._new_text(prompts[place], result)}
                             for result in group
                         ]
-            yield from (results[number] for number in range(len(pool)))
+            yield from (results[place] for place in range(len(pool)))
 
     def stream(self, text, **options):
         """The continuation of one text, piece by piece.

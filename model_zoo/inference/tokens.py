@@ -307,9 +307,9 @@ class QuestionAnswering(Pipeline):
     over 1 there is a list of the best answers, and with `handle_impossible_answer` an empty
     answer is possible.
 
-    A question is cut to `max_question_len` tokens, by default to none. A long context is read in
-    windows of `max_seq_len` tokens, including the question, which overlap by `doc_stride`. Answers have at most `max_answer_len` tokens; with `align_to_words` they begin
-    and end with whole words.
+    A question is cut to `max_question_len` tokens, by default not at all. A long context is read in
+    windows of `max_seq_len` tokens, including the question, which overlap by `doc_stride`. Answers
+    have at most `max_answer_len` tokens; with `align_to_words` they begin and end with whole words.
     """
 
     task = 'question-answering'

@@ -105,6 +105,9 @@ class Files:
     ----------
     special_tokens : dict of str to str
         Role -> token, if a SentencePiece model itself doesn't tell.
+    modules : str, optional
+        Of a model of sentence-transformers: the folder of its ``modules.json``, or its name in
+        `model_zoo.pretrained.sentence_modules.KNOWN`.
     """
 
     weights: Optional[str] = None
@@ -114,6 +117,7 @@ class Files:
     special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
     labels: Optional[Tuple[str, ...]] = None
+    modules: Optional[str] = None
 
     def with_vocab_of(self, files):
         """These files with the vocabulary of others, and what is known about it."""
@@ -161,7 +165,7 @@ def files_in_folder(folder, format=None):
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     """
-    modules = modules_in_folder(folder)
+    modules, root = modules_in_folder(folder), folder
     if modules:
         folder = os.path.join(folder, modules[0].path)
     config = {}
@@ -174,6 +178,7 @@ def files_in_folder(folder, format=None):
         first_file(folder, VOCAB_NAMES),
         lower if isinstance(lower, bool) else None,
         {'padding_token': padding} if isinstance(padding, str) else {},
+        modules=root if modules else None,
     )
 
 

@@ -128,15 +128,14 @@ class Repository:
             return None
         root = os.path.dirname(path)
         first, *others = modules_in_folder(root)
-        if weights:
-            self._get('config_sentence_transformers.json')
-            for module in others:
-                self._prefix = f'{module.path}/'
-                self._get('config.json')
-                if module.kind == 'Dense':
-                    _verify(self._fetch_weights())
+        self._get('config_sentence_transformers.json')
+        for module in others:
+            self._prefix = f'{module.path}/'
+            self._get('config.json')
+            if weights and module.kind == 'Dense':
+                _verify(self._fetch_weights())
         self._prefix = f'{first.path}/' if first.path else ''
-        for name in SENTENCE_CONFIGS if weights else ():
+        for name in SENTENCE_CONFIGS:
             self._get(name)
         return root
 

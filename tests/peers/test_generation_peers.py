@@ -111,7 +111,9 @@ def test_scores_that_are_changed(models, options, num_beams):
         expected, _ = their_tokens(
             theirs, [prompt], 30, stop_tokens, do_sample=False, num_beams=num_beams, **options
         )
-        found = generate(block, [prompt], 30, stop_tokens=stop_tokens, num_beams=num_beams, **options)
+        found = generate(
+            block, [prompt], 30, stop_tokens=stop_tokens, num_beams=num_beams, **options
+        )
         assert our_tokens(found) == expected
 
 

@@ -112,10 +112,10 @@ class Writing(Body):
     @property
     def of_pipeline(self):
         """The options of the pipeline."""
-        # as at Hugging Face, these imply sampling
-        implied = {'do_sample': True} if {'temperature', 'top_k', 'top_p'} & {*self.model_extra} else {}
-        seed = {} if self.seed is None else {'seed': self.seed}
-        return {**implied, **seed, **self.model_extra}
+        given = dict(self.model_extra)
+        if {'temperature', 'top_k', 'top_p'} & {*given}:  # as at Hugging Face, these imply sampling
+            given.setdefault('do_sample', True)
+        return given if self.seed is None else {**given, 'seed': self.seed}
 
 
 class HuggingFace(Body):

@@ -73,12 +73,11 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
         raise InputError('inputs must be a text or a list of texts')
     served = service.served(name, is_writer=True)
     checked = served.pipeline.checked({'num_beams': 1, **options.of_pipeline})
-    generating = dict(checked['generate'])
-    if generating.pop('num_beams', 1) > 1:
-        raise InputError(f'num_beams {options.of_pipeline["num_beams"]}: a server has no beam search')
+    if checked['generate'].get('num_beams', 1) > 1:
+        raise InputError(f'num_beams {options.of_pipeline["num_beams"]}: a server has no beams')
     job = service.writing_job(
         served, prompts, lambda ids: served.pipeline.new_tokens(ids, checked), options.stop,
-        **generating,
+        **checked['generate'],
     )  # fmt: skip
     sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):

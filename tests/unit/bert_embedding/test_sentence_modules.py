@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from huggingface_hub.utils import reset_sessions
+from huggingface_hub.utils import close_session
 from json_files import change_json
 from local_hub import connect, publish
 from loopback import LoopbackServer
@@ -78,7 +78,7 @@ def test_of_the_hub(folder, expected, sentences, tmp_path, monkeypatch):
             count = len(server.requests)
             BertEmbedding(f'me/{name}')
             assert len(server.requests) == count
-    reset_sessions()
+    close_session()
 
 
 @pytest.mark.weights

@@ -277,7 +277,8 @@ def test_arguments_of_transformers(saved):
     assert found('good')[0]['label'] in ('bad', 'good')
     for arguments, ours in (
         ({'device': -1}, 'ctx'), ({'torch_dtype': 'float32'}, 'precision'),
-        ({'truncation': 'only_second'}, 'truncation'), ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
+        ({'truncation': 'only_second'}, 'truncation'),
+        ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
     ):  # fmt: skip
         with pytest.raises(InputError, match=ours):
             model_zoo.pipeline('text-classification', folder, **arguments)
