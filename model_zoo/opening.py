@@ -96,8 +96,9 @@ def locate(
     else:
         model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
         files = find_files(model, dataset, root, path, bool(weights), vocab, format)
-        if dataset_name is None and dataset in KNOWN:  # not by the name of its size
-            files = dataclasses.replace(files, modules=dataset)
+        # by the name of its size it is a BERT like others
+        modules = dataset if dataset_name is None and dataset in KNOWN else None
+        files = dataclasses.replace(files, modules=modules)
     if config is not None:
         files = dataclasses.replace(files, config=os.fspath(config))
     family = _family_of(name_or_folder, task, family, model, files)

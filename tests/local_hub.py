@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 
-from huggingface_hub import constants, file_download
+from huggingface_hub import constants
 from huggingface_hub.utils import close_session
 from loopback import Resource
 
@@ -88,4 +88,4 @@ def point_at(url, setattr=setattr):
     """Set the hub's address in its library."""
     setattr(constants, 'ENDPOINT', url.rstrip('/'))
     template = url + '{repo_id}/resolve/{revision}/{filename}'
-    setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+    setattr(constants, 'HUGGINGFACE_CO_URL_TEMPLATE', template)

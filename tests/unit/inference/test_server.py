@@ -134,6 +134,22 @@ def test_what_a_model_does_besides(client, pipelines, saved):
     assert 'feature-extraction and sentence-similarity, not fill-mask' in error_of(answer, 400)
 
 
+def test_vectors_of_a_model_of_sentence_transformers(fixtures):
+    folder = fixtures / 'sentence_transformers'
+    texts = json.loads((folder / 'sentences.json').read_text())
+    with np.load(folder / 'expected.npz') as file:
+        expected = file['joined']
+    client = Client(build_app({'joined': model_zoo.pipeline(str(folder / 'joined'))}))
+    found = client.infer('joined', texts, parameters={'pooling': 'model'})
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    units = expected / np.linalg.norm(expected, axis=1, keepdims=True)
+    found = client.post('/v1/embeddings', {'model': 'joined', 'input': texts}).json()['data']
+    np.testing.assert_allclose([each['embedding'] for each in found], units, atol=1e-5)
+    item = {'source_sentence': texts[0], 'sentences': texts[1:]}
+    np.testing.assert_allclose(client.infer('joined', item), units[1:] @ units[0], atol=1e-5)
+    client.models.close()
+
+
 def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_shot(pipelines, saved):
     assert list(pipelines_of(pipelines['sentiment'])) == ['text-classification']
     assert 'zero-shot-classification' in pipelines_of(pipelines['nli'])

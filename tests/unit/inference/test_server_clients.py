@@ -47,13 +47,6 @@ def test_openai_embeddings(openai_client, pipelines):
         np.testing.assert_allclose([each.embedding for each in found.data], rows, atol=1e-6)
 
 
-def test_openai_embeddings_of_the_folders_own_kind(openai_client, pipelines, monkeypatch):
-    monkeypatch.setattr(pipelines['owner/vectors'], 'sentence_vector', lambda states: states[0])
-    found = openai_client.embeddings.create(model='owner/vectors', input='the cat')
-    wanted = pipelines['owner/vectors']('the cat', pooling='cls', normalize=True)
-    np.testing.assert_allclose(found.data[0].embedding, wanted, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     'options, message',
     [
