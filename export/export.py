@@ -272,8 +272,8 @@ def _parse(argv):
         "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")  # fmt: skip
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
         'layers')  # fmt: skip
-    add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
-        "sentence_embedding: how to combine the tokens' vectors")  # fmt: skip
+    add('--pooling', choices=('mean', 'cls', 'max'), help='with --task sentence_embedding: how to '
+        "combine the tokens' vectors; default: as the model does")  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
     command.add_int8_arguments(parser)
@@ -308,7 +308,7 @@ def _check(args):
         ('model', '--all_layers', args.all_layers),
         ('question_answering', '--one_output', args.one_output),
         ('sentence_embedding', '--normalize', args.normalize),
-        ('sentence_embedding', f'--pooling {args.pooling}', args.pooling != 'mean'),
+        ('sentence_embedding', f'--pooling {args.pooling}', args.pooling is not None),
     ):
         if value and args.task != task:
             raise InputError(f'{flag} is for --task {task}')
@@ -342,6 +342,7 @@ def main(argv=None):
             block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
             measures=command.read_measures(args, tokenizer),
         )  # fmt: skip
+        paths += command.copy_modules(args)
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
 

@@ -1,7 +1,9 @@
 """From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
+import glob
 import math
 import os
+import shutil
 
 import numpy as np
 
@@ -9,11 +11,13 @@ from ..checkpoint.readers import kept_sums, read_tensors, weights_in_folder
 from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..util.arrays import pool
 from ..util.files import write_json
+from ..util.reading import read_json
 from .files import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder, read_tokenizer_config
 
 __all__ = [
     'KNOWN',
     'SentenceModules',
+    'copy_sentence_modules',
     'modules_of',
     'normalized',
     'write_sentence_modules',
@@ -178,6 +182,28 @@ def _settings(folder, transformer):
         'prompts': prompts,
         'default_prompt': default,
     }
+
+
+def copy_sentence_modules(files, folder):
+    """Copy the modules of a model's `Files` behind a transformer in another folder.
+
+    Returns the paths of the files.
+    """
+    source, own = files.modules, modules_of(files)
+    names = ['config_sentence_transformers.json']
+    content = read_json(os.path.join(source, MODULES_NAME))
+    for module in content[1:]:
+        paths = glob.glob(os.path.join(glob.escape(source), module['path'], '*'))
+        names += [os.path.relpath(path, source) for path in paths]
+    names = [name for name in names if os.path.isfile(os.path.join(source, name))]
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        shutil.copyfile(os.path.join(source, name), os.path.join(folder, name))
+    content[0]['path'] = ''
+    sentences = {'max_seq_length': own.max_length, 'do_lower_case': own.lowers}
+    write_json(os.path.join(folder, SENTENCE_CONFIGS[0]), sentences)
+    write_json(os.path.join(folder, MODULES_NAME), content)
+    return [os.path.join(folder, name) for name in (*names, SENTENCE_CONFIGS[0], MODULES_NAME)]
 
 
 def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers=False):
