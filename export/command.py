@@ -8,17 +8,14 @@ import types
 import mxnet as mx
 
 from model_zoo import opening
+from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
 from model_zoo.pretrained import files_in_folder, names_files, resolve
-from model_zoo.pretrained.sentence_modules import (
-    copy_sentence_modules,
-    modules_of,
-    normalized,
-)
+from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
 from model_zoo.registry import get_family, list_families
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task
@@ -233,10 +230,11 @@ def _open(args, family):
     if args.task == 'model' and args.all_layers:
         options['output_all_encodings'] = True
     if args.task == 'sentence_embedding':
-        own = _modules(args) if args.pooling is None else None
-        normalizes = args.normalize or (own is not None and normalized in own.steps)
-        pooling = args.pooling or (own.pooling if own is not None else 'mean')
-        options.update(pooling=pooling, normalize=normalizes)
+        options.update(pooling=args.pooling, normalize=args.normalize)
+        own = None if cli.is_given(args, 'pooling') else _modules(args)
+        if own is not None:
+            options['pooling'] = own.pooling
+            options['normalize'] |= normalized in own.steps
     if args.num_classes is not None:
         if args.task != 'tagging':
             raise InputError(f'--num_classes is not for {args.task}')

@@ -272,8 +272,9 @@ def _parse(argv):
         "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")  # fmt: skip
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
         'layers')  # fmt: skip
-    add('--pooling', choices=('mean', 'cls', 'max'), help='with --task sentence_embedding: how to '
-        "combine the tokens' vectors; default: as the model does")  # fmt: skip
+    add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
+        "sentence_embedding: how to combine the tokens' vectors; default: as the model does, else "
+        'mean')  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
     command.add_int8_arguments(parser)
@@ -308,7 +309,7 @@ def _check(args):
         ('model', '--all_layers', args.all_layers),
         ('question_answering', '--one_output', args.one_output),
         ('sentence_embedding', '--normalize', args.normalize),
-        ('sentence_embedding', f'--pooling {args.pooling}', args.pooling is not None),
+        ('sentence_embedding', f'--pooling {args.pooling}', args.pooling != 'mean'),
     ):
         if value and args.task != task:
             raise InputError(f'{flag} is for --task {task}')
