@@ -509,6 +509,7 @@ def _open(
         named = config.extras.get('architectures') or [None]
         block = (block_class if task else family.block_class(named[0]))(config, **options)
         block.onnx_file = files.weights
+        block.base.generation_config = files.generation_config
         return block
     if files.weights is None and state_dict is None:
         block = block_class(config, **options)

@@ -16,10 +16,6 @@ from bert_embedding.cli import main
 from export.export import main as export
 from model_zoo.checkpoint.tensor_files import write_safetensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
-from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
-from model_zoo.inference.vectors import FeatureExtraction
-from model_zoo.opening import open_model
-from model_zoo.pretrained.files import files_in_folder
 from model_zoo.util.arrays import pool
 
 
@@ -70,9 +66,9 @@ def test_behind_an_onnx_file(folder, expected, sentences, name, tmp_path):
     pytest.importorskip('onnxruntime')
     out, source = tmp_path / 'exported', str(folder(name))
     export([source, '--format', 'onnx', '--output_dir', str(out), '--seq_length', '8'])
-    opened = open_model(source, 'BertModel', exact=True)._replace(files=files_in_folder(str(out)))
-    pipe = FeatureExtraction(opened, engine=OnnxRuntimeEngine(str(out / 'model.onnx')))
+    pipe = model_zoo.pipeline('feature-extraction', out)
     close(np.array(pipe(sentences, pooling='model', return_tensors=True)), expected[name])
+    close(BertEmbedding(out).sentence_vectors(sentences), expected[name])
 
 
 def test_what_is_asked_for_wins(folder, sentences):
