@@ -90,6 +90,12 @@ class DistilBertForQuestionAnswering(DistilBertTask, heads.BertForQuestionAnswer
         return encoded
 
 
+class DistilBertSentenceEncoder(DistilBertTask, heads.BertSentenceEncoder):
+    """Like `BertSentenceEncoder`."""
+
+    huggingface_name = 'DistilBertModel'
+
+
 #: what ``open_model`` knows of DistilBERT
 DISTILBERT = variants.add_family(
     'distilbert',
@@ -107,6 +113,7 @@ DISTILBERT = variants.add_family(
     multiple_choice=DistilBertForMultipleChoice,
     question_answering=DistilBertForQuestionAnswering,
     masked_lm=DistilBertForMaskedLM,
+    sentence_embedding=DistilBertSentenceEncoder,
 )  # fmt: skip
 distilbert_6_768_12 = variants.add_model(
     DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False

@@ -131,6 +131,12 @@ class ElectraForQuestionAnswering(ElectraTask, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
+class ElectraSentenceEncoder(ElectraTask, heads.BertSentenceEncoder):
+    """Like `BertSentenceEncoder`."""
+
+    huggingface_name = 'ElectraModel'
+
+
 #: what ``open_model`` knows of ELECTRA
 ELECTRA = variants.add_family(
     'electra', ElectraModel, open_tokenizer,
@@ -141,6 +147,7 @@ ELECTRA = variants.add_family(
     multiple_choice=ElectraForMultipleChoice,
     question_answering=ElectraForQuestionAnswering,
     masked_lm=ElectraForMaskedLM,
+    sentence_embedding=ElectraSentenceEncoder,
     replaced_words=ElectraForPreTraining,
 )  # fmt: skip
 electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)

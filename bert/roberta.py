@@ -129,6 +129,12 @@ class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
     """Like `BertForQuestionAnswering`."""
 
 
+class RobertaSentenceEncoder(RobertaTask, heads.BertSentenceEncoder):
+    """Like `BertSentenceEncoder`."""
+
+    huggingface_name = 'RobertaModel'
+
+
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variants.add_family(
     'roberta', RobertaModel, RobertaTokenizer.from_vocab_file, vocab_kinds=('bpe',),
@@ -137,6 +143,7 @@ ROBERTA = variants.add_family(
     multiple_choice=RobertaForMultipleChoice,
     question_answering=RobertaForQuestionAnswering,
     masked_lm=RobertaForMaskedLM,
+    sentence_embedding=RobertaSentenceEncoder,
 )  # fmt: skip
 roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')

@@ -53,6 +53,12 @@ class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionA
     """Like `RobertaForQuestionAnswering`."""
 
 
+class XLMRobertaSentenceEncoder(XLMRobertaTask, roberta.RobertaSentenceEncoder):
+    """Like `RobertaSentenceEncoder`."""
+
+    huggingface_name = 'XLMRobertaModel'
+
+
 #: what ``open_model`` knows of XLM-R
 XLMR = variants.add_family(
     'xlmr',
@@ -64,6 +70,7 @@ XLMR = variants.add_family(
     multiple_choice=XLMRobertaForMultipleChoice,
     question_answering=XLMRobertaForQuestionAnswering,
     masked_lm=XLMRobertaForMaskedLM,
+    sentence_embedding=XLMRobertaSentenceEncoder,
 )
 xlmr_12_768_12 = variants.add_model(XLMR, 'xlmr_12_768_12', 'XLM-R base: 12 layers.')
 xlmr_24_1024_16 = variants.add_model(XLMR, 'xlmr_24_1024_16', 'XLM-R large: 24 layers.')

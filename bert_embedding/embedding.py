@@ -25,7 +25,7 @@ from model_zoo.inference.pipeline import check_option, one_of
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import find_family, open_model
-from model_zoo.tasks.sentence_modules import SentenceModules, modules_of_model, normalized
+from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
 from model_zoo.util.arrays import POOLINGS
 
 __all__ = ['OOV_WAYS']
@@ -145,11 +145,11 @@ class BertEmbedding:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         self.ctx = ctx or mx.cpu()
         self.batch_size = batch_size
-        self.bert, self.tokenizer = _load(
+        self.bert, self.tokenizer, files = _load(
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
         )
         self.vocab = self.tokenizer.vocab
-        self.sentence_modules = modules_of_model(os.fspath(model), root)
+        self.sentence_modules = modules_of(files)
         if self.sentence_modules is not None:
             self.sentence_modules.units(self.units)  # they fit together
         longest = self.bert.context_length
@@ -479,7 +479,7 @@ def _originals_order(ctx, dtype, model):
 
 
 def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
-    """The encoder and its tokenizer."""
+    """The encoder, its tokenizer and its files."""
     if os.path.isdir(model) and (dataset_name or params_path):
         raise InputError(
             f'model is the directory {model!r}, which has its own weights and vocabulary: '
@@ -490,7 +490,7 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
             f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
             'weights do not have: name the weights that belong to it in params_path'
         )
-    bert, tokenizer, _ = open_model(
+    return open_model(
         model,
         find_family(model, dataset_name, 'bert').base,
         dataset_name=dataset_name,
@@ -501,4 +501,3 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         exported=True,
         use_pooler=False,
     )
-    return bert, tokenizer

@@ -8,12 +8,14 @@ import types
 import mxnet as mx
 
 from model_zoo import opening
+from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
 from model_zoo.pretrained import files_in_folder, names_files, resolve
+from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
 from model_zoo.registry import get_family, list_families
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task
@@ -179,6 +181,21 @@ def task_of(name):
     return task
 
 
+def _modules(args):
+    """The modules of sentence-transformers that the model has, or None."""
+    if _is_folder(args.model_name):
+        return modules_of(files_in_folder(args.model_name))
+    return modules_of(opening.locate(args.model_name, weights=False, vocab=False).files)
+
+
+def copy_modules(args):
+    """Copy the modules of sentence-transformers beside an ONNX file of their transformer."""
+    files = files_in_folder(args.model_name) if _is_folder(args.model_name) else None
+    if args.task != 'model' or files is None or files.modules is None:
+        return []
+    return copy_sentence_modules(files, args.output_dir)
+
+
 def build_block(args):
     """The block that the command's arguments describe, with parameters."""
     family = _family(args)
@@ -214,6 +231,10 @@ def _open(args, family):
         options['output_all_encodings'] = True
     if args.task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
+        own = None if cli.is_given(args, 'pooling') else _modules(args)
+        if own is not None:
+            options['pooling'] = own.pooling
+            options['normalize'] |= normalized in own.steps
     if args.num_classes is not None:
         if args.task != 'tagging':
             raise InputError(f'--num_classes is not for {args.task}')

@@ -273,7 +273,8 @@ def _parse(argv):
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
         'layers')  # fmt: skip
     add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
-        "sentence_embedding: how to combine the tokens' vectors")  # fmt: skip
+        "sentence_embedding: how to combine the tokens' vectors; default: as the model does, else "
+        'mean')  # fmt: skip
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
         'vectors to length 1')  # fmt: skip
     command.add_int8_arguments(parser)
@@ -342,6 +343,7 @@ def main(argv=None):
             block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
             measures=command.read_measures(args, tokenizer),
         )  # fmt: skip
+        paths += command.copy_modules(args)
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
 

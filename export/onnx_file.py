@@ -16,7 +16,11 @@ from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import choose_layers
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
-from model_zoo.pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from model_zoo.pretrained.files import (
+    GENERATION_CONFIG,
+    TOKENIZER_CONFIG,
+    read_tokenizer_config,
+)
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
@@ -308,6 +312,9 @@ def export_onnx_folder(
     config = os.path.join(directory, 'config.json')
     write_json(config, _config(block, tokenizer))
     paths.append(config)
+    if block.base.generation_config:
+        paths.append(os.path.join(directory, GENERATION_CONFIG))
+        write_json(paths[-1], block.base.generation_config)
     if tokenizer is None:
         _log.warning('the vocabulary is not known: the folder %r has no tokenizer', directory)
         return paths

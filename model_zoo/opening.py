@@ -22,6 +22,7 @@ from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, names_files, resolve
 from .pretrained.files import LABEL_ORDER, ONNX_NAME, ORIGINALS
+from .pretrained.sentence_modules import KNOWN
 from .registry import (
     Family,
     family_of_class,
@@ -95,6 +96,9 @@ def locate(
     else:
         model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
         files = find_files(model, dataset, root, path, bool(weights), vocab, format)
+        # by the name of its size it is a BERT like others
+        modules = dataset if dataset_name is None and dataset in KNOWN else None
+        files = dataclasses.replace(files, modules=modules)
     if config is not None:
         files = dataclasses.replace(files, config=os.fspath(config))
     family = _family_of(name_or_folder, task, family, model, files)
@@ -505,6 +509,7 @@ def _open(
         named = config.extras.get('architectures') or [None]
         block = (block_class if task else family.block_class(named[0]))(config, **options)
         block.onnx_file = files.weights
+        block.base.generation_config = files.generation_config
         return block
     if files.weights is None and state_dict is None:
         block = block_class(config, **options)
@@ -531,6 +536,7 @@ def _open(
             extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32':
         block.cast(dtype)
+    block.base.generation_config = files.generation_config
     return block
 
 

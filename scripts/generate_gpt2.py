@@ -152,13 +152,13 @@ class Generator:
 
     def start_of_text(self):
         """The ids that an unconditional text follows."""
-        ends = generation.text_ends(self._tokenizer)
-        if not ends:
+        end = self._tokenizer.eos_token_id
+        if end is None:
             raise InputError(
-                '--unconditional: the vocabulary of this model has none of '
-                f'{", ".join(generation.TEXT_ENDS)}, which a new text would follow; give a --prompt'
+                '--unconditional: the vocabulary of this model has no token that ends texts, which '
+                'a new text would follow; give a --prompt'
             )
-        return ends[:1]
+        return [end]
 
     def encode(self, prompt):
         ids = self._tokenizer.encode(prompt)
@@ -199,22 +199,25 @@ class Generator:
             self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
         )  # fmt: skip
-        return [[self._result(*text) for text in of_prompt] for of_prompt in continuations]
+        return [
+            [self._result(prompt, *text) for text in of_prompt]
+            for prompt, of_prompt in zip(prompts, continuations)
+        ]
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""
-        streamed, log_prob = generation.StreamedText(self._tokenizer), 0.0
+        streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
         for new in generation.stream(
             self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
         ):
             log_prob += new.log_prob
             print(streamed.add(new), end='', flush=True)
         print()
-        return self._result(streamed.tokens, log_prob, new.finish)
+        return self._result(prompt, streamed.tokens, log_prob, new.finish)
 
-    def _result(self, tokens, log_prob, finish):
+    def _result(self, prompt, tokens, log_prob, finish):
         return {
-            'text': generation.text_of(self._tokenizer, tokens, finish),
+            'text': generation.text_of(self._tokenizer, prompt, tokens, finish),
             'tokens': tokens,
             'log_prob': log_prob,
             'finish': finish,

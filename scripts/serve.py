@@ -20,7 +20,6 @@ from model_zoo.app.arguments import add_fields
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline, server
-from model_zoo.tasks.sentence_modules import read_sentence_modules
 
 logger = logging.getLogger(__name__)
 
@@ -63,13 +62,9 @@ def parse_arguments(argv=None):
 
 
 def open_pipeline(model, options):
-    """The pipeline of a model; of a folder of sentence-transformers, with its own vectors."""
+    """The pipeline of a model, ready for requests."""
     opened = pipeline(model, **options)
     opened.engine.settle()  # before requests wait
-    if hasattr(opened, 'sentence_vector') and os.path.isdir(model):
-        modules = read_sentence_modules(model)
-        if modules is not None:
-            opened.sentence_vector = modules.vector
     return opened
 
 

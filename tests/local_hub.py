@@ -4,8 +4,8 @@ import base64
 import hashlib
 import json
 
-from huggingface_hub import constants, file_download
-from huggingface_hub.utils import reset_sessions
+from huggingface_hub import constants
+from huggingface_hub.utils import close_session
 from loopback import Resource
 
 
@@ -81,11 +81,11 @@ def connect(server, folder, monkeypatch):
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folder / 'hub'))
     monkeypatch.setenv('no_proxy', '127.0.0.1')
     monkeypatch.setenv('MXNET_HOME', str(folder / 'mxnet'))
-    reset_sessions()
+    close_session()
 
 
 def point_at(url, setattr=setattr):
     """Set the hub's address in its library."""
     setattr(constants, 'ENDPOINT', url.rstrip('/'))
     template = url + '{repo_id}/resolve/{revision}/{filename}'
-    setattr(file_download, 'HUGGINGFACE_CO_URL_TEMPLATE', template)
+    setattr(constants, 'HUGGINGFACE_CO_URL_TEMPLATE', template)

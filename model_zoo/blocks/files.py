@@ -15,6 +15,7 @@ from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_block
+from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
 
@@ -72,6 +73,8 @@ class BlockFiles:
     onnx_file = None
     #: VocabFile of the pretrained weights that the block, a backbone, began with
     vocab_file = None
+    #: what the pretrained weights' generation_config.json says
+    generation_config = {}
     #: name of the block's class in the Hugging Face files; by default its own
     huggingface_name = None
 
@@ -395,6 +398,9 @@ class BlockFiles:
                 weights = os.path.join(directory, layout.weights)
                 write_json(os.path.join(directory, config), fields)
                 layout.write(weights, named)
+            if self.base.generation_config:
+                written.append(os.path.join(directory, GENERATION_CONFIG))
+                write_json(written[-1], self.base.generation_config)
             written += [os.path.join(directory, config), *weights_of(weights)]
         if push_to_hub:
             folder = os.path.basename(os.path.abspath(directory))

@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional
 
 import numpy as np
 
+from ..errors import InputError
 from .request import Request
 from .search import log_normalizer, row_generators, search
 
@@ -48,21 +49,7 @@ class NewToken(NamedTuple):
     finish: Optional[str]
 
 
-def generate(
-    block,
-    prompts,
-    max_new_tokens=50,
-    valid_length=None,
-    temperature=None,
-    top_k=None,
-    top_p=None,
-    num_beams=1,
-    length_penalty=1.0,
-    num_return_sequences=1,
-    stop_tokens=(),
-    seed=None,
-    overflow='error',
-):
+def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
     """Continue prompts with a language model.
 
     By default the most likely token is taken at every step (greedy). If `temperature`, `top_k` or
@@ -88,25 +75,36 @@ def generate(
         Maximum number of tokens to add.
     valid_length : (batch,), optional
         Lengths of the prompts in an array.
+
+    Other Parameters
+    ----------------
     temperature : float, optional
         The scores are divided by this: below 1, likely tokens become more likely. 1, the default
         with `top_k` or `top_p`, is the model's own distribution.
     top_k : int, optional
-        Sample from this many most likely tokens.
+        Sample from this many most likely tokens; 0: from all.
     top_p : float, optional
         Sample from the smallest set of most likely tokens whose probabilities sum to this.
     num_beams : int
-        Number of texts that beam search keeps for each prompt.
+        Number of texts that beam search keeps for each prompt; default 1.
     length_penalty : float
-        Beam search compares log-probabilities divided by ``length ** length_penalty``.
+        Beam search compares log-probabilities divided by ``length ** length_penalty``; default 1.
     num_return_sequences : int
         Continuations of each prompt; with beam search the best, of `num_beams`.
     stop_tokens : int or collection of int
         Tokens that end a text.
+    min_new_tokens : int
+        No stop token comes before so many others.
+    repetition_penalty : float
+        Above 1, tokens that a text has already become less likely, as in the paper of CTRL.
+    no_repeat_ngram_size : int
+        If above 0, no sequence of so many tokens comes twice in a text.
+    bad_words_ids : list of list of int
+        Sequences of tokens that don't come in a text.
     seed : int, optional
         Seed of the sampling. With the same seed a prompt has the same continuation, regardless of
         the rest of the batch. With None the tokens differ each time.
-    overflow : {'error', 'slide'}
+    overflow : {'error', 'slide'}, default 'error'
         What to do if a text exceeds the model's context: raise an error before anything is
         generated, or restart from the last half of the context whenever it is full.
 
@@ -122,15 +120,9 @@ def generate(
     UnknownNameError
         If `overflow` is unknown.
     """
-    request = Request(
-        block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
-        length_penalty, num_return_sequences, stop_tokens, seed, overflow,
-    )  # fmt: skip
+    request = Request(block, prompts, max_new_tokens, valid_length, **options)
     if request.num_beams > 1:
-        texts = search(
-            request.text, len(request.prompts), request.new_tokens, request.stop_tokens,
-            request.num_beams, request.length_penalty,
-        )  # fmt: skip
+        texts = search(request)
         return [
             [
                 Continuation(list(tokens), log_prob, finish)
@@ -149,19 +141,7 @@ def _continuation(tokens):
     return Continuation([new.token for new in tokens], log_prob, tokens[-1].finish)
 
 
-def stream(
-    block,
-    prompts,
-    max_new_tokens=50,
-    valid_length=None,
-    temperature=None,
-    top_k=None,
-    top_p=None,
-    num_return_sequences=1,
-    stop_tokens=(),
-    seed=None,
-    overflow='error',
-):
+def stream(block, prompts, max_new_tokens=50, valid_length=None, **options):
     """Continue prompts with a language model, and yield the tokens as they are generated.
 
     Beam search can't be streamed, because it has no text until it ends. The call checks and runs
@@ -169,8 +149,7 @@ def stream(
 
     Parameters
     ----------
-    block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, \
-    num_return_sequences, stop_tokens, seed, overflow
+    block, prompts, max_new_tokens, valid_length, **options
         See `generate`, which returns the same tokens.
 
     Returns
@@ -178,10 +157,9 @@ def stream(
     iterator of NewToken
         Step by step, in the order of the prompts; a sequence that has ended is left out.
     """
-    request = Request(
-        block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, 1, 1.0,
-        num_return_sequences, stop_tokens, seed, overflow,
-    )  # fmt: skip
+    request = Request(block, prompts, max_new_tokens, valid_length, **options)
+    if request.num_beams > 1:
+        raise InputError(f'num_beams is {request.num_beams}: beam search cannot be streamed')
     return _stream(request)
 
 
@@ -192,13 +170,14 @@ def _stream(request):
     going = np.ones(len(rows), bool)
     for step in range(request.new_tokens):
         scores = text.scores.asnumpy().astype('float32', copy=False)
+        processed = request.processor(scores, text.ids, step)
         if step == 0:
-            scores = scores[rows]
+            scores, processed = scores[rows], processed[rows]
         normalizer = log_normalizer(scores)[:, 0]
         if request.sampler is None:
-            tokens = scores.argmax(axis=1)
+            tokens = processed.argmax(axis=1)
         else:
-            tokens = request.sampler(scores, generators)
+            tokens = request.sampler(processed, generators)
         log_probs = scores[np.arange(len(rows)), tokens] - normalizer
         for row in np.flatnonzero(going):
             token = int(tokens[row])
@@ -229,23 +208,23 @@ class GenerationMixin:
         return stream(self, prompts, max_new_tokens, **options)
 
 
-#: tokens that stand between texts in the families' training
-TEXT_ENDS = ('<|endoftext|>', '<eos>')
-
-
-def text_ends(tokenizer):
-    """Ids of the `TEXT_ENDS` in the vocabulary."""
-    known = tokenizer.vocab.token_to_idx
-    return [known[token] for token in TEXT_ENDS if token in known]
-
-
-def text_of(tokenizer, tokens, finish):
-    """The text of generated tokens."""
-    return tokenizer.decode(tokens[:-1] if finish == 'stop' else tokens)
+def text_of(tokenizer, prompt, tokens, finish, skip_special_tokens=False):
+    """The text that generated tokens, without one that ends it, add to that of the prompt's ids."""
+    # together: a tokenizer may drop the space at the beginning of a text
+    before, ids = list(prompt), list(tokens[:-1] if finish == 'stop' else tokens)
+    text = tokenizer.decode(before + ids, skip_special_tokens)
+    return text[len(tokenizer.decode(before, skip_special_tokens)) :]
 
 
 class StreamedText:
     """The text of one sequence, as its tokens come from `stream`.
+
+    Parameters
+    ----------
+    prompt : list of int
+    stop : sequence of str
+        Texts that end it.
+    skip_special_tokens : bool
 
     Attributes
     ----------
@@ -255,14 +234,15 @@ class StreamedText:
         Whether a text of `stop` has come.
     """
 
-    def __init__(self, tokenizer, stop=()):
-        self._tokenizer, self._stop = tokenizer, stop
+    def __init__(self, tokenizer, prompt=(), stop=(), skip_special_tokens=False):
+        self._tokenizer, self._prompt, self._stop = tokenizer, prompt, stop
+        self._skips = skip_special_tokens
         self.tokens, self.text, self.is_stopped = [], '', False
 
     def add(self, new):
         """Add a `NewToken`; returns the text that it completes, or an empty str."""
         self.tokens.append(new.token)
-        text = text_of(self._tokenizer, self.tokens, new.finish)
+        text = text_of(self._tokenizer, self._prompt, self.tokens, new.finish, self._skips)
         # the last bytes may be the beginning of a character
         if not new.finish and (not text.startswith(self.text) or text.endswith('\ufffd')):
             return ''

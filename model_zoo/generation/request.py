@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..util.arrays import check_range, check_shape, pad_rows
-from .search import Sampler
+from .search import LogitsProcessor, Sampler
 
 
 class GrowingText:
@@ -51,6 +51,11 @@ class GrowingText:
 
     def _array(self, values):
         return mx.nd.array(values, ctx=self._ctx, dtype='int32')
+
+    @property
+    def ids(self):
+        """The tokens of each row, prompt and continuation."""
+        return [tokens[:length] for tokens, length in zip(self._tokens, self._lengths)]
 
     def select(self, rows):
         """Keep these rows, in this order; rows may be repeated."""
@@ -156,8 +161,10 @@ class Request:
     """The arguments of `generate`, checked; the prompts have been run."""
 
     def __init__(
-        self, block, prompts, max_new_tokens, valid_length, temperature, top_k, top_p, num_beams,
-        length_penalty, num_return_sequences, stop_tokens, seed, overflow,
+        self, block, prompts, max_new_tokens, valid_length, *, temperature=None, top_k=None,
+        top_p=None, num_beams=1, length_penalty=1.0, num_return_sequences=1, stop_tokens=(),
+        min_new_tokens=0, repetition_penalty=1.0, no_repeat_ngram_size=0, bad_words_ids=(),
+        seed=None, overflow='error',
     ):  # fmt: skip
         self.prompts = _read_prompts(prompts, valid_length)
         self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
@@ -172,8 +179,19 @@ class Request:
                 f'length_penalty must be a number from {-_MOST_PENALTY} to {_MOST_PENALTY}: '
                 f'{_shown(length_penalty)}'
             )
+        if not _is_real(repetition_penalty) or repetition_penalty <= 0:
+            raise InputError(
+                f'repetition_penalty must be a number above 0: {_shown(repetition_penalty)}'
+            )
+        bad_words = [tuple(_number('bad_words_ids', i, 0) for i in word) for word in bad_words_ids]
+        if () in bad_words:
+            raise InputError('bad_words_ids has a word without ids')
+        self._ids = {'stop token': self.stop_tokens, 'token of bad_words_ids': sum(bad_words, ())}
+        self.processor = LogitsProcessor(
+            self.stop_tokens, _number('min_new_tokens', min_new_tokens, 0), repetition_penalty,
+            _number('no_repeat_ngram_size', no_repeat_ngram_size, 0), bad_words,
+        )  # fmt: skip
         self.sampler = self._make_sampler(temperature, top_k, top_p)
-        self._top_k = top_k
         self._check_methods()
         self._check_context(block.context_length, overflow)
         self.text = GrowingText(block, self.prompts, self.new_tokens)
@@ -194,7 +212,7 @@ class Request:
                 'temperature, top_k and top_p: that is greedy'
             )
         if top_k is not None:
-            top_k = _number('top_k', top_k, 1)
+            top_k = _number('top_k', top_k, 0) or None
         if top_p is not None and not (_is_real(top_p) and 0 < top_p <= 1):
             raise InputError(f'top_p must be above 0 and at most 1: {_shown(top_p)}')
         return Sampler(temperature, top_k, top_p)
@@ -235,8 +253,7 @@ class Request:
             )
 
     def _check_vocabulary(self, size):
-        if self._top_k is not None and self._top_k > size:
-            raise InputError(f'top_k is {self._top_k}, and the vocabulary has {size} tokens')
-        wrong = [token for token in self.stop_tokens if token >= size]
-        if wrong:
-            raise InputError(f'stop token {wrong[0]} is not in the vocabulary of {size} tokens')
+        for name, ids in self._ids.items():
+            wrong = [token for token in ids if token >= size]
+            if wrong:
+                raise InputError(f'{name} {wrong[0]} is not in the vocabulary of {size} tokens')

@@ -30,6 +30,44 @@ def row_generators(prompts, num_return_sequences, seed):
     return generators
 
 
+class LogitsProcessor:
+    """Changes the scores of next tokens, as transformers' processors of these names do."""
+
+    def __init__(
+        self, stop_tokens, min_new_tokens, repetition_penalty, no_repeat_ngram_size, bad_words
+    ):
+        self._stop_tokens, self._min_new_tokens = list(stop_tokens), min_new_tokens
+        self._penalty, self._size = repetition_penalty, no_repeat_ngram_size
+        self._bad_words = [word for word in bad_words if word[1:] or word[0] not in stop_tokens]
+        #: whether no score is changed
+        self.is_idle = (
+            repetition_penalty == 1 and not (no_repeat_ngram_size or self._bad_words)
+            and not (min_new_tokens and stop_tokens)
+        )  # fmt: skip
+
+    def __call__(self, scores, texts, step):
+        """Scores (rows, tokens) after texts, a list of ids each, with `step` new tokens."""
+        if self.is_idle:
+            return scores
+        scores = scores.copy()
+        for row, ids in zip(scores, texts):
+            if self._penalty != 1:
+                seen = np.unique(ids)
+                old = row[seen]
+                row[seen] = np.where(old < 0, old * self._penalty, old / self._penalty)
+            for word in [*self._repeated(ids), *self._bad_words]:
+                if len(word) <= len(ids) + 1 and (*ids[len(ids) + 1 - len(word) :],) == word[:-1]:
+                    row[word[-1]] = -np.inf
+        if step < self._min_new_tokens:
+            scores[:, self._stop_tokens] = -np.inf
+        return scores
+
+    def _repeated(self, ids):
+        """The sequences of `no_repeat_ngram_size` tokens that a text has."""
+        ids = ids.tolist()
+        return set(zip(*(ids[start:] for start in range(self._size))))
+
+
 class Sampler:
     """Draws tokens at random, from the likely ones."""
 
@@ -56,7 +94,8 @@ class Sampler:
         """The tokens that may be drawn, in ascending order."""
         least = -np.inf
         if self._top_k is not None:
-            least = np.partition(scores, -self._top_k)[-self._top_k]
+            last = max(0, len(scores) - self._top_k)
+            least = np.partition(scores, last)[last]
         if self._top_p is not None:
             # scores in order, without their tokens: sorting those as well takes ten times as long
             likeliest = np.sort(scores[scores >= least])[::-1]
@@ -104,22 +143,27 @@ class _Beams:
         return log_prob / len(tokens) ** self._length_penalty <= self.ended[-1][0]
 
 
-def search(text, prompts, new_tokens, stop_tokens, num_beams, length_penalty):
+def search(request):
     """Search for the most likely texts, as transformers does."""
     # At each token the `num_beams` most likely texts continue. Those that end with a stop token
     # are put aside, and compared by their log-probability divided by `length ** length_penalty`.
     # The search for a prompt ends when `num_beams` texts are finished, and the most likely text
     # that continues scores no better than the last of them.
-    beams = [_Beams(num_beams, length_penalty) for _ in range(prompts)]
+    text, num_beams, stop_tokens = request.text, request.num_beams, request.stop_tokens
+    beams = [_Beams(num_beams, request.length_penalty) for _ in request.prompts]
     count = (1 + max(1, len(stop_tokens))) * num_beams
-    for step in range(new_tokens):
-        candidates = _candidates(text.scores, beams, count)
+    for step in range(request.new_tokens):
+        log_probs = mx.nd.log_softmax(text.scores.astype('float32'), axis=-1)
+        if not request.processor.is_idle:
+            processed = request.processor(log_probs.asnumpy(), text.ids, step)
+            log_probs = mx.nd.array(processed, ctx=log_probs.context)
+        candidates = _candidates(log_probs, beams, count)
         width = 1 if step == 0 else num_beams  # rows that each prompt had so far
         rows, tokens = [], []
         for prompt, (beam, new) in enumerate(zip(beams, candidates)):
             kept = []
             if new and not beam.done:
-                kept = beam.add(new, stop_tokens, step + 1 == new_tokens)
+                kept = beam.add(new, stop_tokens, step + 1 == request.new_tokens)
             # results of rows that aren't needed yet, or any more, are ignored
             idle = num_beams - len(kept)
             rows += [prompt * width + row for row in kept] + [prompt * width] * idle
@@ -131,14 +175,13 @@ def search(text, prompts, new_tokens, stop_tokens, num_beams, length_penalty):
     return [beam.ended for beam in beams]
 
 
-def _candidates(scores, beams, count):
+def _candidates(log_probs, beams, count):
     """For each prompt its `count` most likely continuations, the most likely first."""
-    vocabulary = scores.shape[1]
-    before = np.full((len(beams), scores.shape[0] // len(beams)), -np.inf, 'float32')
+    vocabulary = log_probs.shape[1]
+    before = np.full((len(beams), log_probs.shape[0] // len(beams)), -np.inf, 'float32')
     for row, beam in zip(before, beams):
         row[: len(beam.going)] = [log_prob for log_prob, _ in beam.going]
-    log_probs = mx.nd.log_softmax(scores.astype('float32'), axis=-1)
-    before = mx.nd.array(before.reshape(-1, 1), ctx=scores.context)
+    before = mx.nd.array(before.reshape(-1, 1), ctx=log_probs.context)
     log_probs = mx.nd.broadcast_add(log_probs, before).reshape((len(beams), -1))
     count = min(count, log_probs.shape[1])
     values, indices = mx.nd.topk(log_probs, k=count, ret_typ='both', dtype='int32')

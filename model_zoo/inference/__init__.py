@@ -16,7 +16,7 @@ from .classification import (
 )
 from .engine import Engine, MXNetEngine
 from .engines import ENGINES, make_engine
-from .pipeline import Pipeline, refuse_arguments_of_transformers
+from .pipeline import Pipeline, refuse_arguments_of_transformers, without_truncation
 from .text import TextGeneration
 from .tokens import FillMask, QuestionAnswering, TokenClassification
 from .vectors import INDEXES, FeatureExtraction, SentenceSimilarity, nearest, unit_vectors
@@ -134,7 +134,8 @@ def pipeline(
     ctx : mx.Context, optional
         Default: the CPU.
     **options
-        `max_length` and `batch_tokens` of `Pipeline`; other options of `model_zoo.open_model`.
+        `max_length` and `batch_tokens` of `Pipeline`; options of the task's calls (``top_k=3``),
+        which are then their defaults; other options of `model_zoo.open_model`.
 
     Returns
     -------
@@ -166,6 +167,7 @@ def pipeline(
             if task else f'name a task or a model; the tasks are {", ".join(known)}'
         )
     refuse_arguments_of_transformers(options)
+    options = without_truncation(options)
     if isinstance(options.get('tokenizer'), str):  # its name, as transformers takes it
         if options['tokenizer'] != model:
             raise InputError(
@@ -174,7 +176,8 @@ def pipeline(
             )
         del options['tokenizer']
     options.setdefault('exact', True)
-    limits = {name: options.pop(name) for name in ('max_length', 'batch_tokens') if name in options}
+    of_calls = {'max_length', 'batch_tokens'}.union(*(cls.options() for cls in PIPELINES.values()))
+    of_calls = {name: options.pop(name) for name in of_calls & {*options}}
     options['ctx'] = ctx
     where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
     try:
@@ -200,7 +203,7 @@ def pipeline(
         opened = open_model(located, _block_task(pipeline_class, family), **options)
         _check_trained_for(pipeline_class, family, opened.block)
     engine = make_engine(opened.block, engine, precision, ctx)
-    return pipeline_class(opened, engine=engine, **limits)
+    return pipeline_class(opened, engine=engine, **of_calls)
 
 
 def _block_task(pipeline_class, family):

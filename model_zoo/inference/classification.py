@@ -81,15 +81,17 @@ class TextClassification(TextPairs):
         """Whether the result is a number."""
         return self.block.config.extras.get('problem_type') == 'regression'
 
-    def _checked(self, options):
-        checked = super()._checked(options)
+    def checked(self, options):
+        checked = super().checked(options)
         if self._chooses(options):
             checked.update(top_k=None, least=LIKELY)
         return checked
 
     def _chooses(self, options):
         """Whether the model says how many labels a text has."""
-        return self.is_multi_label and not {*options} & {'top_k', 'return_all_scores'}
+        return self.is_multi_label and not {*self._defaults, *options} & {
+            'top_k', 'return_all_scores'
+        }
 
     def _options(
         self,
@@ -108,10 +110,11 @@ class TextClassification(TextPairs):
         return {'top_k': top_k, 'function': function_to_apply, 'least': -np.inf}
 
     def _shown(self, result, item, options):
-        is_list = {*options} & {'top_k', 'return_all_scores'} or self._chooses(options)
-        if is_list or isinstance(item, str):
+        several = {'top_k', 'return_all_scores'}
+        if several & {*options} or self._chooses(options):
             return result
-        return result[0]  # transformers has a list for one str only
+        result = result if several & {*self._defaults} else result[0]
+        return [result] if isinstance(item, str) else result  # as transformers has it
 
     def _answer_size(self, item, rows, options):
         sizes = sorted((len(label) for label in self.labels), reverse=True)[: options['top_k']]

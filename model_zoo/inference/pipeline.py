@@ -15,6 +15,7 @@ from .engine import MXNetEngine
 __all__ = [
     'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Row', 'TooLargeError', 'Work',
     'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
+    'without_truncation',
 ]  # fmt: skip
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
@@ -65,9 +66,11 @@ def check_option(name, value, schema):
     fitting = [type_name for type_name in types if isinstance(value, _TYPES[type_name])]
     if isinstance(value, bool) and 'boolean' not in fitting:
         fitting = []
-    if not fitting or not _is_within(value, fitting[0], schema):
+    if fitting and 'items' in schema and fitting[0] != 'array':  # one item instead of a list
+        check_option(name, value, schema['items'])
+    elif not fitting or not _is_within(value, fitting[0], schema):
         raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, types)}')
-    if fitting[0] == 'array':
+    elif fitting[0] == 'array':
         for item in value:
             check_option(name, item, schema['items'])
 
@@ -139,7 +142,6 @@ _OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
     'device_map': '`ctx`, such as mx.gpu(0)',
     'framework': "`engine`, such as 'mxnet' or 'openvino'",
     'torch_dtype': "`precision`, such as 'bfloat16'",
-    'truncation': '`max_length`; longer texts are cut in any case',
 }
 
 
@@ -183,6 +185,16 @@ def refuse_arguments_of_transformers(names):
             )
 
 
+def without_truncation(options):
+    """Options without transformers' ``truncation=True``, which changes nothing here."""
+    if options.get('truncation', True) not in (True, 'longest_first'):
+        raise InputError(
+            f'`truncation` is {options["truncation"]!r:.80}; longer texts are cut in any case: '
+            'leave it out'
+        )
+    return {name: value for name, value in options.items() if name != 'truncation'}
+
+
 class Pipeline:
     """Texts to results. `model_zoo.pipeline` makes the one of a task.
 
@@ -199,6 +211,8 @@ class Pipeline:
         Maximum number of tokens per batch, including padding.
     engine : Engine, optional
         By default MXNet runs the block.
+    **defaults
+        Options of calls, for calls without them.
 
     Attributes
     ----------
@@ -216,7 +230,9 @@ class Pipeline:
     #: if not 0, only so many of the model's outputs are kept; padding is cut off these
     token_outputs = 0
 
-    def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None):
+    def __init__(
+        self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults
+    ):
         self.block, self.tokenizer, self.files = opened
         self.engine = engine or MXNetEngine(self.block)
         limit = self.block.base.context_length
@@ -227,6 +243,8 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id
+        self._defaults = {}
+        self._defaults = self._with_defaults(defaults)
 
     @property
     def problem(self):
@@ -244,7 +262,7 @@ class Pipeline:
         An item is usually a str, depending on the task. Lists, tuples, arrays and pandas columns
         return a list. `options` are the task's. Raises InputError for an invalid item or option.
         """
-        checked = self._checked(options)
+        checked = self.checked(options)
         if self._is_item(inputs):
             (result,) = self._results(iter([inputs]), checked)
             return self._shown(result, inputs, options)
@@ -284,7 +302,7 @@ class Pipeline:
 
         With a `meter`, a call above its limits is refused before it takes much time or memory.
         """
-        options = self._checked(options or {})
+        options = self.checked(options or {})
         rows = self._rows(items, options, meter)
         for item, item_rows in zip(items, rows):
             meter.add('answer', self._answer_size(item, item_rows, options))
@@ -295,7 +313,7 @@ class Pipeline:
 
         `types` are 0 by default. Without options the work is for `run_batch` alone.
         """
-        rows, options = [], None if options is None else self._checked(options)
+        rows, options = [], None if options is None else self.checked(options)
         count = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
         for number, ids in enumerate(lists):
             row_types = [0] * len(ids) if types is None else types[number]
@@ -384,11 +402,15 @@ class Pipeline:
         reduce, rows = None, []
         if type(self)._reduced is not Pipeline._reduced:
             reduce = functools.partial(self._reduced, options=options)
-        for encoding in self.tokenizer.encode_pairs(pairs, self.max_length):
+        for encoding in self.tokenizer.encode_pairs(pairs, self._length(options)):
             meter.add('tokens', len(encoding))
             rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
         rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
+
+    def _length(self, options):
+        """The most tokens of a row."""
+        return self.max_length
 
     def _reduced(self, row, outputs, options):
         """What `_finish` needs of a row's outputs."""
@@ -412,14 +434,19 @@ class Pipeline:
         _, *parameters = inspect.signature(cls._options).parameters.values()
         return {p.name: {**p.annotation, 'default': p.default} for p in parameters}
 
-    def _checked(self, options):
-        known = self.options() if options else {}
-        for name, value in options.items():
-            refuse_arguments_of_transformers([name])
+    def checked(self, options):
+        """A call's options, checked, with the defaults of the others."""
+        return self._options(**self._with_defaults(options))
+
+    def _with_defaults(self, options):
+        """Options over the pipeline's defaults."""
+        refuse_arguments_of_transformers(options)
+        known, given = self.options() if options else {}, without_truncation(options)
+        for name, value in given.items():
             UnknownNameError.check(f'option of {self.task}', name, known)
             if value is not None or known[name]['default'] is not None:
                 check_option(name, value, known[name])
-        return self._options(**options)
+        return {**self._defaults, **given}
 
     def _text(self, item):
         if isinstance(item, str):

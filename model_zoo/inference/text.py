@@ -1,25 +1,45 @@
 """Texts that a language model continues."""
 
 import itertools
+import logging
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
-from ..generation import StreamedText, generate, stream, text_ends, text_of
-from .pipeline import COUNT, FLAG, POOL_ITEMS, Pipeline, number
+from ..generation import StreamedText, generate, stream, text_of
+from .pipeline import ALL, BATCH_TOKENS, COUNT, FLAG, POOL_ITEMS, Pipeline, a_list, number
 
 __all__ = ['TextGeneration']
 
+logger = logging.getLogger(__name__)
+
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
+#: a number of tokens, or the id of one
+_ID = {**COUNT, 'minimum': 0}
+_LENGTHS = ('max_new_tokens', 'max_length')
+# fields of generation_config.json that change texts, and have no option here
+_UNUSED = (
+    'begin_suppress_tokens', 'constraints', 'diversity_penalty', 'early_stopping',
+    'encoder_repetition_penalty', 'epsilon_cutoff', 'eta_cutoff', 'force_words_ids',
+    'exponential_decay_length_penalty', 'forced_bos_token_id', 'forced_eos_token_id', 'min_length',
+    'min_p', 'penalty_alpha', 'sequence_bias', 'suppress_tokens', 'top_h',
+)  # fmt: skip
 
 
 class TextGeneration(Pipeline):
     """Continuations of texts: for each text a list of dicts with ``generated_text``.
 
     By default each step takes the most likely token (greedy search). ``do_sample=True`` samples,
-    with `temperature`, `top_k`, `top_p` and `seed`; `num_beams` above 1 uses beam search.
-    `max_new_tokens` is 50 by default. ``return_full_text=False`` leaves out the prompt, and
-    `stop_at_end` says whether an end-of-text token ends the continuation.
+    with `temperature`, `top_k` (0 or None: all tokens), `top_p` and `seed`; `num_beams` above 1
+    uses beam search, with `length_penalty`. A text gets at most `max_new_tokens` tokens, by
+    default 50, or `max_length` together with the prompt. The tokens `eos_token_id` end it, after at
+    least `min_new_tokens`; with ``stop_at_end=False`` none does. For `repetition_penalty`,
+    `no_repeat_ngram_size` and `bad_words_ids` see `model_zoo.generation.generate`.
+    ``return_full_text=False`` leaves out the prompt.
+
+    The defaults are those of the model's ``generation_config.json`` where it has one. The tokens
+    that end a text are the model's and the tokenizer's, and an empty text begins with their
+    ``bos``.
 
     `stream` yields the text of one prompt as it is generated.
     """
@@ -27,48 +47,95 @@ class TextGeneration(Pipeline):
     task = 'text-generation'
     block_tasks = ('language_model',)
 
+    def __init__(self, opened, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
+        super().__init__(opened, None, batch_tokens, engine)
+        own, known = self.block.base.generation_config, self.options()
+        usual = {name: own[name] for name in known if own.get(name) is not None}
+        if usual.get('max_length') == 20:  # transformers' default, which its pipelines don't use
+            del usual['max_length']
+        self._defaults = self._with_defaults(usual)
+        self._defaults = self._with_defaults(defaults)
+        unused = [name for name in _UNUSED if own.get(name)]
+        if unused:
+            logger.warning('not used of generation_config.json: %s', ', '.join(unused))
+
+    def _with_defaults(self, options):
+        merged = super()._with_defaults(options)
+        if given := {*_LENGTHS} & {*options}:  # one replaces the other's default
+            return {name: merged[name] for name in merged if name not in _LENGTHS or name in given}
+        return merged
+
     def _options(
         self,
-        max_new_tokens: COUNT = MAX_NEW_TOKENS,
+        max_new_tokens: COUNT = None,
+        max_length: COUNT = None,
+        min_new_tokens: _ID = 0,
         do_sample: FLAG = False,
         temperature: number(1e6) = 1.0,
-        top_k: COUNT = 50,
+        top_k: dict(ALL, minimum=0) = 50,
         top_p: number(1) = None,
         num_beams: COUNT = 1,
+        length_penalty: dict(number(30), minimum=-30) = 1.0,
         num_return_sequences: COUNT = 1,
+        repetition_penalty: number(1e6) = 1.0,
+        no_repeat_ngram_size: _ID = 0,
+        bad_words_ids: a_list(a_list(_ID)) = None,
+        eos_token_id: a_list(_ID, or_one=True) = None,
         return_full_text: FLAG = True,
         stop_at_end: FLAG = True,
         seed: dict(COUNT, minimum=0, maximum=2**32 - 1) = None,
     ):
-        options = {'num_return_sequences': num_return_sequences}
+        # the model forgets the beginning of a text that is longer than its context
+        options = {
+            'num_return_sequences': num_return_sequences, 'min_new_tokens': min_new_tokens,
+            'repetition_penalty': repetition_penalty, 'overflow': 'slide',
+            'no_repeat_ngram_size': no_repeat_ngram_size, 'bad_words_ids': bad_words_ids or (),
+        }  # fmt: skip
         if do_sample:
             options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         elif num_beams > 1:
-            options['num_beams'] = num_beams
+            options.update(num_beams=num_beams, length_penalty=length_penalty)
         if do_sample and num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
-        ends = self.end_tokens if stop_at_end else []
-        # the model forgets the beginning of a text that is longer than its context
-        options.update(max_new_tokens=max_new_tokens, stop_tokens=ends, overflow='slide')
-        return {'full': return_full_text, 'generate': options}
+        ends = self.end_tokens if eos_token_id is None else eos_token_id
+        options['stop_tokens'] = ends if stop_at_end else ()
+        return {
+            'full': return_full_text, 'generate': options,
+            'new': max_new_tokens or (None if max_length else MAX_NEW_TOKENS), 'all': max_length,
+        }  # fmt: skip
+
+    def new_tokens(self, ids, options):
+        """How many tokens a prompt may get, at most; `options` are `checked` ones."""
+        if options['new'] is not None:
+            return options['new']
+        if len(ids) >= options['all']:
+            raise InputError(
+                f'max_length is {options["all"]}, and a prompt has {len(ids)} tokens: raise it, or '
+                'give max_new_tokens'
+            )
+        return options['all'] - len(ids)
 
     def _results(self, items, options):
         for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
             prompts = [self.encode_prompt(item) for item in pool]
-            results = [None] * len(pool)
-            for indices in longest_first(list(map(len, prompts)), BATCH_PROMPTS):
-                with self.engine.lock:
-                    continuations = generate(
-                        self.engine.language_model,
-                        [prompts[index] for index in indices],
-                        **options['generate'],
-                    )
-                for index, group in zip(indices, continuations):
-                    start = pool[index] if options['full'] else ''
-                    results[index] = [
-                        {'generated_text': start + self._new_text(result)} for result in group
-                    ]
-            yield from results
+            counts, results = [self.new_tokens(ids, options) for ids in prompts], {}
+            for count in set(counts):
+                places = [place for place, other in enumerate(counts) if other == count]
+                lengths = [len(prompts[place]) for place in places]
+                for indices in longest_first(lengths, BATCH_PROMPTS):
+                    chosen = [places[index] for index in indices]
+                    with self.engine.lock:
+                        continuations = generate(
+                            self.engine.language_model, [prompts[place] for place in chosen],
+                            count, **options['generate'],
+                        )  # fmt: skip
+                    for place, group in zip(chosen, continuations):
+                        start = pool[place] if options['full'] else ''
+                        results[place] = [
+                            {'generated_text': start + self._new_text(prompts[place], result)}
+                            for result in group
+                        ]
+            yield from (results[place] for place in range(len(pool)))
 
     def stream(self, text, **options):
         """The continuation of one text, piece by piece.
@@ -76,12 +143,14 @@ class TextGeneration(Pipeline):
         Joined, the pieces are the ``generated_text`` without the prompt. The options are the
         class's, with `num_beams` and `num_return_sequences` of 1.
         """
-        options = self._checked(options)['generate']
-        if options.get('num_beams', 1) > 1 or options['num_return_sequences'] != 1:
-            raise InputError('a stream has one sequence: num_beams and num_return_sequences are 1')
-        ids = self.encode_prompt(text)
-        streamed = StreamedText(self.tokenizer)
-        for new in self._locked(stream(self.engine.language_model, [ids], **options)):
+        checked, ids = self.checked(options), self.encode_prompt(text)
+        if checked['generate']['num_return_sequences'] != 1:
+            raise InputError('a stream has one sequence: num_return_sequences is 1')
+        streamed = StreamedText(self.tokenizer, ids, skip_special_tokens=True)
+        count = self.new_tokens(ids, checked)
+        for new in self._locked(
+            stream(self.engine.language_model, [ids], count, **checked['generate'])
+        ):
             if added := streamed.add(new):
                 yield added
 
@@ -96,15 +165,24 @@ class TextGeneration(Pipeline):
 
     @property
     def end_tokens(self):
-        """Ids of the tokens that end a text, a list."""
-        return text_ends(self.tokenizer)
+        """Ids of the tokens that end a text, a list: the model's and the tokenizer's."""
+        return sorted({*self._ids_of('eos_token_id'), self.tokenizer.eos_token_id} - {None})
+
+    def _ids_of(self, name):
+        """The model's own ids of a special token, a list."""
+        fields = {**self.block.config.extras, **self.block.base.generation_config}
+        value = fields.get(name)
+        ids = value if isinstance(value, list) else [value]
+        # a configuration may have another model's
+        return [i for i in ids if i is not None and i < self.block.config.vocab_size]
 
     def encode_prompt(self, text):
-        """The ids of a prompt, a list; an empty one is an InputError."""
-        ids = self.tokenizer.encode(self._text(text))
-        if not ids:
+        """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""
+        begin = self._ids_of('bos_token_id') or [self.tokenizer.bos_token_id]
+        ids = list(self.tokenizer.encode(self._text(text))) or begin[:1]
+        if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
         return ids
 
-    def _new_text(self, continuation):
-        return text_of(self.tokenizer, continuation.tokens, continuation.finish)
+    def _new_text(self, prompt, continuation):
+        return text_of(self.tokenizer, prompt, continuation.tokens, continuation.finish, True)

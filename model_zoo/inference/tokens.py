@@ -2,12 +2,13 @@
 
 import itertools
 import re
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 from ..batches.windows import split_windows
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
@@ -222,12 +223,24 @@ class FillMask(Pipeline):
             targets = [targets]
         ids = None
         if targets is not None:
-            known = self.tokenizer.vocab.token_to_idx
-            missing = [word for word in targets if word not in known]
-            if missing or not targets:
-                raise UnknownNameError.of('token in targets', missing[0] if missing else '', known)
-            ids = np.array(sorted({known[word] for word in targets}))
+            ids = np.array(sorted({*map(self._id_of, targets)} - {None}))
+            if not len(ids):
+                raise InputError(f'targets {targets!r:.80}: none is a token of this model')
         return {'top_k': top_k, 'targets': ids}
+
+    def _id_of(self, word):
+        """The id of a word, or of its first piece; None if it has none."""
+        known = self.tokenizer.vocab.token_to_idx
+        if word in known:
+            return known[word]
+        ids = self.tokenizer.encode(word, add_special_tokens=False).input_ids
+        piece = self.tokenizer.convert_ids_to_tokens(ids[:1])
+        warnings.warn(
+            f'{word!r:.80} of targets is not in the vocabulary: '
+            + (f'its first piece {piece[0]!r} is taken' if piece else 'it is left out'),
+            stacklevel=2,
+        )
+        return int(ids[0]) if piece else None
 
     def _pairs(self, item, options):
         text, mask = self._text(item), self.tokenizer.mask_token
@@ -294,9 +307,9 @@ class QuestionAnswering(Pipeline):
     over 1 there is a list of the best answers, and with `handle_impossible_answer` an empty
     answer is possible.
 
-    A long context is read in windows of `max_seq_len` tokens, including the question, which overlap
-    by `doc_stride`. Answers have at most `max_answer_len` tokens; with `align_to_words` they begin
-    and end with whole words.
+    A question is cut to `max_question_len` tokens, by default not at all. A long context is read in
+    windows of `max_seq_len` tokens, including the question, which overlap by `doc_stride`. Answers
+    have at most `max_answer_len` tokens; with `align_to_words` they begin and end with whole words.
     """
 
     task = 'question-answering'
@@ -324,6 +337,7 @@ class QuestionAnswering(Pipeline):
         top_k: dict(ALL, maximum=1000) = 1,
         handle_impossible_answer: FLAG = False,
         max_answer_len: ALL = 15,
+        max_question_len: ALL = None,
         max_seq_len: COUNT = None,
         doc_stride: dict(COUNT, minimum=0) = None,
         align_to_words: FLAG = True,
@@ -337,6 +351,7 @@ class QuestionAnswering(Pipeline):
         return {
             'top_k': top_k or 20,
             'may_be_empty': handle_impossible_answer,
+            'question': max_question_len,
             'longest': min(max_answer_len or length, length),
             'length': length,
             'stride': stride,
@@ -354,6 +369,7 @@ class QuestionAnswering(Pipeline):
         """
         texts = [(text, None) for text in self._question(item)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
+        asked = asked[: options['question']]
         room = options['length'] - self.tokenizer.pair_size()
         if len(asked) >= room - options['stride']:
             raise InputError(

@@ -3,35 +3,59 @@
 import numpy as np
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
+from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import POOLINGS, pool
 from .pipeline import FLAG, NUMBER, Pipeline, one_of
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 
 
-class FeatureExtraction(Pipeline):
-    """Vectors of the tokens of a text: nested lists of shape (1, tokens, units).
+class Vectors(Pipeline):
+    """A pipeline whose texts become one vector, in a way of its options' `pooling`.
 
-    ``return_tensors=True`` returns float32 arrays instead, and `pooling` ('mean', 'cls' or 'max')
-    one vector for each text, of shape (units,), which includes the special tokens. With 'model',
-    `sentence_vector` computes it from the tokens' vectors. ``normalize=True`` scales vectors to
-    length 1.
-
-    Attributes
-    ----------
-    sentence_vector : callable
-        ``sentence_vector(states) -> vector``, of (tokens, units); the mean unless it is set, such
-        as to the `vector` of the model's own `model_zoo.tasks.sentence_modules.SentenceModules`.
+    With 'model' it is the model's own: of a model of sentence-transformers its pooling, dense
+    layers and normalization, its default prompt, lower case and maximum length; else the mean.
     """
 
-    task = 'feature-extraction'
     block_tasks = (None,)
     token_outputs = 1
 
-    @staticmethod
-    def sentence_vector(states):
-        """The mean of the tokens' vectors."""
-        return pool(states, 'mean')
+    def __init__(self, opened, *args, **options):
+        super().__init__(opened, *args, **options)
+        self._modules = modules_of(self.files) or SentenceModules()
+        self._modules.units(self.block.config.units)  # they fit together
+        self._prompt = self._modules.prompt()
+        # its ids without the last one, which is [SEP]
+        self._skip = len(self.tokenizer.encode(self._prompt).input_ids) - 1 if self._prompt else 0
+
+    def _prepared(self, text, options):
+        text = self._text(text)
+        if options['pooling'] == 'model':
+            text = self._prompt + text
+            return text.lower() if self._modules.lowers else text
+        return text
+
+    def _length(self, options):
+        own = self._modules.max_length if options['pooling'] == 'model' else None
+        return min(filter(None, (own, self.max_length)), default=None)
+
+    def _vector(self, states, pooling):
+        if pooling == 'model':
+            return self._modules.vector(states, self._skip)
+        return pool(states, pooling)
+
+
+class FeatureExtraction(Vectors):
+    """Vectors of the tokens of a text: nested lists of shape (1, tokens, units).
+
+    ``return_tensors=True`` returns float32 arrays instead, and `pooling` ('mean', 'cls' or 'max')
+    one vector for each text, of shape (units,), which includes the special tokens. With 'model' it
+    is the model's own: of a model of sentence-transformers its pooling, dense layers and
+    normalization, with its default prompt and maximum length; else the mean. ``normalize=True``
+    scales vectors to length 1.
+    """
+
+    task = 'feature-extraction'
 
     def _options(
         self,
@@ -41,16 +65,16 @@ class FeatureExtraction(Pipeline):
     ):
         return {'arrays': return_tensors, 'pooling': pooling, 'normalize': normalize}
 
+    def _pairs(self, item, options):
+        return [(self._prepared(item, options), None)]
+
     def _answer_size(self, item, rows, options):
         vectors = len(rows[0].input_ids) if options['pooling'] is None else 1
         return vectors * self.block.config.units * (8 if options['arrays'] else NUMBER)
 
     def _reduced(self, row, outputs, options):
         (states,), pooling = outputs, options['pooling']
-        if pooling == 'model':
-            result = self.sentence_vector(states)
-        else:
-            result = states[None] if pooling is None else pool(states, pooling)
+        result = states[None] if pooling is None else self._vector(states, pooling)
         return [_units(result) if options['normalize'] else result]
 
     def _finish(self, item, rows, outputs, options):
@@ -63,18 +87,16 @@ def _units(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-class SentenceSimilarity(Pipeline):
-    """Cosine similarity of a sentence and others.
+class SentenceSimilarity(Vectors):
+    """Cosine similarity of a sentence and others; for `pooling` see `FeatureExtraction`.
 
     An item is a dict of ``source_sentence``, a str, and ``sentences``, a list of str; the result is
     a list of floats, one for each sentence. For a pair of texts it is one float.
     """
 
     task = 'sentence-similarity'
-    block_tasks = (None,)
-    token_outputs = 1
 
-    def _options(self, pooling: one_of(*POOLINGS) = 'mean'):
+    def _options(self, pooling: one_of(*POOLINGS, 'model') = 'model'):
         return {'pooling': pooling}
 
     def _is_item(self, inputs):
@@ -82,7 +104,7 @@ class SentenceSimilarity(Pipeline):
         return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
 
     def _pairs(self, item, options):
-        return ((self._text(sentence), None) for sentence in self._sentences(item))
+        return ((self._prepared(text, options), None) for text in self._sentences(item))
 
     def _sentences(self, item):
         if isinstance(item, (tuple, list)) and len(item) == 2:
@@ -97,7 +119,7 @@ class SentenceSimilarity(Pipeline):
         )
 
     def _reduced(self, row, outputs, options):
-        return [pool(outputs[0], options['pooling'])]
+        return [self._vector(outputs[0], options['pooling'])]
 
     def _finish(self, item, rows, outputs, options):
         vectors = _units(np.stack([vector for (vector,) in outputs]))

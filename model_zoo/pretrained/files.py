@@ -21,8 +21,8 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME', 'ORIGINALS',
-    'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
+    'BPE_NAMES', 'GENERATION_CONFIG', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME',
+    'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
     'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
 
@@ -86,6 +86,8 @@ VOCAB_NAMES = (
 ONNX_NAME = 'model.onnx'
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
+#: name of the file of what ends a text, and how texts are continued
+GENERATION_CONFIG = 'generation_config.json'
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
 #: that of pytorch-pretrained-BERT and Google
@@ -103,6 +105,9 @@ class Files:
     ----------
     special_tokens : dict of str to str
         Role -> token, if a SentencePiece model itself doesn't tell.
+    modules : str, optional
+        Of a model of sentence-transformers: the folder of its ``modules.json``, or its name in
+        `model_zoo.pretrained.sentence_modules.KNOWN`.
     """
 
     weights: Optional[str] = None
@@ -112,6 +117,7 @@ class Files:
     special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
     labels: Optional[Tuple[str, ...]] = None
+    modules: Optional[str] = None
 
     def with_vocab_of(self, files):
         """These files with the vocabulary of others, and what is known about it."""
@@ -119,6 +125,12 @@ class Files:
             self, vocab=files.vocab, do_lower_case=files.do_lower_case,
             special_tokens=files.special_tokens,
         )  # fmt: skip
+
+    @property
+    def generation_config(self):
+        """What the folder's generation_config.json says; empty if there is none."""
+        folder = os.path.dirname(self.config or '')
+        return read_tokenizer_config(folder, GENERATION_CONFIG) if self.config else {}
 
     @property
     def label_order(self):
@@ -153,7 +165,7 @@ def files_in_folder(folder, format=None):
         releases. Of a model of sentence-transformers, the files are those of
         its transformer.
     """
-    modules = modules_in_folder(folder)
+    modules, root = modules_in_folder(folder), folder
     if modules:
         folder = os.path.join(folder, modules[0].path)
     config = {}
@@ -166,6 +178,7 @@ def files_in_folder(folder, format=None):
         first_file(folder, VOCAB_NAMES),
         lower if isinstance(lower, bool) else None,
         {'padding_token': padding} if isinstance(padding, str) else {},
+        modules=root if modules else None,
     )
 
 

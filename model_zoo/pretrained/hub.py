@@ -19,6 +19,7 @@ from ..util.reading import read_json
 from .download import Checksum, download, is_final, reason_of
 from .files import (
     BPE_NAMES,
+    GENERATION_CONFIG,
     MODULES_NAME,
     SENTENCE_CONFIGS,
     TOKENIZER_CONFIG,
@@ -116,6 +117,7 @@ class Repository:
                 self._get(name)
             self._fetch_vocab()
         if weights:
+            self._get(GENERATION_CONFIG)
             _verify(self._fetch_weights())
         return root or os.path.dirname(config)
 
@@ -126,15 +128,14 @@ class Repository:
             return None
         root = os.path.dirname(path)
         first, *others = modules_in_folder(root)
-        if weights:
-            self._get('config_sentence_transformers.json')
-            for module in others:
-                self._prefix = f'{module.path}/'
-                self._get('config.json')
-                if module.kind == 'Dense':
-                    _verify(self._fetch_weights())
+        self._get('config_sentence_transformers.json')
+        for module in others:
+            self._prefix = f'{module.path}/'
+            self._get('config.json')
+            if weights and module.kind == 'Dense':
+                _verify(self._fetch_weights())
         self._prefix = f'{first.path}/' if first.path else ''
-        for name in SENTENCE_CONFIGS if weights else ():
+        for name in SENTENCE_CONFIGS:
             self._get(name)
         return root
 

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import re
 import time
 from typing import List, Optional
 
@@ -14,6 +15,7 @@ from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
+from ..tokenization.vocab import ROLES
 from ..tokenization.vocab_file import find_vocab_file
 from ..training.objective import Objective, outputs_of
 from ..training.settings import (
@@ -153,6 +155,10 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         None, 'positions of a segment that the next one repeats'
     )
     mem_len: Optional[int] = setting(None, "positions in the model's memory")
+    split_special_tokens: bool = setting(
+        False, "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
+        'any other text, like the originals; by default each is its own id',
+    )  # fmt: skip
     learn_vocab: Optional[int] = setting(
         None, 'with `from_scratch`: learn a vocabulary from the training text, with at most this '
         'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
@@ -211,12 +217,36 @@ class BlockReading:
     def load(self, path, batch_size, train, contexts):
         """Loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
-        tokens = np.array(self._tokenizer.encode(text), np.int32)
+        tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
             tokens, self._settings.block_size, batch_size, train, self._settings.seed, contexts,
             self._workers if train else None,
         )  # fmt: skip
         return loader, len(text.split()), tokens
+
+    def _encode(self, text):
+        """The ids of a text, with or without those of special tokens in it."""
+        tokenizer, splits = self._tokenizer, self._settings.split_special_tokens
+        special = {
+            getattr(tokenizer, f'{role}_token'): getattr(tokenizer, f'{role}_token_id')
+            for role in ROLES
+        }
+        special.pop(None, None)
+        found = [t for t in special if list(tokenizer.encode(t)) == [special[t]]]
+        if splits and found:
+            raise InputError(
+                f'`split_special_tokens`: the tokenizer of this model has its own way, in which '
+                f'{found[0]} is one token: leave it out'
+            )
+        if splits or len(found) == len(special):
+            return tokenizer.encode(text)
+        marks = re.compile(f'({"|".join(map(re.escape, special))})')
+        parts = filter(None, marks.split(text))
+        return [
+            i for part in parts for i in (
+                [special[part]] if part in special else tokenizer.encode(part)
+            )
+        ]  # fmt: skip
 
     def mean_loss(self, batch):
         """The mean loss of a batch's tokens."""
@@ -282,7 +312,7 @@ class LanguageModelTask(TextTask):
                 "for instance gpt2; the task 'fill-mask' (zoo finetune-lm) trains BERT on text"
             ) from None
         for name in self._reading_of(block_class).not_for:
-            if getattr(self.settings, name) is not None:
+            if getattr(self.settings, name) not in (None, False):
                 family = family_of_class(block_class).name
                 raise InputError(f'`{name}` is not for {family}: leave it out')
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
+from ..opening import locate
+from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..training.objective import mean_over_examples
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.arrays import POOLINGS
 from .classification import pearson, spearman
-from .sentence_modules import own_pooling, write_sentence_modules
 from .tables import SPLITS, is_path, is_table, records_of, write_table
 from .task import Task, check_room, encode_several, tell_cut
 
@@ -204,7 +205,11 @@ class SentenceTask(Task):
 
     def prepare(self, rows, choice=None):
         settings = self.settings
-        settings.pooling = settings.pooling or own_pooling(settings.bert_model) or 'mean'
+        files = locate(
+            settings.bert_model, dataset_name=settings.bert_dataset, weights=False, vocab=False
+        ).files
+        self._own = modules_of(files) or SentenceModules()
+        settings.pooling = settings.pooling or self._own.pooling
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
         self._highest, self._loss = 1.0, None
@@ -240,7 +245,8 @@ class SentenceTask(Task):
     def encode(self, rows, tokenizer):
         length = self.settings.max_len
         check_room(length, 2)
-        texts = [[(text, None) for text in row.texts] for row in rows]
+        prepare = str.lower if self._own.lowers else str
+        texts = [[(prepare(text), None) for text in row.texts] for row in rows]
         labels = [None if row.score is None else row.score / self._highest for row in rows]
         samples, cut = encode_several(tokenizer, texts, labels, length)
         tell_cut(sum(cut), sum(map(len, texts)), 'texts', length)
@@ -293,7 +299,7 @@ class SentenceTask(Task):
         model.save_pretrained(folder, tokenizer, **{'format': 'huggingface', **options})
         write_sentence_modules(
             folder, model.config.hidden_size, settings.pooling, settings.normalize,
-            settings.max_len,
+            settings.max_len, self._own.lowers,
         )  # fmt: skip
 
     def results(self):

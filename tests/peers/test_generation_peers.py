@@ -93,6 +93,30 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
     np.testing.assert_allclose(scores, result.sequences_scores.numpy(), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize('num_beams', [1, 3])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'repetition_penalty': 1.7}, {'repetition_penalty': 0.6}, {'no_repeat_ngram_size': 1},
+        {'no_repeat_ngram_size': 3}, {'min_new_tokens': 6},
+        {'bad_words_ids': [[7], [20], [33, 2], [5, 5, 5]]},
+        {'repetition_penalty': 1.2, 'no_repeat_ngram_size': 2, 'bad_words_ids': [[4], [9, 60]],
+         'min_new_tokens': 3},
+    ],
+)  # fmt: skip
+def test_scores_that_are_changed(models, options, num_beams):
+    block, theirs = models
+    stop_tokens = tuple(range(0, 61, 4))
+    for prompt in PROMPTS:  # in a batch, theirs counts the padding as text
+        expected, _ = their_tokens(
+            theirs, [prompt], 30, stop_tokens, do_sample=False, num_beams=num_beams, **options
+        )
+        found = generate(
+            block, [prompt], 30, stop_tokens=stop_tokens, num_beams=num_beams, **options
+        )
+        assert our_tokens(found) == expected
+
+
 @pytest.mark.parametrize('temperature', [0.5, 1.0, 3.0])
 @pytest.mark.parametrize(('top_k', 'top_p'), [(None, 0.9), (20, None), (20, 0.5), (None, 0.05)])
 def test_what_may_be_drawn(temperature, top_k, top_p):

@@ -3,12 +3,15 @@
 import mxnet as mx
 import numpy as np
 import pytest
+import tiny
+from variant_models import MAKERS
 
+import model_zoo
 from bert import BertSentenceEncoder
 from bert_embedding import BertEmbedding
 from model_zoo.layers.losses import cosine_error, in_batch_negatives
 from model_zoo.opening import open_model
-from model_zoo.tasks.sentence_modules import write_sentence_modules
+from model_zoo.pretrained.sentence_modules import write_sentence_modules
 
 library = pytest.importorskip('sentence_transformers')
 models = pytest.importorskip('sentence_transformers.models')
@@ -86,6 +89,32 @@ def test_a_folder_that_we_have_saved(tmp_path, pooling, normalize):
     np.testing.assert_allclose(
         ours.sentence_vectors(sentences()), theirs.encode(sentences()), rtol=0, atol=1e-5
     )
+
+
+PAIRS = [('the cat sat', 'a cat'), ('a red mat', 'the dog'), ('cat', 'mat 1'), ('sat on', 'red')]
+
+
+@pytest.mark.parametrize('family', sorted(MAKERS))
+def test_every_family_in_every_way(tmp_path, family):
+    """Trained here, saved, and opened by everything that gives vectors; and by the library."""
+    block, tokenizer = MAKERS[family](tmp_path / 'words')
+    folder, saved = str(tmp_path / 'start'), str(tmp_path / 'saved')
+    tiny.initialized(block, 0.4).save_pretrained(folder, tokenizer, format='huggingface')
+    trained = model_zoo.finetune(
+        folder, 'sentence-similarity', PAIRS, pooling='cls', max_length=6, batch_size=2, epochs=1
+    )  # fmt: skip
+    trained.save(saved)
+    theirs = library.SentenceTransformer(saved, device='cpu').encode(PAIRS[0])
+    expected = float(theirs[0] @ theirs[1])
+    similarity = model_zoo.pipeline('sentence-similarity', saved)
+    embedding = BertEmbedding(saved)
+    assert trained(PAIRS[0]) == pytest.approx(expected, abs=1e-5)
+    assert similarity(PAIRS[0]) == pytest.approx(expected, abs=1e-5)
+    assert embedding.similarity(*PAIRS[0]) == pytest.approx(expected, abs=1e-5)
+    vectors = model_zoo.pipeline('feature-extraction', saved)(
+        list(PAIRS[0]), pooling='model', return_tensors=True
+    )
+    np.testing.assert_allclose(vectors, theirs, rtol=0, atol=1e-5)
 
 
 def test_search_and_similarity(tmp_path):

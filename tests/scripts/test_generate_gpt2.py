@@ -160,7 +160,7 @@ def test_a_gpts_folder(script, say, tmp_path, capsys, format):
     assert out.count('SAMPLE') == 1
     assert say(folder, *flags, '--stream') == out
     said = refusal(capsys, script, '--model_name_or_path', folder, '--unconditional')
-    assert '--unconditional: the vocabulary of this model has none of' in said
+    assert '--unconditional' in said
 
 
 def test_a_transformer_xls_folder(say, tmp_path):

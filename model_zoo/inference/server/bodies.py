@@ -88,31 +88,34 @@ def _shown(value):
 
 
 class Writing(Body):
-    """Parameters of text generation."""
+    """Parameters of text generation; what isn't a field is an option of its pipeline."""
+
+    model_config = pydantic.ConfigDict(extra='allow', json_schema_extra=lambda schema: (
+        schema['properties'].update(PIPELINES['text-generation'].options())
+    ))  # fmt: skip
 
     details: bool = False
-    do_sample: Optional[bool] = None
-    max_new_tokens: Count = 50
-    num_return_sequences: Count = 1
     return_full_text: Optional[bool] = None
     seed: Optional[Seed] = None
     stop: Stop = []
-    stop_at_end: bool = True
-    temperature: Optional[Temperature] = None
-    top_k: Optional[Count] = None
-    top_p: Optional[Share] = None
     # Hugging Face's, which this server takes only where they change nothing
     adapter_id: Literal[None] = None
     best_of: Optional[One] = None
     decoder_input_details: Literal[False] = False
     frequency_penalty: Optional[Zero] = None
     grammar: Literal[None] = None
-    num_beams: Optional[One] = None
-    repetition_penalty: Optional[One] = None
     top_n_tokens: Optional[Zero] = None
     truncate: Literal[None] = None
     typical_p: Optional[One] = None
     watermark: Literal[False] = False
+
+    @property
+    def of_pipeline(self):
+        """The options of the pipeline."""
+        given = dict(self.model_extra)
+        if {'temperature', 'top_k', 'top_p'} & {*given}:  # as at Hugging Face, these imply sampling
+            given.setdefault('do_sample', True)
+        return given if self.seed is None else {**given, 'seed': self.seed}
 
 
 class HuggingFace(Body):

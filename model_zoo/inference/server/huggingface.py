@@ -55,6 +55,11 @@ def _call(service, name, task, inputs, options):
 
     def finish(outputs):
         results = list(pipeline.finish(work, outputs))
+        if pipeline.task == 'zero-shot-classification':  # pairs, at Hugging Face
+            results = [
+                [{'label': label, 'score': score} for label, score in zip(r['labels'], r['scores'])]
+                for r in results
+            ]
         # Hugging Face nests a classifier's results, even for one text
         return to_json(results if is_list or is_nested else results[0])
 
@@ -66,21 +71,17 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
     prompts = inputs if isinstance(inputs, list) else [inputs]
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')
-    sequences = options.num_return_sequences
+    served = service.served(name, is_writer=True)
+    checked = served.pipeline.checked({'num_beams': 1, **options.of_pipeline})
+    if checked['generate'].get('num_beams', 1) > 1:
+        raise InputError(f'num_beams {options.of_pipeline["num_beams"]}: a server has no beams')
+    job = service.writing_job(
+        served, prompts, lambda ids: served.pipeline.new_tokens(ids, checked), options.stop,
+        **checked['generate'],
+    )  # fmt: skip
+    sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):
         raise InputError('a stream continues one text: num_return_sequences is 1')
-    given = {name: getattr(options, name) for name in ('temperature', 'top_k', 'top_p')}
-    given = {name: value for name, value in given.items() if value is not None}
-    sampling = {}
-    # as at Hugging Face, these options imply sampling; the defaults are the pipeline's
-    if options.do_sample or (options.do_sample is None and given):
-        sampling = {'temperature': 1.0, 'top_k': 50, **given, 'seed': options.seed}
-    served = service.served(name, is_writer=True)
-    ends = tuple(served.pipeline.end_tokens) if options.stop_at_end else ()
-    job = service.writing_job(
-        served, prompts, options.max_new_tokens, options.stop, stop_tokens=ends,
-        num_return_sequences=sequences, **sampling,
-    )  # fmt: skip
 
     def finish(outputs):
         results = []

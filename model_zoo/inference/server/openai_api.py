@@ -82,7 +82,7 @@ class _Completion:
         pipeline, stop = self.served.pipeline, content.stop
         self._tokenizer = pipeline.tokenizer
         self.job = service.writing_job(
-            self.served, content.prompt, content.max_tokens,
+            self.served, content.prompt, lambda ids: content.max_tokens,
             [stop] if isinstance(stop, str) else stop, stop_tokens=tuple(pipeline.end_tokens),
             **sampling,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...training import settings
 from ...training.settings import setting
 from ..pipeline import Meter, TooLargeError
-from .worker import ClosedError, Sampling, WritingJob
+from .worker import ClosedError, WritingJob
 
 #: threads that read requests and write answers
 THREADS = 4
@@ -126,16 +126,17 @@ class Service:
         return Meter(rows=settings.max_rows, tokens=settings.max_tokens,
                      characters=settings.max_body, answer=settings.max_answer)  # fmt: skip
 
-    def writing_job(self, served, prompts, max_new_tokens, stop, **sampling):
-        """A `WritingJob` within the server's limits."""
-        meter, most = self.meter(prompts), self.settings.max_new_tokens
-        if not 1 <= max_new_tokens <= most:
-            raise InputError(f'{max_new_tokens} new tokens are wanted; it must be from 1 to {most}')
-        sampling = Sampling(**sampling)
-        count, most = len(prompts) * sampling.num_return_sequences, self.settings.max_sequences
-        if count > most:
-            raise TooLargeError(f'the request asks for {count} texts; this server writes {most} at '
-                                'once (`max_sequences`)')  # fmt: skip
+    def writing_job(self, served, prompts, count, stop, **options):
+        """A `WritingJob` within the server's limits.
+
+        `count(ids)` is how many tokens a prompt may get; `options` are of `stream`.
+        """
+        meter, texts = self.meter(prompts), len(prompts) * options.get('num_return_sequences', 1)
+        if texts > self.settings.max_sequences:
+            raise TooLargeError(
+                f'the request asks for {texts} texts; this server writes '
+                f'{self.settings.max_sequences} at once (`max_sequences`)'
+            )
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
             if isinstance(prompt, str):
@@ -144,7 +145,11 @@ class Service:
                 pipeline.check_ids(prompt)
             meter.add('tokens', len(prompt))
             ids.append(prompt)
-        return WritingJob(ids, sampling, max_new_tokens, stop)
+        counts, most = list(map(count, ids)), self.settings.max_new_tokens
+        for number in counts:
+            if not 1 <= number <= most:
+                raise InputError(f'{number} new tokens are wanted; it must be from 1 to {most}')
+        return WritingJob(ids, options, counts, stop)
 
     async def _stream(self, job, tokens):
         """The tokens of a job that was submitted, as they come."""

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 import time
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -240,17 +240,6 @@ def choose_rows(lengths, batch_tokens):
     return order[begins[end] : end].tolist()
 
 
-class Sampling(NamedTuple):
-    """Options of `stream`: jobs with the same ones run in one batch."""
-
-    temperature: Optional[float] = None
-    top_k: Optional[int] = None
-    top_p: Optional[float] = None
-    seed: Optional[int] = None
-    num_return_sequences: int = 1
-    stop_tokens: Tuple[int, ...] = ()
-
-
 class Written(NamedTuple):
     """A token that was written.
 
@@ -270,10 +259,12 @@ class Written(NamedTuple):
 
 
 class WritingJob:
-    """Prompts to continue."""
+    """Prompts to continue; jobs with the same `options` of `stream` run in one batch."""
 
-    def __init__(self, prompts, sampling, max_new_tokens, stop):
-        self.prompts, self.sampling, self.max_new_tokens = prompts, sampling, max_new_tokens
+    def __init__(self, prompts, options, counts, stop):
+        self.prompts, self.options = prompts, options
+        self.counts = counts  # of each prompt's new tokens at most
+        self.sequences = options.get('num_return_sequences', 1)  # of a prompt
         self.stop, self.on_token = tuple(stop), None  # on_token(written) is called for each token
         self.future = concurrent.futures.Future()
         self.written = [[] for _ in range(self.size)]
@@ -281,10 +272,13 @@ class WritingJob:
     @property
     def size(self):
         """Number of sequences."""
-        return len(self.prompts) * self.sampling.num_return_sequences
+        return len(self.prompts) * self.sequences
 
     def begin(self, tokenizer):
-        self._texts = [StreamedText(tokenizer, self.stop) for _ in range(self.size)]
+        self._texts = [
+            StreamedText(tokenizer, prompt, self.stop, True)
+            for prompt in self.prompts for _ in range(self.sequences)
+        ]  # fmt: skip
 
     @property
     def is_done(self):
@@ -295,7 +289,7 @@ class WritingJob:
         written = self.written[sequence]
         if self.future.done() or (written and written[-1].finish):
             return
-        if new.finish is None and len(written) + 1 == self.max_new_tokens:
+        if new.finish is None and len(written) + 1 == self.counts[sequence // self.sequences]:
             new = new._replace(finish='length')
         text = self._texts[sequence]
         added = text.add(new)
@@ -306,15 +300,15 @@ class WritingJob:
 
 
 class _Group:
-    """Jobs of the same sampling, which run as one batch."""
+    """Jobs of the same options, which run as one batch."""
 
     def __init__(self, block, jobs):
         self.jobs = jobs
         self._owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
         self.size = sum(job.size for job in jobs)
         prompts = [ids for job in jobs for ids in job.prompts]
-        most = max(job.max_new_tokens for job in jobs)
-        self._steps = stream(block, prompts, most, overflow='slide', **jobs[0].sampling._asdict())
+        most = max(max(job.counts) for job in jobs)
+        self._steps = stream(block, prompts, most, **{'overflow': 'slide', **jobs[0].options})
 
     def step(self):
         """Take a token; returns whether there may be more."""
@@ -322,12 +316,12 @@ class _Group:
         if new is None:
             return False
         job, number = self._owners[new.prompt]
-        job.add(number * job.sampling.num_return_sequences + new.sequence, new)
+        job.add(number * job.sequences + new.sequence, new)
         return not all(job.is_done for job in self.jobs)
 
 
 class GenerationWorker(Worker):
-    """Runs the jobs of a language model; those that wait with the same sampling as one batch."""
+    """Runs the jobs of a language model; those that wait with the same options as one batch."""
 
     def __init__(self, name, queue_size, pipeline, max_sequences, on_token):
         self._pipeline, self._max_sequences, self._on_token = pipeline, max_sequences, on_token
@@ -369,7 +363,7 @@ class GenerationWorker(Worker):
                 return
             jobs, room = [first], room - first.size
             for job in self._waiting[1:]:
-                if job.sampling == first.sampling and job.size <= room:
+                if job.options == first.options and job.size <= room:
                     jobs.append(job)
                     room -= job.size
             self._waiting = [job for job in self._waiting if job not in jobs]

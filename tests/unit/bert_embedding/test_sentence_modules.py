@@ -5,13 +5,15 @@ import shutil
 
 import numpy as np
 import pytest
-from huggingface_hub.utils import reset_sessions
+from huggingface_hub.utils import close_session
 from json_files import change_json
 from local_hub import connect, publish
 from loopback import LoopbackServer
 
+import model_zoo
 from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
+from export.export import main as export
 from model_zoo.checkpoint.tensor_files import write_safetensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 from model_zoo.util.arrays import pool
@@ -41,7 +43,7 @@ def close(ours, theirs):
 
 
 @pytest.mark.parametrize('name', ['today', 'joined', 'of_2020'])
-def test_same_vectors(folder, expected, sentences, name):
+def test_same_vectors(folder, expected, sentences, name, tmp_path):
     """Poolings, dense layers, normalization, the maximal length, prompts; today's files and old."""
     embedding = BertEmbedding(folder(name))
     close(embedding.sentence_vectors(sentences), expected[name])
@@ -52,6 +54,21 @@ def test_same_vectors(folder, expected, sentences, name):
         close(found, expected[f'{name} prompt'])
         assert not np.allclose(expected[f'{name} query'], expected[name], atol=1e-2)
     assert embedding.sentence_vectors([]).shape == (0, expected[name].shape[1])
+    archive = shutil.make_archive(str(tmp_path / 'archive'), 'gztar', tmp_path / name)
+    for where in (tmp_path / name, archive):
+        pipe = model_zoo.pipeline('feature-extraction', where)
+        close(np.array(pipe(sentences, pooling='model', return_tensors=True)), expected[name])
+
+
+@pytest.mark.parametrize('name', ['today', 'of_2020'])
+def test_behind_an_onnx_file(folder, expected, sentences, name, tmp_path):
+    """An exported folder has the modules that follow the transformer in the file."""
+    pytest.importorskip('onnxruntime')
+    out, source = tmp_path / 'exported', str(folder(name))
+    export([source, '--format', 'onnx', '--output_dir', str(out), '--seq_length', '8'])
+    pipe = model_zoo.pipeline('feature-extraction', out)
+    close(np.array(pipe(sentences, pooling='model', return_tensors=True)), expected[name])
+    close(BertEmbedding(out).sentence_vectors(sentences), expected[name])
 
 
 def test_what_is_asked_for_wins(folder, sentences):
@@ -75,10 +92,13 @@ def test_of_the_hub(folder, expected, sentences, tmp_path, monkeypatch):
             files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
             publish(server, f'me/{name}', files)
             close(BertEmbedding(f'me/{name}').sentence_vectors(sentences), expected[name])
+            pipe = model_zoo.pipeline('feature-extraction', f'me/{name}')
+            found = pipe(sentences, pooling='model', return_tensors=True)
+            close(np.array(found), expected[name])
             count = len(server.requests)
             BertEmbedding(f'me/{name}')
             assert len(server.requests) == count
-    reset_sessions()
+    close_session()
 
 
 @pytest.mark.weights

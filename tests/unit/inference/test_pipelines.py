@@ -271,11 +271,14 @@ def test_bad_input(classifier, call, message):
 
 def test_arguments_of_transformers(saved):
     folder = saved(bert.BertForSequenceClassification, ['bad', 'good'])
-    found = model_zoo.pipeline('sentiment-analysis', model=folder, tokenizer=folder)
+    found = model_zoo.pipeline(
+        'sentiment-analysis', model=folder, tokenizer=folder, truncation=True
+    )
     assert found('good')[0]['label'] in ('bad', 'good')
     for arguments, ours in (
         ({'device': -1}, 'ctx'), ({'torch_dtype': 'float32'}, 'precision'),
-        ({'truncation': True}, 'max_length'), ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
+        ({'truncation': 'only_second'}, 'truncation'),
+        ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
     ):  # fmt: skip
         with pytest.raises(InputError, match=ours):
             model_zoo.pipeline('text-classification', folder, **arguments)

@@ -5,7 +5,7 @@ import json
 import mxnet as mx
 import pytest
 import safetensors.numpy
-from huggingface_hub.utils import reset_sessions
+from huggingface_hub.utils import close_session
 from local_hub import connect
 from loopback import LoopbackServer
 from tiny_repository import CONFIG, TOKENS
@@ -39,4 +39,4 @@ def server(tmp_path, monkeypatch):
     with LoopbackServer() as server:
         connect(server, tmp_path, monkeypatch)
         yield server
-    reset_sessions()
+    close_session()

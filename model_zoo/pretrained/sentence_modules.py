@@ -1,29 +1,25 @@
 """From token vectors to a sentence vector, as a model of sentence-transformers does it."""
 
+import glob
 import math
 import os
+import shutil
 
 import numpy as np
 
-from ..checkpoint import read_tensors
-from ..checkpoint.readers import kept_sums, weights_in_folder
+from ..checkpoint.readers import kept_sums, read_tensors, weights_in_folder
 from ..errors import CheckpointError, InputError, UnknownNameError, reporting
-from ..pretrained import local_path
-from ..pretrained.files import (
-    MODULES_NAME,
-    SENTENCE_CONFIGS,
-    modules_in_folder,
-    read_tokenizer_config,
-)
 from ..util.arrays import pool
 from ..util.files import write_json
+from ..util.reading import read_json
+from .files import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder, read_tokenizer_config
 
 __all__ = [
+    'KNOWN',
     'SentenceModules',
-    'modules_of_model',
+    'copy_sentence_modules',
+    'modules_of',
     'normalized',
-    'own_pooling',
-    'read_sentence_modules',
     'write_sentence_modules',
 ]
 
@@ -43,8 +39,6 @@ _ACTIVATIONS = {
     'Sigmoid': lambda x: 1 / (1 + np.exp(-x)),
 }
 _TINY = 1e-12
-# the catalogue has this repository's weights, which also come without the file that says the rest
-_MINI_LM = 'sentence-transformers/all-MiniLM-L6-v2'
 
 
 class SentenceModules:
@@ -82,6 +76,16 @@ class SentenceModules:
             vector = step(vector)
         return vector
 
+    @property
+    def pooling(self):
+        """The pooling, if there is nothing else but normalization; InputError otherwise."""
+        if len(self.modes) > 1 or any(step is not normalized for step in self.steps):
+            raise InputError(
+                'the model has several poolings or a dense layer; only one pooling and '
+                'normalization can be part of a block'
+            )
+        return self.modes[0]
+
     def units(self, units):
         """Length of a sentence's vector, given the length of a token's."""
         with reporting('the parts of the model do not fit together', errors=ValueError):
@@ -93,12 +97,16 @@ def normalized(vector):
     return vector / max(np.linalg.norm(vector), _TINY)
 
 
-def read_sentence_modules(folder):
-    """Read the modules of a model of sentence-transformers; None without ``modules.json``."""
-    modules = modules_in_folder(folder)
-    if not modules:
-        return None
-    options, steps = {}, []
+#: data set of the catalogue, whose weights also come without the files that say the rest -> modules
+KNOWN = {'all_minilm_l6_v2': SentenceModules(steps=[normalized], max_length=256)}
+
+
+def modules_of(files):
+    """The modules of a model's `Files`; None if it isn't one of sentence-transformers."""
+    if files.modules is None or files.modules in KNOWN:
+        return KNOWN.get(files.modules)
+    folder = files.modules
+    modules, options, steps = modules_in_folder(folder), {}, []
     for module in modules[1:]:
         path = os.path.join(folder, module.path)
         if module.kind == 'Pooling' and 'modes' not in options and not steps:
@@ -176,29 +184,29 @@ def _settings(folder, transformer):
     }
 
 
-def modules_of_model(name, root=None):
-    """The parts of a model of sentence-transformers; None if it is no such model."""
-    if name == _MINI_LM:
-        return SentenceModules(steps=[normalized], max_length=256)
-    folder, _ = local_path(name, root=root)
-    return read_sentence_modules(folder) if os.path.isdir(folder) else None
+def copy_sentence_modules(files, folder):
+    """Copy the modules of a model's `Files` behind a transformer in another folder.
 
-
-def own_pooling(name):
-    """The pooling of a model of sentence-transformers that has no other parts; None if it is none.
+    Returns the paths of the files.
     """
-    modules = modules_of_model(name)
-    if modules is None:
-        return None
-    if len(modules.modes) > 1 or any(step is not normalized for step in modules.steps):
-        raise InputError(
-            f'{name!r} has several poolings or a dense layer: only models with one pooling and '
-            'normalization can be trained'
-        )
-    return modules.modes[0]
+    source, own = files.modules, modules_of(files)
+    names = ['config_sentence_transformers.json']
+    content = read_json(os.path.join(source, MODULES_NAME))
+    for module in content[1:]:
+        paths = glob.glob(os.path.join(glob.escape(source), module['path'], '*'))
+        names += [os.path.relpath(path, source) for path in paths]
+    names = [name for name in names if os.path.isfile(os.path.join(source, name))]
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        shutil.copyfile(os.path.join(source, name), os.path.join(folder, name))
+    content[0]['path'] = ''
+    sentences = {'max_seq_length': own.max_length, 'do_lower_case': own.lowers}
+    write_json(os.path.join(folder, SENTENCE_CONFIGS[0]), sentences)
+    write_json(os.path.join(folder, MODULES_NAME), content)
+    return [os.path.join(folder, name) for name in (*names, SENTENCE_CONFIGS[0], MODULES_NAME)]
 
 
-def write_sentence_modules(folder, units, pooling, normalize, max_length):
+def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers=False):
     """Make a folder of a saved model one that sentence-transformers loads."""
     classes = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
     paths = [f'{number}_{name}' if number else '' for number, name in enumerate(classes)]
@@ -209,7 +217,7 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length):
     ]
     contents = {
         os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},
-        SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': False},
+        SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': lowers},
         MODULES_NAME: modules,  # last: what makes it such a folder
     }
     for path in paths:
