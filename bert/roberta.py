@@ -131,7 +131,7 @@ class RobertaForQuestionAnswering(RobertaTask, heads.BertForQuestionAnswering):
 
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variants.add_family(
-    'roberta', RobertaModel, RobertaTokenizer.from_vocab_file, vocab_kinds=('bpe',),
+    'roberta', RobertaModel, RobertaTokenizer,
     classification=RobertaForSequenceClassification,
     tagging=RobertaForTokenClassification,
     multiple_choice=RobertaForMultipleChoice,

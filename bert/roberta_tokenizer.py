@@ -3,10 +3,12 @@
 import itertools
 import re
 
-from model_zoo.errors import InputError
+from tokenizers import processors
+
 from model_zoo.tokenization.bpe import ByteLevelTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer, MarkTokenizer
 from model_zoo.tokenization.library_files import (
+    BYTE_SPACE,
     FAIRSEQ_NAME,
     PREFIX,
     SentencePieceText,
@@ -17,8 +19,6 @@ from model_zoo.tokenization.library_files import (
     to_library,
 )
 from model_zoo.tokenization.vocab import make_vocab
-
-SPACE = '\u0120'  # as the vocabulary writes it
 
 
 class _Framed(MarkTokenizer):
@@ -42,6 +42,8 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
     ``['<s>', 'Hello', ',', '<mask>', '!', '</s>']``.
     """
 
+    names = frozenset(('Roberta', 'Longformer', 'Bart'))
+    begins_words = False
     pretrained_max_len = 512
     word_prefix = ' '
 
@@ -61,10 +63,14 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
         spans = tuple((min(max(start, blank), end), end) for start, end in chunk.spans)
         return chunk._replace(spans=spans, words=(text.strip(),))
 
+    def _template_processing(self):
+        ends = ((token, self._id_of(token)) for token in (self.sep_token, self.cls_token))
+        return processors.RobertaProcessing(*ends, trim_offsets=True, add_prefix_space=False)
+
     @staticmethod
     def is_first_subword(token):
         """Whether `token` begins a word that isn't the text's first."""
-        return token.startswith(SPACE)
+        return token.startswith(BYTE_SPACE)
 
     def join(self, pieces):
         """The word that `pieces` are of."""
@@ -94,6 +100,7 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
     Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
     """
 
+    kinds, names = ('fairseq', 'sentencepiece'), frozenset(['XLMRoberta'])
     _pattern = re.compile(r'(?s).+')  # SentencePiece itself looks for white space
 
     def __init__(self, vocab_file, max_len=None):
@@ -105,9 +112,7 @@ class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.kind not in ('fairseq', 'sentencepiece'):
-            raise InputError(f'{file.path!r} is not a SentencePiece model')
-        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
+        return cls(file.path, **{'max_len': file.settings.max_len(), **kwargs})
 
     def save_vocabulary(self, path):
         """Write the SentencePiece model."""

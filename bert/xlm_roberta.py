@@ -57,8 +57,7 @@ class XLMRobertaForQuestionAnswering(XLMRobertaTask, roberta.RobertaForQuestionA
 XLMR = variants.add_family(
     'xlmr',
     XLMRobertaModel,
-    XLMRobertaTokenizer.from_vocab_file,
-    vocab_kinds=('fairseq', 'sentencepiece'),
+    XLMRobertaTokenizer,
     classification=XLMRobertaForSequenceClassification,
     tagging=XLMRobertaForTokenClassification,
     multiple_choice=XLMRobertaForMultipleChoice,

@@ -16,4 +16,6 @@ class GPT2Tokenizer(ByteLevelTokenizer):
     in the original, a text's ids never contain it, so put its id before or after them.
     """
 
+    names = frozenset(['GPT2'])
+    begins_words = False
     pretrained_max_len = 1024

@@ -21,9 +21,9 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ORIGINALS', 'SENTENCE_CONFIGS',
-    'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside', 'modules_in_folder',
-    'read_tokenizer_config',
+    'BESIDE_VOCAB', 'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ORIGINALS',
+    'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
+    'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
 
 #: name of the file
@@ -70,6 +70,7 @@ BPE_NAMES = {
 }
 #: names of vocabularies, in the order in which they are looked for
 VOCAB_NAMES = (
+    'tokenizer.json',
     'vocab.txt',
     'vocab.vocab',
     'vocab.spiece',
@@ -80,10 +81,13 @@ VOCAB_NAMES = (
     *BPE_NAMES,
     'vocab.bin',
     'vocab.pkl',
-    'tokenizer.json',
 )
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
+#: names of the files that say more of a tokenizer than its vocabulary
+BESIDE_VOCAB = (
+    TOKENIZER_CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'special_tokens.txt',
+)  # fmt: skip
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
 #: that of pytorch-pretrained-BERT and Google

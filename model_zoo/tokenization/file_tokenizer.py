@@ -1,20 +1,27 @@
 """Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json``."""
 
+import dataclasses
 import functools
 import json
-import os
 
 import tokenizers
 
 from ..errors import InputError
-from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write, file_in
 from .encoding import Frame, Pieces, call_rust, checked, encode_rust
-from .library_files import FILE_NAME, ids_of, open_rust, token_id
-from .tokenizer import Tokenizer
+from .library_files import (
+    BYTE_SPACE,
+    FILE_NAME,
+    PREFIX,
+    ids_of,
+    open_rust,
+    steps_of,
+    token_id,
+    word_piece_options,
+)
+from .settings import SWITCHES
+from .tokenizer import Tokenizer, spell_word_pieces
 from .vocab import ROLES, make_vocab
-
-_SPECIAL_TOKENS_NAME = 'special_tokens_map.json'
 
 # where no other file names a role's token
 _USUAL = {
@@ -82,10 +89,14 @@ class FileTokenizer(Tokenizer):
     ['a', '[UNK]', 'text']
     """
 
+    kinds = ('tokenizers',)
+    finds_marks = True
+
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
+        self.added_tokens = [token['content'] for token in added]
         self._special = {token['id']: token['content'] for token in added if token['special']}
         known = set(self._special.values())
         roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
@@ -97,6 +108,61 @@ class FileTokenizer(Tokenizer):
             roles[role] = token
         self._roles = roles
         self.vocab = make_vocab(ids_of(self._rust), roles)
+        self._mark = self._mark_of_words()
+
+    def _mark_of_words(self):
+        """Whether a token's first characters say that it begins a word, or that it doesn't."""
+        content = json.loads(self._rust.to_str())
+        prefix = content['model'].get('continuing_subword_prefix')
+        if prefix:
+            return False, prefix
+        parts = ('normalizer', 'pre_tokenizer', 'decoder')
+        steps = [step for part in parts for step in steps_of(content.get(part))]
+        if any(step.get('type') == 'ByteLevel' for step in steps):
+            return True, BYTE_SPACE
+        return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
+
+    @functools.cached_property
+    def do_lower_case(self):
+        """Whether texts are lowered."""
+        return self._normalized('A').strip(PREFIX) == 'a'
+
+    def _normalized(self, text):
+        normalizer = self._rust.normalizer
+        return text if normalizer is None else call_rust(normalizer.normalize_str, text)
+
+    @functools.cached_property
+    def word_prefix(self):
+        first, both = (encode_rust(self._rust, [text])[0].tokens for text in ('a', 'a a'))
+        return '' if both == first * 2 else ' '
+
+    @functools.cached_property
+    def pair_type(self):
+        return self._frames[1].text_types[1]
+
+    def is_first_subword(self, token):
+        """Whether `token` begins a word that isn't the text's first."""
+        begins, mark = self._mark
+        return token.startswith(mark) is begins
+
+    def join(self, pieces):
+        """The word that `pieces` are of."""
+        decoder = self._rust.decoder
+        return call_rust(decoder.decode, list(pieces)).strip() if decoder else ''.join(pieces)
+
+    def normalized(self, word):
+        begins, _ = self._mark
+        if begins:
+            return super().normalized(word)
+        text, splitter = self._normalized(word), self._rust.pre_tokenizer
+        words = call_rust(splitter.pre_tokenize_str, text) if splitter else [(text, None)]
+        return ' '.join(word for word, _ in words)
+
+    def spell(self, ids):
+        begins, mark = self._mark
+        if begins:
+            return super().spell(ids)
+        return spell_word_pieces(self.convert_ids_to_tokens(ids), mark)
 
     @functools.cached_property
     def _frames(self):
@@ -116,6 +182,8 @@ class FileTokenizer(Tokenizer):
             else:
                 position, text_types[number] = number + 1, mark[-1]
         tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
+        if not any(ids):  # language models, whose blocks have no types
+            text_types = (0,) * count
         return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
     @classmethod
@@ -126,21 +194,19 @@ class FileTokenizer(Tokenizer):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
+        return cls.of_settings(open_rust(file.path), file.settings, **kwargs)
 
-    @staticmethod
-    def _kept_settings(file):
-        folder, rust = os.path.dirname(file.path), open_rust(file.path)
-        config = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
-        config.update(read_tokenizer_config(folder))
-        special = {}
-        for role in ROLES:
-            token = config.get(f'{role}_token')
-            if isinstance(token, dict):
-                token = token.get('content')
-            if isinstance(token, str) and token_id(rust, token) is not None:
-                special[role] = token
-        return {'special_tokens': special, **Tokenizer._kept_settings(file)}
+    @classmethod
+    def of_settings(cls, rust, settings, **kwargs):
+        """Make the tokenizer of the library's object and a folder's `TokenizerSettings`."""
+        names = [name for name in kwargs if name in SWITCHES]
+        changes = {name: kwargs.pop(name) for name in names}
+        settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
+        rust = settings.applied_to(rust)
+        given = {
+            'special_tokens': settings.roles_among(rust.get_vocab()), 'max_len': settings.max_len()
+        }  # fmt: skip
+        return cls(rust, **{**given, **kwargs}).with_settings(settings)
 
     def save_vocabulary(self, path):
         """Write the file, or ``tokenizer.json`` in a directory; returns its path."""
@@ -154,7 +220,7 @@ class FileTokenizer(Tokenizer):
 
     def _settings(self):
         tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
-        return {**tokens, **super()._settings()}
+        return {**super()._settings(), **tokens}
 
     def _id_of(self, token):
         number = token_id(self._rust, token)
@@ -179,3 +245,45 @@ class FileTokenizer(Tokenizer):
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
         return [_RustPieces(*parts) for parts in zip(texts, encode_rust(self._rust, texts))]
+
+
+def open_tokenizer(file, classes, **kwargs):
+    """Open the tokenizer of a vocabulary's file, as it and the files beside it say.
+
+    Parameters
+    ----------
+    file : VocabFile
+    classes : sequence of type
+        Classes of tokenizers; the first one for the file's kind reads it.
+    **kwargs
+        Arguments of the class, which override the files.
+
+    Returns
+    -------
+    Tokenizer
+        Of one of `classes`, or a `FileTokenizer` where only that gives the ids.
+
+    Raises
+    ------
+    InputError
+        If the files ask for a tokenizer that there isn't.
+    """
+    file = file.for_classes(classes)
+    if file.kind == FileTokenizer.kinds[0]:
+        tokenizer = FileTokenizer.from_vocab_file(file, **kwargs)
+        options = word_piece_options(tokenizer._rust)
+        makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
+        return (makers and makers[0](tokenizer, options)) or tokenizer
+    name = file.settings.tokenizer_class
+    for cls in classes:
+        if file.kind in cls.kinds and (name is None or name in cls.names):
+            tokenizer = cls.from_vocab_file(file, **kwargs)
+            if file.settings.ask_more_of(tokenizer):
+                rust, max_len = tokenizer.to_library(), tokenizer.max_len
+                return FileTokenizer.of_settings(rust, file.settings, max_len=max_len)
+            return tokenizer.with_settings(file.settings)
+    asked = f' of the class {name}Tokenizer' if name else ''
+    raise InputError(
+        f'there is no tokenizer{asked} for {file.path!r}: save a {FILE_NAME} beside it, as '
+        'transformers writes it'
+    )

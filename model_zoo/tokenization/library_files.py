@@ -17,6 +17,7 @@ from .encoding import call_rust
 from .vocab import check_tokens
 
 __all__ = [
+    'BYTE_SPACE',
     'FAIRSEQ_NAME',
     'FILE_NAME',
     'PREFIX',
@@ -27,9 +28,10 @@ __all__ = [
     'open_rust',
     'save_model',
     'segment',
+    'steps_of',
     'to_library',
     'token_id',
-    'word_pieces_of',
+    'word_piece_options',
 ]
 
 
@@ -78,14 +80,14 @@ def check_steps(content):
     growth = 1
     for name in ('normalizer', 'pre_tokenizer', 'decoder'):
         growth = 1 if name == 'decoder' else growth
-        for step in _steps(content.get(name)):
+        for step in steps_of(content.get(name)):
             growth *= _growth_of(step)
             if growth > _MOST_GROWTH:
                 raise ValueError(
                     f'its {name} makes more than {_MOST_GROWTH} characters of one; a tokenizer '
                     'that was trained needs a few dozen'
                 )
-    steps = _steps(content.get('post_processor'))
+    steps = steps_of(content.get('post_processor'))
     framing = [step for step in steps if 'single' in step or {'cls', 'sep'} <= {*step}]
     if len(framing) > 1:
         raise ValueError('several steps of its post_processor add special tokens; one may')
@@ -93,7 +95,7 @@ def check_steps(content):
         _check_template(step)
 
 
-def _steps(part):
+def steps_of(part):
     """The steps of a normalizer or the like, one after the other, as dicts."""
     left, steps = [part], []
     while left:
@@ -172,27 +174,29 @@ def token_id(rust, token):
         return None
 
 
-def word_pieces_of(path):
-    """Whether a file does only BERT's basic tokenization and word pieces, and whether it lowers."""
-    content = json.loads(open_rust(path).to_str())
+def word_piece_options(rust):
+    """Arguments of ``BertTokenizer`` with which it cuts texts as a tokenizer does, or None."""
+    content = json.loads(rust.to_str())
     model, normalizer = content['model'], content.get('normalizer') or {}
-    lowers = bool(normalizer.get('lowercase'))
-    is_usual = (
+    if not (
         model.get('type') == 'WordPiece'
         and model.get('continuing_subword_prefix') == '##'
-        and model.get('unk_token') == '[UNK]'
-        and model.get('max_input_chars_per_word') == 100
         and normalizer.get('type') == 'BertNormalizer'
         and normalizer.get('clean_text') is True
-        and normalizer.get('handle_chinese_chars') is True
-        and normalizer.get('strip_accents') in (None, lowers)
         and (content.get('pre_tokenizer') or {}).get('type') == 'BertPreTokenizer'
-        and {'[UNK]', '[CLS]', '[SEP]'} <= set(model['vocab'])
-    )
-    return is_usual, lowers
+    ):
+        return None
+    return {
+        'do_lower_case': normalizer['lowercase'],
+        'strip_accents': normalizer.get('strip_accents'),
+        'tokenize_chinese_chars': normalizer['handle_chinese_chars'],
+        'max_input_chars_per_word': model['max_input_chars_per_word'],
+    }
 
 
-#: SentencePiece's sign for the space before a word
+#: byte pairs' sign for the space before a word
+BYTE_SPACE = '\u0120'
+#: SentencePiece's
 PREFIX = '\u2581'
 #: name of the file of a model whose ids are fairseq's
 FAIRSEQ_NAME = 'sentencepiece.bpe.model'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import functools
 import itertools
-import math
 import operator
 import os
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
@@ -17,7 +16,7 @@ from tokenizers import processors
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
-from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from ..pretrained.files import BESIDE_VOCAB, TOKENIZER_CONFIG
 from ..util.files import make_writable_dir, write_json
 from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, warn_if_long
 from .vocab import ROLES
@@ -26,7 +25,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['TokenizerFiles']
+__all__ = ['TokenizerFiles', 'spell_word_pieces']
 
 TokenizerType = TypeVar('TokenizerType')
 
@@ -75,10 +74,22 @@ class TokenizerFiles(abc.ABC):
         name, root = os.fspath(name_or_dir), root or cache_dir
         is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
         if is_file or names_files(name, weights=False):
-            return cls.from_vocab_file(find_vocab_file(path=name, root=root), **kwargs)
+            return cls._open(find_vocab_file(path=name, root=root), **kwargs)
         model, default_dataset = resolve_alias(name)
         file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        return cls.from_vocab_file(file, **cls._released(name, file, kwargs))
+        return cls._open(file, **cls._released(name, file, kwargs))
+
+    @classmethod
+    def _open(cls, file, **kwargs):
+        from .file_tokenizer import open_tokenizer  # which derives from this class
+
+        return open_tokenizer(file, (cls,), **kwargs)
+
+    def with_settings(self, settings):
+        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
+        roles = {f'{role}_token': token for role, token in settings.roles.items()}
+        self._fields = {**roles, **settings.fields}
+        return self
 
     @classmethod
     def _released(cls, name, file, kwargs):
@@ -89,20 +100,6 @@ class TokenizerFiles(abc.ABC):
     @abc.abstractmethod
     def from_vocab_file(cls, file, **kwargs):
         """Make the tokenizer from a vocabulary that was found."""
-
-    @staticmethod
-    def _kept_settings(file):
-        """The `max_len` of tokenizer_config.json beside the vocabulary."""
-        config = read_tokenizer_config(os.path.dirname(file.path))
-        max_len = config.get('max_len', config.get('model_max_length'))
-        if max_len is None:
-            return {}
-        if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
-            raise InputError(
-                f'{TOKENIZER_CONFIG} beside {file.path!r} has the length {max_len!r:.80}: give a '
-                'positive number'
-            )
-        return {'max_len': int(max_len)}
 
     @abc.abstractmethod
     def save_vocabulary(self, path):
@@ -117,6 +114,10 @@ class TokenizerFiles(abc.ABC):
             if settings is not None:
                 written.append(os.path.join(directory, TOKENIZER_CONFIG))
                 write_json(written[-1], settings)
+            for name in BESIDE_VOCAB:  # of another tokenizer that was here
+                path = os.path.join(directory, name)
+                if path not in written and os.path.exists(path):
+                    os.remove(path)
         return tuple(written)
 
     def _save_files(self, directory):
@@ -124,7 +125,9 @@ class TokenizerFiles(abc.ABC):
 
     def _settings(self):
         """The content of tokenizer_config.json, or None not to write it."""
-        return {} if self.max_len == UNLIMITED else {'max_len': self.max_len}
+        name = 'model_max_length' if 'model_max_length' in self._fields else 'max_len'
+        length = {} if self.max_len == UNLIMITED else {name: self.max_len}
+        return {**self._fields, **length}
 
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
@@ -204,6 +207,16 @@ eos_token_id : int or None
 
     template = ((), (), ())
     pair_type = 0
+    #: kinds of vocabularies (`VocabFile.kind`) that the class reads
+    kinds = ()
+    #: whether the library's tokenizers of the kind are less exact
+    needs_python = False
+    #: what transformers calls tokenizers like this, without the ending ``Tokenizer``
+    names = frozenset()
+    #: whether a text's first word has the space before it that the others have; None: none has
+    begins_words = None
+    #: tokenizer_config.json of the folder that the tokenizer is from
+    _fields = {}
     #: whether special tokens are found wherever in a text, not only between spaces
     finds_marks = False
     #: what stands before a word that isn't the first, where the tokens of the two differ
@@ -531,9 +544,12 @@ eos_token_id : int or None
 
     def _around(self, add_special_tokens):
         """The special tokens around a text and around a pair."""
+        frames = self._frames
+        if self._fields.get('truncation_side') == 'left':
+            frames = tuple(frame._replace(cuts_left=True) for frame in frames)
         if add_special_tokens:
-            return self._frames
-        return tuple(frame.without_tokens() for frame in self._frames)
+            return frames
+        return tuple(frame.without_tokens() for frame in frames)
 
     @functools.cached_property
     def _frames(self):
@@ -571,6 +587,11 @@ eos_token_id : int or None
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
         return rows
+
+
+def spell_word_pieces(tokens, mark='##'):
+    """The text of word pieces, with single spaces between words."""
+    return ' '.join(' '.join(tokens).replace(f' {mark}', '').replace(mark, '').split())
 
 
 def _as_id(value):
