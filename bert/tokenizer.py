@@ -260,8 +260,10 @@ class BertTokenizer(BertTokenizerBase):
         settings = file.settings
         given = settings.options(*_SWITCHES)
         given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len())
-        if settings.fields.get('never_split'):
-            given['never_split'] = (*SPECIAL_TOKENS, *settings.fields['never_split'])
+        given['never_split'] = (
+            *(settings.roles.values() or SPECIAL_TOKENS),
+            *(settings.fields.get('never_split') or ()),
+        )
         return cls.from_vocab(file.vocab, **{**given, **kwargs})
 
     @classmethod
@@ -274,7 +276,8 @@ class BertTokenizer(BertTokenizerBase):
         if not roles.keys() >= {*cls._needed} or {*tokenizer.added_tokens} - {*roles.values()}:
             return None
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
-        exact = cls.from_vocab(vocab, max_len=tokenizer.max_len, **options)
+        options = {**options, 'never_split': roles.values(), 'max_len': tokenizer.max_len}
+        exact = cls.from_vocab(vocab, **options)
         exact._fields = tokenizer._fields
         return exact if exact._frames == tokenizer._frames else None
 

@@ -73,7 +73,8 @@ def _unigrams():
     pieces += [('\u2581', -2.0), *((letter, -3.0) for letter in [*string.ascii_letters, *LETTERS])]
     pieces = [*dict(pieces).items(), ('\u2581the', -2.5), ('<mask>', 0.0)]
     rust = tokenizers.Tokenizer(models.Unigram(pieces, unk_id=3))
-    rust.normalizer = normalizers.Replace(Regex(' {2,}'), ' ')
+    steps = normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '\u2581')
+    rust.normalizer = normalizers.Sequence(list(steps))
     rust.pre_tokenizer = pre_tokenizers.Metaspace()
     rust.decoder = decoders.Metaspace()
     rust.post_processor = processors.TemplateProcessing(
@@ -155,7 +156,10 @@ def _pairs(folder, tokens, named, **fields):
     _write(folder, 'vocab.json', {token: number for number, token in enumerate(tokens)})
     merges = ''.join(f'{first} {second}\n' for first, second in SPACED)
     (folder / 'merges.txt').write_text('#version: 0.2\n' + merges, 'utf-8')
-    _write(folder, 'special_tokens_map.json', _roles(named))
+    roles = _roles(named)
+    if 'mask' in named:
+        roles['mask_token'] = {'content': named['mask'], 'lstrip': True}
+    _write(folder, 'special_tokens_map.json', roles)
     _write(folder, 'added_tokens.json', {ADDED: len(tokens)})
     _write(folder, 'tokenizer_config.json', fields)
     return len(tokens) + 1

@@ -11,7 +11,6 @@ from ..tasks.labels import name_labels, write_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
-from .arguments import check_length
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
 from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
@@ -347,5 +346,5 @@ def make_task_model(
             choice.model,
             'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
         )
-    check_length(args, length_flag, model)
+    args.fit_length(length_flag, model.context_length)
     return model, tokenizer

@@ -7,6 +7,7 @@ import json
 import tokenizers
 
 from ..errors import InputError
+from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, file_in
 from .encoding import Frame, Pieces, call_rust, checked, encode_rust
 from .library_files import (
@@ -283,7 +284,8 @@ def open_tokenizer(file, classes, **kwargs):
                 return FileTokenizer.of_settings(rust, file.settings, max_len=max_len)
             return tokenizer.with_settings(file.settings)
     asked = f' of the class {name}Tokenizer' if name else ''
+    merges = ' or '.join(BPE_NAMES.values())
+    hint = f'put {merges} beside it' if file.kind == 'words' else f'or save a {FILE_NAME} there'
     raise InputError(
-        f'there is no tokenizer{asked} for {file.path!r}: save a {FILE_NAME} beside it, as '
-        'transformers writes it'
+        f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
     )

@@ -159,7 +159,10 @@ def _token(folder, token):
         raise _wrong(folder, 'a token', token, 'give its text')
     flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
     known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
-    return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
+    try:
+        return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
+    except UnicodeEncodeError:
+        raise _wrong(folder, 'a token', token, 'give Unicode text') from None
 
 
 def _id(folder, number):
