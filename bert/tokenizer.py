@@ -203,6 +203,7 @@ class BertTokenizer(BertTokenizerBase):
 
     kinds = ('wordpiece', 'gluonnlp')
     names = frozenset(('Bert', 'DistilBert', 'Electra', 'MobileBert', 'ConvBert', 'LayoutLM'))
+    _library = None  # the `FileTokenizer` that it stands for
     _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
     def __init__(
@@ -278,8 +279,16 @@ class BertTokenizer(BertTokenizerBase):
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
         options = {**options, 'never_split': roles.values(), 'max_len': tokenizer.max_len}
         exact = cls.from_vocab(vocab, **options)
-        exact._fields = tokenizer._fields
+        exact._fields, exact._library, exact.finds_marks = tokenizer._fields, tokenizer, True
         return exact if exact._frames == tokenizer._frames else None
+
+    def _pieces(self, texts):
+        pieces = super()._pieces(texts)
+        # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
+        for number, text in enumerate(texts) if self._library else ():
+            if any(token in text for token in self.basic_tokenizer.never_split):
+                (pieces[number],) = self._library._pieces([text])
+        return pieces
 
     def save_vocabulary(self, vocab_path):
         """Write the vocabulary in the order of its ids."""
