@@ -274,7 +274,8 @@ class BertTokenizer(BertTokenizerBase):
         `options` are those of `word_piece_options`.
         """
         roles = {role: token for role, token in tokenizer._roles.items() if token}
-        if not roles.keys() >= {*cls._needed} or {*tokenizer.added_tokens} - {*roles.values()}:
+        added = {*tokenizer.added_tokens.values()}
+        if not roles.keys() >= {*cls._needed} or added - {*roles.values()}:
             return None
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
         options = {**options, 'never_split': roles.values(), 'max_len': tokenizer.max_len}

@@ -17,5 +17,4 @@ class GPT2Tokenizer(ByteLevelTokenizer):
     """
 
     names = frozenset(['GPT2'])
-    begins_words = False
     pretrained_max_len = 1024

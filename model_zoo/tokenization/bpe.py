@@ -33,7 +33,7 @@ from .encoding import UNLIMITED, list_of_texts
 from .settings import ADDED_NAME, OWN_ADDED_NAME
 from .vocab import find_roles, make_vocab
 
-__all__ = ['BPETokenizer', 'ByteLevelTokenizer', 'bytes_to_unicode', 'merge_symbols']
+__all__ = ['BPETokenizer', 'ByteLevelTokenizer', 'byte_level', 'bytes_to_unicode', 'merge_symbols']
 
 _log = logging.getLogger(__name__)
 
@@ -326,6 +326,14 @@ def bytes_to_unicode():
     return {byte: chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)}
 
 
+def byte_level(model):
+    """A tokenizer of the library for byte pairs of UTF-8."""
+    rust = Tokenizer(model)
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
+    return rust
+
+
 class ByteLevelTokenizer(BPETokenizer):
     """Byte pair encoding of a text's UTF-8 bytes: every text has ids, and can be decoded.
 
@@ -342,6 +350,7 @@ class ByteLevelTokenizer(BPETokenizer):
     """
 
     _pattern = _PATTERN
+    word_prefix = ' '
 
     def __init__(
         self, vocab_file, merges_file, errors='replace', special_tokens=None, max_len=None
@@ -362,10 +371,7 @@ class ByteLevelTokenizer(BPETokenizer):
         return content.decode('utf-8', errors=self.errors)
 
     def _to_library(self):
-        rust = super()._to_library()
-        rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        rust.decoder = decoders.ByteLevel()
-        return rust
+        return byte_level(super()._to_library().model)
 
     def _bytes_of(self, token):
         try:

@@ -9,7 +9,7 @@ import tokenizers
 from ..errors import InputError
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, file_in
-from .encoding import Frame, Pieces, call_rust, checked, encode_rust
+from .encoding import UNLIMITED, Frame, Pieces, call_rust, checked, encode_rust
 from .library_files import (
     BYTE_SPACE,
     FILE_NAME,
@@ -37,16 +37,18 @@ _USUAL = {
 
 
 class _RustPieces(Pieces):
-    __slots__ = ('_encoding', '_text')
+    __slots__ = ('_added', '_encoding', '_text')
 
-    def __init__(self, text, encoding):
-        self._text, self._encoding = text, encoding
+    def __init__(self, added, text, encoding):
+        self._added, self._text, self._encoding = added, text, encoding
 
     def ids(self):
         return self._encoding.ids
 
     def tokens(self):
-        return self._encoding.tokens
+        # of an added token the library has the space that it takes
+        pairs = zip(self._encoding.ids, self._encoding.tokens)
+        return [t if t == t.lstrip() or not t.strip() else self._added.get(n, t) for n, t in pairs]
 
     def offsets(self):
         return self._encoding.offsets
@@ -61,7 +63,7 @@ class _RustPieces(Pieces):
                 first, last = spans.get(number, (start, end))
                 spans[number] = min(first, start), max(last, end)
         indices = range(max(spans, default=-1) + 1)
-        return [self._text[slice(*spans.get(index, (0, 0)))] for index in indices]
+        return [self._text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
 
 
 class FileTokenizer(Tokenizer):
@@ -91,15 +93,16 @@ class FileTokenizer(Tokenizer):
     """
 
     kinds = ('tokenizers',)
+    pretrained_max_len = UNLIMITED  # positions of the released models
     finds_marks = True
 
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
-        self.added_tokens = [token['content'] for token in added]
-        self._special = {token['id']: token['content'] for token in added if token['special']}
-        known = set(self._special.values())
+        self.added_tokens = {token['id']: token['content'] for token in added}
+        self._special = {token['id'] for token in added if token['special']}
+        known = {self.added_tokens[number] for number in self._special}
         roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
@@ -107,8 +110,12 @@ class FileTokenizer(Tokenizer):
             if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
-        self._roles = roles
-        self.vocab = make_vocab(ids_of(self._rust), roles)
+        self._roles, ids = roles, ids_of(self._rust)
+        self.vocab = make_vocab(ids, roles)
+        before, after = self._frames[0].tokens
+        if before and after and (roles['cls'] is None or roles['sep'] is None):
+            roles.update(cls=roles['cls'] or before[0], sep=roles['sep'] or after[-1])
+            self.vocab = make_vocab(ids, roles)
         self._mark = self._mark_of_words()
 
     def _mark_of_words(self):
@@ -188,14 +195,18 @@ class FileTokenizer(Tokenizer):
         return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
-        """Make the tokenizer of a folder with ``tokenizer.json``, or of the file."""
-        path = file_in(name_or_dir, FILE_NAME)
-        return super().from_pretrained(path, dataset_name, root, **kwargs)
+    def from_vocab_file(cls, file, **kwargs):
+        return cls.of_settings(cls._library_of(file), file.settings, **kwargs)
 
     @classmethod
-    def from_vocab_file(cls, file, **kwargs):
-        return cls.of_settings(open_rust(file.path), file.settings, **kwargs)
+    def _library_of(cls, file):
+        """The library's object for a vocabulary's `VocabFile`."""
+        return open_rust(file.path)
+
+    @classmethod
+    def _released(cls, name, file, kwargs):
+        max_len = kwargs.get('max_len') or UNLIMITED
+        return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
 
     @classmethod
     def of_settings(cls, rust, settings, **kwargs):
@@ -207,7 +218,9 @@ class FileTokenizer(Tokenizer):
         given = {
             'special_tokens': settings.roles_among(rust.get_vocab()), 'max_len': settings.max_len()
         }  # fmt: skip
-        return cls(rust, **{**given, **kwargs}).with_settings(settings)
+        tokenizer = cls.__new__(cls)  # a class for a kind of files is made of them
+        FileTokenizer.__init__(tokenizer, rust, **{**given, **kwargs})
+        return tokenizer.with_settings(settings)
 
     def save_vocabulary(self, path):
         """Write the file, or ``tokenizer.json`` in a directory; returns its path."""
@@ -245,7 +258,8 @@ class FileTokenizer(Tokenizer):
 
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
-        return [_RustPieces(*parts) for parts in zip(texts, encode_rust(self._rust, texts))]
+        encodings = encode_rust(self._rust, texts)
+        return [_RustPieces(self.added_tokens, *parts) for parts in zip(texts, encodings)]
 
 
 def open_tokenizer(file, classes, **kwargs):
@@ -279,6 +293,8 @@ def open_tokenizer(file, classes, **kwargs):
     for cls in classes:
         if file.kind in cls.kinds and (name is None or name in cls.names):
             tokenizer = cls.from_vocab_file(file, **kwargs)
+            if isinstance(tokenizer, FileTokenizer):
+                return tokenizer
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
                 return FileTokenizer.of_settings(rust, file.settings, max_len=max_len)

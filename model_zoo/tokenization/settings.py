@@ -106,7 +106,7 @@ class TokenizerSettings:
         return (
             not known.issuperset(added)
             or any(tokenizer._roles.get(r) != t for r, t in self.roles_among(ids).items())
-            or tokenizer.begins_words is False and bool(self.fields.get('add_prefix_space'))
+            or bool(tokenizer.word_prefix and self.fields.get('add_prefix_space'))
         )
 
     def applied_to(self, rust):

@@ -136,18 +136,14 @@ class TokenizerFiles(abc.ABC):
         split differently where the library's Unicode tables differ.
         """
         rust = self._to_library()
-        special = sorted({token for token in self._library_tokens() if token is not None})
-        rust.add_special_tokens(list(map(self._library_token, special)))
+        special = {token for token in self._library_tokens() if token is not None}
+        rust.add_special_tokens(sorted(special))
         if any(self.template):
             rust.post_processor = self._template_processing()
         return rust
 
     def _to_library(self):
         raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
-
-    def _library_token(self, token):
-        """A token that stays whole, in the library's form."""
-        return token
 
     def _library_tokens(self):
         """Tokens that stay whole in a text."""
@@ -213,8 +209,6 @@ eos_token_id : int or None
     needs_python = False
     #: what transformers calls tokenizers like this, without the ending ``Tokenizer``
     names = frozenset()
-    #: whether a text's first word has the space before it that the others have; None: none has
-    begins_words = None
     #: tokenizer_config.json of the folder that the tokenizer is from
     _fields = {}
     #: whether special tokens are found wherever in a text, not only between spaces
