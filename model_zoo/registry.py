@@ -10,7 +10,7 @@ import gluonnlp
 from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
 from .pretrained import is_place, list_pretrained
-from .tokenization.file_tokenizer import open_tokenizer
+from .tokenization.tokenizer import open_tokenizer
 
 __all__ = [
     'Family',

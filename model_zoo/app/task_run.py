@@ -160,10 +160,12 @@ class TaskRun:
         lowers, options = task.lowers, task.model_options()
         if not task.has_own_head:
             return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
-        return make_task_model(
+        model, tokenizer = make_task_model(
             settings, choice, task.head, self.run.contexts, trains=task.trains,
-            length_flag=task.length, do_lower_case=lowers, **options,
+            do_lower_case=lowers, **options,
         )  # fmt: skip
+        settings.fit_length(task.length, model.context_length)
+        return model, tokenizer
 
     _teacher = None
 
@@ -322,7 +324,7 @@ def task_command(task, doc, originals=None):
 
 
 def make_task_model(
-    args, choice, task, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
+    args, choice, task, ctx, trains, do_lower_case=None,
     **task_options,
 ):  # fmt: skip
     """A task's model with its parameters, and its tokenizer.
@@ -346,5 +348,4 @@ def make_task_model(
             choice.model,
             'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
         )
-    args.fit_length(length_flag, model.context_length)
     return model, tokenizer

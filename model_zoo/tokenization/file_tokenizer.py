@@ -7,7 +7,6 @@ import json
 import tokenizers
 
 from ..errors import InputError
-from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, file_in
 from .encoding import UNLIMITED, Frame, Pieces, call_rust, checked, encode_rust
 from .library_files import (
@@ -222,6 +221,12 @@ class FileTokenizer(Tokenizer):
         FileTokenizer.__init__(tokenizer, rust, **{**given, **kwargs})
         return tokenizer.with_settings(settings)
 
+    def as_one_of(self, classes):
+        """A tokenizer of one of the classes that gives the same, or this one."""
+        options = word_piece_options(self._rust)
+        makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
+        return (makers and makers[0](self, options)) or self
+
     def save_vocabulary(self, path):
         """Write the file, or ``tokenizer.json`` in a directory; returns its path."""
         path = file_in(path, FILE_NAME)
@@ -262,46 +267,4 @@ class FileTokenizer(Tokenizer):
         return [_RustPieces(self.added_tokens, *parts) for parts in zip(texts, encodings)]
 
 
-def open_tokenizer(file, classes, **kwargs):
-    """Open the tokenizer of a vocabulary's file, as it and the files beside it say.
-
-    Parameters
-    ----------
-    file : VocabFile
-    classes : sequence of type
-        Classes of tokenizers; the first one for the file's kind reads it.
-    **kwargs
-        Arguments of the class, which override the files.
-
-    Returns
-    -------
-    Tokenizer
-        Of one of `classes`, or a `FileTokenizer` where only that gives the ids.
-
-    Raises
-    ------
-    InputError
-        If the files ask for a tokenizer that there isn't.
-    """
-    file = file.for_classes(classes)
-    if file.kind == FileTokenizer.kinds[0]:
-        tokenizer = FileTokenizer.from_vocab_file(file, **kwargs)
-        options = word_piece_options(tokenizer._rust)
-        makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
-        return (makers and makers[0](tokenizer, options)) or tokenizer
-    name = file.settings.tokenizer_class
-    for cls in classes:
-        if file.kind in cls.kinds and (name is None or name in cls.names):
-            tokenizer = cls.from_vocab_file(file, **kwargs)
-            if isinstance(tokenizer, FileTokenizer):
-                return tokenizer
-            if file.settings.ask_more_of(tokenizer):
-                rust, max_len = tokenizer.to_library(), tokenizer.max_len
-                return FileTokenizer.of_settings(rust, file.settings, max_len=max_len)
-            return tokenizer.with_settings(file.settings)
-    asked = f' of the class {name}Tokenizer' if name else ''
-    merges = ' or '.join(BPE_NAMES.values())
-    hint = f'put {merges} beside it' if file.kind == 'words' else f'or save a {FILE_NAME} there'
-    raise InputError(
-        f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
-    )
+Tokenizer.library = FileTokenizer

@@ -16,7 +16,7 @@ from tokenizers import processors
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
-from ..pretrained.files import BESIDE_VOCAB, TOKENIZER_CONFIG
+from ..pretrained.files import BESIDE_VOCAB, BPE_NAMES, TOKENIZER_CONFIG
 from ..util.files import make_writable_dir, write_json
 from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, warn_if_long
 from .vocab import ROLES
@@ -25,7 +25,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['TokenizerFiles', 'spell_word_pieces']
+__all__ = ['TokenizerFiles', 'open_tokenizer', 'spell_word_pieces']
 
 TokenizerType = TypeVar('TokenizerType')
 
@@ -74,16 +74,10 @@ class TokenizerFiles(abc.ABC):
         name, root = os.fspath(name_or_dir), root or cache_dir
         is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
         if is_file or names_files(name, weights=False):
-            return cls._open(find_vocab_file(path=name, root=root), **kwargs)
+            return open_tokenizer(find_vocab_file(path=name, root=root), (cls,), **kwargs)
         model, default_dataset = resolve_alias(name)
         file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        return cls._open(file, **cls._released(name, file, kwargs))
-
-    @classmethod
-    def _open(cls, file, **kwargs):
-        from .file_tokenizer import open_tokenizer  # which derives from this class
-
-        return open_tokenizer(file, (cls,), **kwargs)
+        return open_tokenizer(file, (cls,), **cls._released(name, file, kwargs))
 
     def with_settings(self, settings):
         """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
@@ -203,6 +197,8 @@ eos_token_id : int or None
 
     template = ((), (), ())
     pair_type = 0
+    #: `FileTokenizer`, which derives from this class
+    library = None
     #: kinds of vocabularies (`VocabFile.kind`) that the class reads
     kinds = ()
     #: whether the library's tokenizers of the kind are less exact
@@ -581,6 +577,49 @@ eos_token_id : int or None
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
         return rows
+
+
+def open_tokenizer(file, classes, **kwargs):
+    """Open the tokenizer of a vocabulary's file, as it and the files beside it say.
+
+    Parameters
+    ----------
+    file : VocabFile
+    classes : sequence of type
+        Classes of tokenizers; the first one for the file's kind reads it.
+    **kwargs
+        Arguments of the class, which override the files.
+
+    Returns
+    -------
+    Tokenizer
+        Of one of `classes`, or a `FileTokenizer` where only that gives the ids.
+
+    Raises
+    ------
+    InputError
+        If the files ask for a tokenizer that there isn't.
+    """
+    file = file.for_classes(classes)
+    library = Tokenizer.library
+    if file.kind in library.kinds:
+        return library.from_vocab_file(file, **kwargs).as_one_of(classes)
+    name = file.settings.tokenizer_class
+    for cls in classes:
+        if file.kind in cls.kinds and (name is None or name in cls.names):
+            tokenizer = cls.from_vocab_file(file, **kwargs)
+            if isinstance(tokenizer, library):
+                return tokenizer
+            if file.settings.ask_more_of(tokenizer):
+                rust, max_len = tokenizer.to_library(), tokenizer.max_len
+                return library.of_settings(rust, file.settings, max_len=max_len)
+            return tokenizer.with_settings(file.settings)
+    asked = f' of the class {name}Tokenizer' if name else ''
+    merges = ' or '.join(BPE_NAMES.values())
+    hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
+    raise InputError(
+        f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
+    )
 
 
 def spell_word_pieces(tokens, mark='##'):

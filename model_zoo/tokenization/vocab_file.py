@@ -132,7 +132,8 @@ class VocabFile:
             return make_vocab(fairseq_ids(open_model(self.path)))
         if kind == 'tokenizers':
             ids = ids_of(self.settings.applied_to(open_rust(self.path)))
-            return make_vocab(ids, self.settings.roles_among(ids) or None)
+            vocab = make_vocab(ids, self.settings.roles_among(ids) or None)
+            return load_vocab(vocab.idx_to_token) if '[UNK]' in ids else vocab
         if kind == 'words':
             words = read_words(self.path)['idx2sym']
             return make_vocab({word: index for index, word in enumerate(words)})
