@@ -278,16 +278,17 @@ class BertTokenizer(BertTokenizerBase):
         if not roles.keys() >= {*cls._needed} or added - {*roles.values()}:
             return None
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
-        options = {**options, 'never_split': roles.values(), 'max_len': tokenizer.max_len}
-        exact = cls.from_vocab(vocab, **options)
-        exact._fields, exact._library, exact.finds_marks = tokenizer._fields, tokenizer, True
+        whole = (*roles.values(), *options.pop('never_split', ()))
+        exact = cls.from_vocab(vocab, never_split=whole, max_len=tokenizer.max_len, **options)
+        exact._fields, exact.finds_marks = tokenizer._fields, exact.do_basic_tokenize
+        exact._library = tokenizer if exact.do_basic_tokenize else None
         return exact if exact._frames == tokenizer._frames else None
 
     def _pieces(self, texts):
         pieces = super()._pieces(texts)
         # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
         for number, text in enumerate(texts) if self._library else ():
-            if any(token in text for token in self.basic_tokenizer.never_split):
+            if any(token in text for token in self._library.added_tokens.values()):
                 (pieces[number],) = self._library._pieces([text])
         return pieces
 

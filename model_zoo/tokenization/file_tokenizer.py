@@ -19,7 +19,7 @@ from .library_files import (
     token_id,
     word_piece_options,
 )
-from .settings import SWITCHES
+from .settings import PYTHON_OPTIONS, SWITCHES
 from .tokenizer import Tokenizer, spell_word_pieces
 from .vocab import ROLES, make_vocab
 
@@ -210,7 +210,7 @@ class FileTokenizer(Tokenizer):
     @classmethod
     def of_settings(cls, rust, settings, **kwargs):
         """Make the tokenizer of the library's object and a folder's `TokenizerSettings`."""
-        names = [name for name in kwargs if name in SWITCHES]
+        names = [name for name in kwargs if name in (*SWITCHES, *PYTHON_OPTIONS)]
         changes = {name: kwargs.pop(name) for name in names}
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
@@ -224,8 +224,17 @@ class FileTokenizer(Tokenizer):
     def as_one_of(self, classes):
         """A tokenizer of one of the classes that gives the same, or this one."""
         options = word_piece_options(self._rust)
+        given = {name: self._fields[name] for name in PYTHON_OPTIONS if self._fields.get(name)}
+        if self._fields.get('do_basic_tokenize') is False:
+            given['do_basic_tokenize'] = False
         makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
-        return (makers and makers[0](self, options)) or self
+        exact = makers[0](self, {**options, **given}) if makers else None
+        if exact is None and (given.get('never_split') or not given.get('do_basic_tokenize', True)):
+            raise InputError(
+                'do_basic_tokenize and never_split are for word pieces without added tokens: '
+                'leave them out'
+            )
+        return exact or self
 
     def save_vocabulary(self, path):
         """Write the file, or ``tokenizer.json`` in a directory; returns its path."""

@@ -18,12 +18,17 @@ from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from .library_files import steps_of, token_id
 from .vocab import ROLES
 
-__all__ = ['ADDED_NAME', 'OWN_ADDED_NAME', 'SPECIAL_NAME', 'SWITCHES', 'TokenizerSettings']
+__all__ = [
+    'ADDED_NAME', 'OWN_ADDED_NAME', 'PYTHON_OPTIONS', 'SPECIAL_NAME', 'SWITCHES',
+    'TokenizerSettings',
+]  # fmt: skip
 
 SPECIAL_NAME, ADDED_NAME = 'special_tokens_map.json', 'added_tokens.json'
 #: the tokens after a vocabulary that this project's tokenizers never find in a text
 OWN_ADDED_NAME = 'special_tokens.txt'
 
+#: options of `BertTokenizer` that the library doesn't have
+PYTHON_OPTIONS = ('do_basic_tokenize', 'max_input_chars_per_word', 'never_split')
 #: options that are true or false
 SWITCHES = (
     'add_prefix_space', 'do_basic_tokenize', 'do_lower_case', 'strip_accents',

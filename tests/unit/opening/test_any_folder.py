@@ -7,6 +7,7 @@ import folders
 import pytest
 from script_runs import load_script, run
 
+import bert
 import model_zoo
 from bert_embedding import BertEmbedding
 from model_zoo.errors import InputError
@@ -198,6 +199,7 @@ def opened(folder, kind, **fields):
     ('bert_txt', {'cls_token': 3}),
     ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
     ('bert_json', {'model_max_length': -1}),
+    ('bert_json_added', {'do_basic_tokenize': False}),
 ])  # fmt: skip
 def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
     with pytest.raises(InputError):
@@ -209,6 +211,9 @@ def test_settings(tmp_path):
     assert tokenizer.max_len == 70
     assert tokenizer.encode('a b c', max_length=4).tokens == ['[CLS]', 'b', 'c', '[SEP]']
     assert tokenizer.tokenize('x[MASK]y') == ['x', '[MASK]', 'y']  # as a tokenizer.json has it
+    assert bert.BertTokenizer.from_pretrained(
+        str(tmp_path), do_basic_tokenize=False, max_len=9
+    ).tokenize('a.b') == ['[UNK]']
     tokenizer = opened(tmp_path, 'bert_json_added', do_lower_case=False)
     assert tokenizer.tokenize('A<e1>') == ['[UNK]', '<e1>'] and not tokenizer.do_lower_case
     assert open_tokenizer(str(tmp_path), do_lower_case=True).tokenize('A<e1>') == ['a', '<e1>']
