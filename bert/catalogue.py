@@ -14,6 +14,7 @@ __all__ = [
     'ARCHITECTURES',
     'DISTILBERT_ARCHITECTURES',
     'ELECTRA_ARCHITECTURES',
+    'FIXED',
     'HPARAMS',
     'PRETRAINED',
     'ROBERTA_ARCHITECTURES',
@@ -81,6 +82,16 @@ HPARAMS = {
     'activation': ('hidden_act',),
     'layer_norm_eps': ('layer_norm_eps',),
     'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
+}
+
+#: GluonNLP's options that have one value here -> it; `...` where its own value has no effect
+FIXED = {
+    'embed_dropout': ...,
+    'use_residual': True,
+    'word_embed': None,
+    'use_token_type_embed': True,
+    'attention_cell': 'multi_head',
+    'scaled': True,
 }
 
 #: the entries of the catalogue, which ``zoo.py`` registers

@@ -26,8 +26,9 @@ class BertConfig(AttentionConfig):
         Attention heads per layer (A in the paper); must divide `hidden_size`.
     intermediate_size : int
         Units of the feed-forward layer ("hidden_size" in GluonNLP).
-    hidden_act : {'gelu', 'gelu_new', 'relu', 'swish', 'tanh'}
-        Activation of the feed-forward layer.
+    hidden_act : str
+        Activation of the feed-forward layer: 'gelu', 'gelu_new' (also 'gelu_fast', \
+'gelu_pytorch_tanh'), 'gelu_10', 'quick_gelu', 'relu', 'swish' (also 'silu'), 'mish' or 'tanh'.
     hidden_dropout_prob, attention_probs_dropout_prob : float
         Dropout rates.
     max_position_embeddings : int
@@ -116,6 +117,7 @@ class DistilBertConfig(AttentionConfig):
     """Hyper-parameters with the names of transformers' files; see `BertConfig`."""
 
     model_type = 'distilbert'
+    fixed = {'tie_word_embeddings': True}
 
     vocab_size: int = 30522
     dim: int = 768

@@ -155,6 +155,69 @@ _TENSORFLOW = Mapping(
 )
 
 
+class _Flat:
+    """A tensor of attention whose heads have an axis of their own -> what `then` makes of it."""
+
+    def __init__(self, then, outputs_last=False):
+        self._then, self._outputs_last = then, outputs_last
+
+    def load(self, arrays, config):
+        flat = [self._matrix(array) if array.ndim == 3 else array.reshape(-1) for array in arrays]
+        return self._then.load(flat, config)
+
+    def _matrix(self, array):
+        return array.reshape((-1, array.shape[2]) if self._outputs_last else (len(array), -1))
+
+
+def _keras_rules():
+    """Names of TensorFlow 2's BERT (official/nlp of tensorflow/models), after `_keras_name`."""
+    theirs = 'layer_{i}/'
+    layers = {
+        'encoder.norm': 'norm',
+        f'{_LAYER}attention.qkv': tuple(
+            f'{theirs}_attention_layer/_{part}_dense' for part in ('query', 'key', 'value')
+        ),
+        f'{_LAYER}attention.proj': f'{theirs}_attention_output_dense',
+        f'{_LAYER}attention_norm': f'{theirs}_attention_layer_norm',
+        f'{_LAYER}ffn.ffn_1': f'{theirs}_intermediate_dense',
+        f'{_LAYER}ffn.ffn_2': f'{theirs}_output_dense',
+        f'{_LAYER}ffn_norm': f'{theirs}_output_layer_norm',
+        'pooler': 'pooler',
+    }
+    rules = layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed)
+    return [
+        *_embeddings(*(f'{name}/embeddings' for name in ('word', 'type', 'position'))),
+        *(
+            replace(rule, convert=_Flat(rule.convert, '.proj.' in rule.ours))
+            if '.attention.' in rule.ours
+            else rule
+            for rule in rules
+        ),
+    ]
+
+
+def _keras_name(match):
+    """What the number of a layer with weights stands for."""
+    number, rest = int(match[1]), match[2]
+    if number < 4:
+        return f'{("word", "position", "type", "norm")[number]}/{rest}'
+    return f'pooler/{rest}' if rest in ('kernel', 'bias') else f'layer_{number - 4}/{rest}'
+
+
+#: checkpoints by objects, which are only read
+KERAS = Mapping(
+    _keras_rules(),
+    '',
+    mark_heads=False,
+    ignore=(r'save_counter$', r'optimizer/', r'.*/OPTIMIZER_SLOT/'),
+    rename=(
+        (r'/\.ATTRIBUTES/VARIABLE_VALUE$', ''),
+        (r'^(?:model|encoder)/layer_with_weights-(\d+)/(.+)', _keras_name),
+        (r'_attention_layer/_output_dense/', '_attention_output_dense/'),
+    ),
+)
+
+
 def gluonnlp_mapping(backbone, has_dropout, *head_rules):
     """A `Mapping` of GluonNLP's files of a model like BERT."""
     return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')

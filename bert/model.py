@@ -15,7 +15,7 @@ from model_zoo.util.arrays import check_range, check_shape
 
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
-from .mapping import bert_mappings
+from .mapping import KERAS, bert_mappings
 
 
 class BertBlock(AttentionBlock):
@@ -27,7 +27,7 @@ class BertBlock(AttentionBlock):
 
     @classmethod
     def name_maps(cls, config):
-        return bert_mappings()
+        return {**bert_mappings(), 'keras': KERAS}
 
     def mappings(self):
         return bert_mappings(getattr(self, 'dropout_rate', 0))
@@ -209,6 +209,8 @@ class BertModel(BertBlock):
     graph_options = ('output_all_encodings',)
     #: tables of embeddings -> their sizes in the configuration
     embeddings = {'word_embed': 'vocab_size', 'token_type_embed': 'type_vocab_size'}
+    #: units, for GluonNLP's heads
+    _units = property(attrgetter('config.hidden_size'))
     encoder_class = BertEncoder
     decoder_class = BertDecoder
     #: has a decoder, has a classifier -> the class of transformers with the same parts

@@ -6,7 +6,7 @@ from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.opening import model_function
 from model_zoo.registry import Family, register_family
 
-from .catalogue import HPARAMS
+from .catalogue import FIXED, HPARAMS
 from .model import BertModel
 
 
@@ -73,7 +73,7 @@ class OwnPooler:
 def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
     """Register a `Family` that BERT's scripts and embedding take; the arguments are its own."""
     return register_family(
-        Family(name, base, tasks, tokenizers, hparams, variant_of='bert')
+        Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     )
 
 
@@ -83,6 +83,7 @@ def add_model(family, name, title, decoder=None):
     options = {
         'use_decoder': decoder,
         'use_pooler': False,
+        'use_classifier': False,
         'pretrained_allow_missing': False,
         'ignore_extra': None,
         'output_attention': False,

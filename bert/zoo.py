@@ -7,7 +7,7 @@ from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
 
 from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
-from .catalogue import HPARAMS, PRETRAINED
+from .catalogue import FIXED, HPARAMS, PRETRAINED
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
 
@@ -31,6 +31,7 @@ BERT = register_family(
             'sentence_embedding': heads.BertSentenceEncoder,
         },
         (BertTokenizer, BertSPTokenizer),
+        fixed=FIXED,
         hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),
     )

@@ -210,6 +210,11 @@ class BertEmbedding:
         The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
         check_option('oov_way', oov_way, one_of(*OOV_WAYS))
+        if self.engine.pools:
+            raise InputError(
+                f'{self.bert.onnx_file!r} computes vectors of sentences: use sentence_vectors, or '
+                'export the task model'
+            )
 
         def finish(encoding, states):
             return self._words(encoding, states, oov_way, filter_spec_tokens)
@@ -493,6 +498,7 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
         tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,
         ctx=ctx,
         root=root,
+        exported=True,
         use_pooler=False,
     )
     return bert, tokenizer

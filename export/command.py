@@ -186,6 +186,8 @@ def build_block(args):
         block = _build_trained(args, family)
     else:
         block = _open(args, family)
+    if args.task == 'regression' and not _is_folder(args.model_name):  # a folder says what it is
+        block.config.extras['problem_type'] = 'regression'
     block.cast(args.dtype)
     return block
 

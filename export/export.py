@@ -252,7 +252,7 @@ def _parse(argv):
         'MODEL_exported')
     add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
         'MXNet, onnx for other runtimes')  # fmt: skip
-    add('--seq_length', type=int, default=64, help='length to check the export with, in addition '
+    add('--seq_length', type=int, help='length to check the export with, in addition '
         'to a longer one; the exported model takes any length')  # fmt: skip
     add('--dropout', type=float, default=0.1, help='dropout before the classification or '
         'regression head, in case you train the exported model further')  # fmt: skip
@@ -325,14 +325,15 @@ def main(argv=None):
     make_writable_dir(args.output_dir)  # before the work, not after
     block = command.build_block(args)
     limit = block.context_length or math.inf
-    if not 1 <= args.seq_length <= limit:
-        raise InputError(f'--seq_length {args.seq_length}: the model takes 1 to {limit}')
+    length = min(64, limit) if args.seq_length is None else args.seq_length
+    if not 1 <= length <= limit:
+        raise InputError(f'--seq_length {length}: the model takes 1 to {limit}')
     paths = []
     if args.format != 'onnx' and args.capacity is not None:
         paths += export_steps(block, args.output_dir, args.task, args.capacity)
     elif args.format != 'onnx':
         random = np.random.RandomState(0)
-        batch = make_batch(block, block.export_inputs, 1, args.seq_length, 'float32', random)
+        batch = make_batch(block, block.export_inputs, 1, length, 'float32', random)
         examples = [batch.get(name) for name in _input_names(block)]
         paths += export_block(block, args.output_dir, args.task, examples, args.one_output)
     if args.format != 'symbol':
@@ -346,11 +347,14 @@ def main(argv=None):
 
 
 def _next(args, paths):
-    """A command or a line of Python that uses the files."""
-    folder = shlex.quote(args.output_dir)
+    """A command that uses the files."""
     if args.format != 'symbol':
-        return f'zoo serve {folder}'
-    return f"mx.gluon.SymbolBlock.imports({paths[0]!r}, [each input's name], {paths[1]!r})"
+        return f'zoo serve {shlex.quote(args.output_dir)}'
+    symbol, parameters = paths[:2]
+    known = {name.partition(':')[2] for name in mx.nd.load(parameters)}
+    names = [name for name in mx.sym.load(symbol).list_inputs() if name not in known]
+    line = f'mx.gluon.SymbolBlock.imports({symbol!r}, {names!r}, {parameters!r})'
+    return f'python -c {shlex.quote(f"import model_zoo, mxnet as mx; print({line})")}'
 
 
 if __name__ == '__main__':

@@ -322,8 +322,6 @@ def _config(block, tokenizer):
         names = block.label_names
         fields['id2label'] = {str(number): name for number, name in enumerate(names)}
         fields['label2id'] = {name: number for number, name in enumerate(names)}
-        if count == 1:
-            fields['problem_type'] = 'regression'
     for role in ('pad', 'bos', 'eos'):
         token = None if tokenizer is None else getattr(tokenizer, f'{role}_token_id')
         if token is not None:

@@ -5,8 +5,8 @@ from operator import attrgetter
 
 from model_zoo.blocks.decoder_config import DecoderConfig
 
-# OpenAI's names of activation functions -> ours; its gelu is the approximation by tanh
-_ACTIVATIONS = {'gelu': 'gelu_new', 'silu': 'swish'}
+# OpenAI's name of an activation function -> ours: its gelu is the approximation by tanh
+_ACTIVATIONS = {'gelu': 'gelu_new'}
 
 
 @dataclasses.dataclass
@@ -18,8 +18,9 @@ class OpenAIGPTConfig(DecoderConfig):
     vocab_size, n_special, n_positions, n_ctx, n_embd, n_layer, n_head, resid_pdrop, embd_pdrop, \
 attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
         See `DecoderConfig`.
-    afn : {'gelu', 'relu', 'swish', 'tanh'}
-        Activation of the feed-forward layer; "gelu" is its approximation by tanh here.
+    afn : str
+        Activation of the feed-forward layer, as in `BertConfig`; "gelu" is its approximation by
+        tanh here.
 
     References
     ----------

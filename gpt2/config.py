@@ -20,8 +20,8 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
         See `DecoderConfig`.
     n_inner : int, optional
         Units of the feed-forward layer; by default four times `n_embd`.
-    activation_function : {'gelu_new', 'gelu', 'relu', 'swish', 'tanh'}
-        Activation of the feed-forward layer.
+    activation_function : str
+        Activation of the feed-forward layer, as in `BertConfig`.
 
     Source: Radford et al., "Language Models are Unsupervised Multitask Learners", section 2.3;
     ``GPT2Config`` of pytorch-pretrained-bert's modeling_gpt2.py; ``hparams.json`` of openai/gpt-2.

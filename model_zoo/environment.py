@@ -4,10 +4,8 @@
 and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst has the variables.
 """
 
-import builtins
 import contextlib
 import ctypes
-import functools
 import glob
 import importlib.util
 import logging
@@ -19,10 +17,10 @@ import signal
 import site
 import sys
 import threading
-import types
 import warnings
 
 from .families import HOME, PACKAGES, file_in_the_way, message_of_file
+from .mxnet_import import import_mxnet
 
 __all__ = [
     'available_processors', 'blas', 'cpu_flags', 'end_quietly_until_run', 'has_begun', 'is_intel',
@@ -51,8 +49,6 @@ _AVX2_KERNELS = {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
 _MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and mkl_types.h
 # of Linux for x86-64: asm/unistd_64.h, asm/prctl.h, asm/fpu/types.h
 _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
-# NumPy 2's way to write a scalar within a tuple
-_SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
 _CGROUPS = '/sys/fs/cgroup'
 
 
@@ -60,7 +56,7 @@ def prepare():
     """Check what would end in a puzzling error later, set what isn't set, and load MXNet."""
     _check_imports()
     if os.environ.get('ZOO_ENVIRONMENT') == 'off':
-        _import_mxnet()
+        import_mxnet()
         return
     is_late = 'mxnet' in sys.modules
     before = dict(os.environ)
@@ -73,7 +69,7 @@ def prepare():
         _advise()
     elif _is_linux_on_x86():
         _load_blas()
-    _import_mxnet()
+    import_mxnet()
     _use_amx()
     new = [f'{name}={value}' for name, value in os.environ.items() if before.get(name) != value]
     logger.debug('MXNet computes products by %s, with %s', blas(), ' '.join(new) or 'nothing set')
@@ -163,81 +159,6 @@ def _check_imports():
             warnings.warn(message_of_file(name, path), stacklevel=4)
     if importlib.util.find_spec('mxnet') is None:
         _stop('MXNet is missing: pip install --no-deps mxnet==1.9.1')
-
-
-def _import_mxnet():
-    """Import MXNet 1.9.1, which looks up names that NumPy has removed since 1.24.
-
-    MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
-    stays as it is.
-    """
-    if 'mxnet' in sys.modules:
-        return
-    import numpy
-    from packaging.version import Version
-
-    copy = types.ModuleType('numpy', numpy.__doc__)
-    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
-    for name, value in _names_of_old_numpy(numpy).items():
-        vars(copy).setdefault(name, value)
-    # Python 3.12 and later have no distutils
-    versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
-    usual = builtins.__import__
-
-    def import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
-        is_for_mxnet = globals is not None and globals.get('__name__', '').startswith('mxnet')
-        if is_for_mxnet and name == 'distutils.version':
-            return versions
-        module = usual(name, globals, locals, fromlist, level)
-        return copy if is_for_mxnet and module is numpy else module
-
-    builtins.__import__ = import_for_mxnet
-    try:
-        import mxnet  # noqa: F401
-    finally:
-        builtins.__import__ = usual
-    if numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0':
-        _write_scalars_as_before()
-
-
-def _write_scalars_as_before():
-    """Pass a shape ``(np.int64(2), 3)`` to MXNet's library as '(2, 3)', as before NumPy 2."""
-    from mxnet import base
-
-    def plain(string):
-        return _SCALAR.sub(r'\1\2', string) if 'np.' in string else string
-
-    written = {
-        'c_str': lambda string, write=base.c_str: write(plain(string)),
-        'c_str_array': lambda strings, write=base.c_str_array: write([*map(plain, strings)]),
-    }
-    for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
-        vars(module).update((name, written[name]) for name in written if name in vars(module))
-
-
-def _names_of_old_numpy(numpy):
-    """Names of NumPy that MXNet 1.9.1 looks up and later versions lack, with their meaning."""
-    names = {
-        'bool': numpy.bool_,
-        'int': int,
-        'NaN': numpy.nan,
-        'NAN': numpy.nan,
-        'Inf': numpy.inf,
-        'PINF': numpy.inf,
-        'NINF': -numpy.inf,
-        'PZERO': 0.0,
-        'NZERO': -0.0,
-        'alltrue': numpy.all,
-        'sometrue': numpy.any,
-        'product': numpy.prod,
-        'round_': numpy.round,
-        'in1d': numpy.isin,
-        'trapz': getattr(numpy, 'trapezoid', None),
-        'msort': functools.partial(numpy.sort, axis=0),
-        'compat': types.SimpleNamespace(basestring=str),
-    }
-    # They are gone since NumPy 1.20; MXNet passes them on under `mxnet.np`.
-    return names | dict.fromkeys(('mirr', 'npv', 'pmt', 'ppmt', 'pv', 'rate'))
 
 
 def _stop(problem):

@@ -21,7 +21,7 @@ from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, find_files, get_entry, names_files, resolve
-from .pretrained.files import LABEL_ORDER, ORIGINALS
+from .pretrained.files import LABEL_ORDER, ONNX_NAME, ORIGINALS
 from .registry import (
     Family,
     family_of_class,
@@ -78,6 +78,7 @@ def locate(
     family=None,
     format=None,
     root=None,
+    exported=False,
 ):
     """Look for a model, once; `open_model` documents the arguments."""
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
@@ -85,8 +86,9 @@ def locate(
     if names_files(name_or_folder):
         model = dataset = None
         files = find_files(
-            path=name_or_folder, root=root, weights=weights is True, vocab=vocab, format=format
-        )
+            path=name_or_folder, root=root, weights=weights is True, vocab=vocab, format=format,
+            exported=exported,
+        )  # fmt: skip
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)
@@ -99,6 +101,8 @@ def locate(
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
+    if weights is False:  # their names may have told the family
+        files = dataclasses.replace(files, weights=None)
     return Located(family, model, files)
 
 
@@ -342,6 +346,7 @@ def open_model(
     exact: bool = False,
     ctx: Any = None,
     root: str | os.PathLike | None = None,
+    exported: bool = False,
     dtype: Any = 'float32',
     **options: Any,
 ) -> Opened:
@@ -389,6 +394,9 @@ def open_model(
         Default: the CPU.
     root : str, optional
         The cache of weights, by default ``$MXNET_HOME/models``.
+    exported : bool
+        Whether a folder of an exported ONNX file will do. Its block has no parameters, but tells
+        `model_zoo.inference.make_engine` the file.
     dtype : str, type or numpy.dtype
         Precision of the block, whatever that of the weights; see `ZooBlock.cast`.
     **options
@@ -424,6 +432,7 @@ def open_model(
         located = locate(
             name_or_folder, task, dataset_name=dataset_name, weights=weights, config=config,
             vocab_file=vocab_file, vocab=tokenizer is None, family=family, format=format, root=root,
+            exported=exported,
         )  # fmt: skip
     file = None
     if tokenizer is None:
@@ -448,7 +457,7 @@ def open_block(name_or_folder, task=None, *, state_dict=None, **options):
         if state_dict is not None:
             where['weights'] = False
         # the block's size is told by the vocabulary's, if by nothing else
-        where['vocab'] = state_dict is not None and not names_files(name_or_folder)
+        where['vocab'] = where.get('weights') is False and not names_files(name_or_folder)
         located = locate(name_or_folder, task, **where)
     block = _open(located, task, None, state_dict, **options)
     block.base.vocab_file = VocabFile.of(located.files)
@@ -492,6 +501,11 @@ def _open(
     base = family.base if task is None else block_class
     if options:
         check_options([base, block_class], options, known)
+    if os.path.basename(files.weights or '') == ONNX_NAME:
+        named = config.extras.get('architectures') or [None]
+        block = (block_class if task else family.block_class(named[0]))(config, **options)
+        block.onnx_file = files.weights
+        return block
     if files.weights is None and state_dict is None:
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
@@ -555,7 +569,7 @@ def configure(family, model, files, vocab):
             )
         return config
     if model is None:
-        if os.path.basename(files.weights) in family.release_names:
+        if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
         raise NoConfigurationError.of(files)
     fields = {**architecture, 'vocab_size': len(vocab())}
@@ -642,7 +656,7 @@ def model_function(
 ):
     """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises."""
     options = options or {}
-    defaults = {**_COMMON, **dict.fromkeys(family.hparams), **options}
+    defaults = {**_COMMON, **dict.fromkeys([*family.hparams, *family.fixed]), **options}
     names = [*positional, *(name for name in defaults if name not in positional)]
     parameter = inspect.Parameter
     signature = inspect.Signature(
@@ -709,7 +723,8 @@ def _build_at(
         raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
     located = locate(name, root=root, vocab=vocab is None)
     family = located.family
-    hparams = {key: options.pop(key) for key in list(options) if key in family.hparams}
+    known = {*family.hparams, *family.fixed}
+    hparams = {key: options.pop(key) for key in known.intersection(options)}
     options.update(family.fields_of(name, hparams, hparam_allow_override))
     block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
     return block, vocab or block.base.vocab_file.vocab

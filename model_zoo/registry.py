@@ -49,6 +49,9 @@ class Family:
         GluonNLP's names of hyper-parameters -> fields of the configuration.
     always_allowed : tuple of str
         Hyper-parameters that don't change the architecture.
+    fixed : dict
+        GluonNLP's further options -> the value that each must have: another one would make a block
+        that there isn't. `...` takes any value, without effect as in GluonNLP 0.10.
     zoo_task : str, optional
         Task of the zoo's models; by default they are backbones.
     release_names : tuple of str
@@ -67,6 +70,7 @@ class Family:
     tokenizers: Tuple[type, ...]
     hparams: Dict[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
     always_allowed: Tuple[str, ...] = ('dropout',)
+    fixed: Dict[str, Any] = dataclasses.field(default_factory=dict)
     zoo_task: str = None
     release_names: Tuple[str, ...] = ()
     adapt: Callable = None
@@ -136,6 +140,11 @@ class Family:
         """
         fields, names = {}, {}
         for name, value in hparams.items():
+            if name in self.fixed:
+                if self.fixed[name] not in (..., value):
+                    usual = self.fixed[name]
+                    raise InputError(f'{name} is {value!r:.80}: {model} has only {usual!r}')
+                continue
             if name not in self.hparams:
                 raise _no_option(model, name, self.hparams)
             if not allowed and name not in self.always_allowed:

@@ -6,9 +6,10 @@
     python predict.py best_model --files 'reviews/*.txt' --output_dir labels
 
 The model is a folder that finetune_classifier.py wrote, or any other classifier that the zoo reads.
-Each line of the output is a text with its label and score; a regression's score is its number. With
-``--pairs``, a text is two texts with a tab between them, or in two columns of a table. The other
-columns of a table follow; its own ``label`` is then called ``given_label``.
+Each line of the output is a text with its label and score, or a regression's number under the name
+of the column that it was trained on. With ``--pairs``, a text is two texts with a tab between them,
+or in two columns of a table. The other columns of a table follow; its own ``label`` is then called
+``given_label``.
 """
 
 

@@ -23,7 +23,7 @@ import traceback
 
 __all__ = ['Process', 'run']
 
-LIBRARIES = ('mxnet',)
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LARGEST = 1 << 20  # bytes of a message
 #: name, mode and how errors are handled of what is open under the numbers 0, 1 and 2
 STREAMS = (('stdin', 'r', 'strict'), ('stdout', 'w', 'strict'), ('stderr', 'w', 'backslashreplace'))
@@ -36,8 +36,8 @@ def _serve(channel):
     """Begin processes until the channel is closed; tell their numbers and how they have ended."""
     importlib.import_module('numpy')  # whose own OpenBLAS is to choose by itself, as elsewhere
     os.environ['OPENBLAS_CORETYPE'] = sys.argv[2]
-    for name in LIBRARIES:
-        importlib.import_module(name)
+    # not by `import model_zoo`, which each process does by itself
+    runpy.run_path(os.path.join(ROOT, 'model_zoo', 'mxnet_import.py'))['import_mxnet']()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ended, wake = os.pipe()

@@ -15,6 +15,7 @@ import pathlib
 import random
 import re
 import tempfile
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Iterable
 
 import numpy as np
@@ -46,10 +47,7 @@ TASKS = {
     'text-generation': ('language_model', 'LanguageModelTask'),
     'fill-mask': ('masked_lm', 'MaskedLMTask'),
 }
-_ALIASES = {
-    'sentiment-analysis': 'text-classification', 'ner': 'token-classification',
-    'text-pair-classification': 'text-classification',
-}  # fmt: skip
+_ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
     'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
@@ -253,21 +251,32 @@ def _log_to(stack):
     def setup(log_file=None, *_, **__):
         if log_file is None:
             return
-        handler = logging.FileHandler(log_file, encoding='utf-8')
-        handler.setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
+        handlers = [logging.FileHandler(log_file, encoding='utf-8')]
+        handlers[0].setFormatter(logging.Formatter('%(asctime)s %(message)s', '%H:%M:%S'))
         package = logging.getLogger('model_zoo')
+        if not package.hasHandlers():  # the file alone would hide the warnings
+            handlers.append(_Warner(logging.WARNING))
         level = package.level
-        package.addHandler(handler)
+        for handler in handlers:
+            package.addHandler(handler)
         package.setLevel(min(level or logging.INFO, logging.INFO))
 
         def undo():
-            package.removeHandler(handler)
             package.setLevel(level)
-            handler.close()
+            for handler in handlers:
+                package.removeHandler(handler)
+                handler.close()
 
         stack.callback(undo)
 
     return setup
+
+
+class _Warner(logging.Handler):
+    """Gives warnings of a program that hasn't set up logging to `warnings`."""
+
+    def emit(self, record):
+        warnings.warn(record.getMessage(), stacklevel=2)
 
 
 class Trained:
@@ -286,7 +295,7 @@ class Trained:
     test_scores : dict
         The scores on the test set; empty without one, or if it has no labels.
     predictions : list or None
-        One for each row of the test set.
+        One for each row of the test set; labels are what the training rows gave, such as numbers.
     folder : str or None
         ``output_dir``.
     interrupted : bool
@@ -320,7 +329,7 @@ class Trained:
             if run.evaluator.labelled('test'):
                 self.test_scores = _plain(run.evaluator.evaluate(segments=['test'])[1])
             outputs = run.evaluator.outputs('test')
-            self.predictions = run.task.decode(sets['test'], outputs)
+            self.predictions = run.task.as_given(run.task.decode(sets['test'], outputs))
         self._save, self._title = run.save, run.title
         self._plot = functools.partial(run.run.files.plot, state=state)
 

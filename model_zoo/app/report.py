@@ -191,8 +191,8 @@ def log_summary(results, folder, command, location):
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
     zoo = path_of_zoo()
-    if zoo is not None:
-        logger.info('zoo is not on the PATH: use %s', zoo)
+    if zoo is not None:  # so that the line can be pasted
+        command = command.replace('zoo ', f'{zoo} ', 1)
     logger.info('next: %s', command)
 
 
@@ -231,8 +231,8 @@ def _examination(segment, metrics, examined):
         )
 
 
-_PAIR = 'text-pair-classification'
-# pipeline's task -> command, and the pipeline's argument
+_PAIR = 'pairs'
+# pipeline's task, or pairs -> command, and the pipeline's argument
 _USES = {
     'text-classification': ("zoo predict {folder} 'A text.'", "'A text.'"),
     _PAIR: (
@@ -248,9 +248,9 @@ _USES = {
         'zoo info {folder}', "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     ),
     'sentence-similarity': (
-        "zoo search {folder} --corpus texts.txt 'A query.'", "('A text.', 'Another.')"
+        "zoo embed {folder} 'A text.' --pooling model", "('A text.', 'Another.')"
     ),
-    'fill-mask': ("zoo fill {folder} 'A [MASK] text.'", "'A [MASK] text.'"),
+    'fill-mask': ("zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"),
     'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
 }  # fmt: skip
 _INFO = 'zoo info {folder}'
@@ -260,7 +260,7 @@ _INFO = 'zoo info {folder}'
 class About:
     """What is known of a training's model beside its figures.
 
-    `use` is a task of `model_zoo.pipeline`, or 'text-pair-classification'; None if there is none.
+    `use` is a task of `model_zoo.pipeline`, or None.
     `base` is the model that the training began with, and `sizes` has each data set's number of
     examples, or of what `unit` says.
     """
@@ -270,12 +270,18 @@ class About:
     sizes: Dict[str, int]
     unit: str = 'examples'
     labels: Optional[Sequence[str]] = None
+    takes_pairs: bool = False
+    mask: Optional[str] = None
+
+    def uses(self):
+        """A command that uses the model, without its folder, and the argument of its pipeline."""
+        known = _USES.get(_PAIR if self.takes_pairs else self.use, (_INFO, ''))
+        return [text.replace('{mask}', self.mask or '') for text in known]
 
 
 def next_command(about, folder):
     """A command that uses the model in a folder."""
-    command, _ = _USES.get(about.use, (_INFO, None))
-    return command.format(folder=shlex.quote(folder))
+    return about.uses()[0].replace('{folder}', shlex.quote(folder))
 
 
 def write_card(folder, title, about, results, metric=None, curves=None):
@@ -291,7 +297,7 @@ def write_card(folder, title, about, results, metric=None, curves=None):
 
 def _lines(title, about, results, metric, has_curves):
     best, training, args = results['best'], results['training'], results['args']
-    task = 'text-classification' if about.use == _PAIR else about.use
+    task = about.use
     yield from ('---', 'library_name: gluon-transformer-zoo')
     if task:
         yield f'pipeline_tag: {task}'
@@ -312,7 +318,7 @@ def _lines(title, about, results, metric, has_curves):
     if has_curves:
         yield from ('', '![training loss and score](curves.png)')
     if task:
-        _, argument = _USES[about.use]
+        _, argument = about.uses()
         yield from (
             '', '## Use', '', '```python', 'import model_zoo', '',
             f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",

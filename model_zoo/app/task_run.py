@@ -1,5 +1,6 @@
 """Trains a task object, or evaluates a model of one: what all fine-tuning commands do."""
 
+import copy
 import functools
 import logging
 import time
@@ -62,8 +63,9 @@ class Evaluator:
         speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
         scores = self._task.score(data, outputs)
         if self._metrics is not None:
-            labels = [row.label for row in data.rows]
-            scores.update(self._metrics(self._task.decode(data, outputs), labels))
+            labels = self._task.as_given([row.label for row in data.rows])
+            predictions = self._task.as_given(self._task.decode(data, outputs))
+            scores.update(self._metrics(predictions, labels))
         return scores, speed
 
     def predict(self, folder):
@@ -253,7 +255,10 @@ class TaskRun:
             ),
             Outcome(
                 self.save, None if task.predicted is None else predict, results, evaluator.examine,
-                About(task.use, self._base, sizes, task.unit, task.labels),
+                About(
+                    task.use, self._base, sizes, task.unit, task.labels, task.takes_pairs,
+                    self.tokenizer.mask_token,
+                ),
             ),
             self.job(),
         )  # fmt: skip
@@ -289,9 +294,18 @@ class TaskRun:
 
     def save(self, folder, **options):
         """Write the model as it is, with the names of its classes."""
-        if self.task.trained_for is not None:
+        if self.task.has_own_head:
             name_labels(self.model, self.task.trained_for, self.task.labels)
-        self.task.save(folder, self.model, self.tokenizer, **options)
+        self.task.save(folder, self.model, self._tokenizer_of_use(), **options)
+
+    def _tokenizer_of_use(self):
+        """The tokenizer, which cuts texts where the training did."""
+        length = getattr(self.settings, self.task.length, None)
+        if not self.task.has_own_head or length is None:
+            return self.tokenizer
+        tokenizer = copy.copy(self.tokenizer)
+        tokenizer.max_len = min(length, tokenizer.max_len)
+        return tokenizer
 
 
 def run_task(task, run_class=TaskRun):

@@ -22,11 +22,12 @@ import numpy as np
 
 from ..errors import InputError, reporting
 from ..inference import pipeline
+from ..inference.classification import LIKELY
 from ..opening import open_tokenizer
 from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
 from ..util.display import counted
 from ..util.files import atomic_write
-from ..util.reading import read_json_lines, read_lines, state_of
+from ..util.reading import read_json_objects, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
 from .engines import add_use_arguments
@@ -92,8 +93,36 @@ def write_results(job, args, pairs=False):
         raise InputError('--output_dir and --ray go with --files')
     format = write_format(args.format, args.output)
     rows = None if format == 'table' or args.texts else collections.deque()
-    texts = read_texts(args, args.texts, pairs, rows)
-    write_records(_with_rows(job.records(texts), rows), format, args.output)
+    texts = read_texts(args, args.texts, pairs, rows, keeps_blank=True)
+    write_records(_with_rows(_aligned(job.records, texts), rows), format, args.output)
+
+
+def _aligned(make_records, texts):
+    """The records of texts; those of blank ones have the same names, and no values."""
+    blanks = collections.deque()  # of the texts that are read: a blank one, or None
+
+    def others():
+        for text in texts:
+            is_blank = not (text if isinstance(text, str) else text[0]).strip()
+            blanks.append(text if is_blank else None)
+            if not is_blank:
+                yield text
+
+    record = {'text': None}
+    for record in make_records(others()):
+        while blanks[0] is not None:
+            yield _without_values(record, blanks.popleft())
+        blanks.popleft()
+        yield record
+    yield from (_without_values(record, text) for text in blanks)
+
+
+def _without_values(record, text):
+    empty = {
+        name: dict.fromkeys(value) if isinstance(value, dict) else None
+        for name, value in record.items()
+    }
+    return {**empty, 'text': text if isinstance(text, str) else '\t'.join(text)}
 
 
 def _with_rows(records, rows):
@@ -106,7 +135,7 @@ def _with_rows(records, rows):
 # -- texts ----------------------------------------------------------------------------------------
 
 
-def read_texts(args, texts, pairs=False, rows=None):
+def read_texts(args, texts, pairs=False, rows=None, keeps_blank=False):
     """The texts of a command line, followed by those of its file; the rest as of `read_file`."""
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
@@ -117,13 +146,14 @@ def read_texts(args, texts, pairs=False, rows=None):
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
             logger.warning('%r is read as a text; --file %s reads the file', text, text)
-    return _texts(texts, args.file, columns, pairs, rows)
+    return _texts(texts, args.file, columns, pairs, rows, keeps_blank)
 
 
-def _texts(texts, path, columns, pairs, rows):
+def _texts(texts, path, columns, pairs, rows, keeps_blank):
     texts = ((0, text, {}) for text in (map(_split_pair, texts) if pairs else texts))
     if path is not None:
-        texts = itertools.chain(texts, read_file(path, *columns, pairs=pairs))
+        more = read_file(path, *columns, pairs=pairs, keeps_blank=keeps_blank)
+        texts = itertools.chain(texts, more)
     for _, text, others in texts:
         if rows is not None:
             rows.append(others)
@@ -137,20 +167,25 @@ def _split_pair(line):
     return texts
 
 
-def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_column'):
+def read_file(
+    path, column=None, pair_column=None, pairs=False, flag='--text_column', keeps_blank=False
+):
     """(number from 1, text, other columns) of a file's rows or lines.
 
     A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
     columns are named; by default these have usual names, such as ``text``. A file with one column
-    and no usual name, and pairs without names, have no header, and so no other columns.
+    and no usual name, and pairs without names, have no header, and so no other columns. Rows and
+    lines with a blank text are left out unless `keeps_blank`.
     """
     if path == '-' and column:
         raise InputError('--text_column needs a file that ends in .csv, .tsv or .jsonl')
     if path == '-' or not (column or pair_column or is_table_file(path)):
         for number, line in _standard_input() if path == '-' else read_lines(path):
-            if line.strip():
-                text = line.rstrip('\r\n')
+            text = line.rstrip('\r\n')
+            if text.strip():
                 yield number, _split_pair(text) if pairs else text, {}
+            elif keeps_blank:
+                yield number, text, {}
         return
     rows = read_rows(path)
     first = next(rows, None)
@@ -164,14 +199,19 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
     blank = 0
     for number, (where, cells) in enumerate(rows, 1 + has_header):
         if not any(cells):
-            continue
+            if not keeps_blank:
+                continue
+            cells = [''] * len(names)
         texts = [cells[n] if n < len(cells) else None for n in positions]
+        if keeps_blank and texts[0] is None and positions[0] < len(cells):  # null in JSON
+            texts = [''] * len(positions)
         if not all(isinstance(text, str) for text in texts):
             wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in positions)
             raise InputError(f'{path}, {where}: there is no text in column {wanted}')
         if not texts[0].strip():
             blank += 1
-            continue
+            if not keeps_blank:
+                continue
         line = where.rpartition(' ')[2]
         yield (
             int(line) if line.isdigit() else number,
@@ -179,7 +219,8 @@ def read_file(path, column=None, pair_column=None, pairs=False, flag='--text_col
             {names[n]: cells[n] if n < len(cells) else '' for n in others},
         )
     if blank:
-        logger.warning('%s: %d rows with a blank text are skipped', path, blank)
+        kept = 'have no result' if keeps_blank else 'are skipped'
+        logger.warning('%s: %d rows with a blank text %s', path, blank, kept)
 
 
 def _standard_input():
@@ -237,14 +278,14 @@ class Corpus:
                 yield number, text
             return
         if self._is_json:
-            for number, fields in read_json_lines(self.path):
+            for location, fields in read_json_objects(self.path):
                 text = fields.get(self._field)
                 if not isinstance(text, str):
                     raise InputError(
-                        f'{self.path}, line {number}: not a JSON object with the text in '
+                        f'{self.path}, {location}: not a JSON object with the text in '
                         f'{json.dumps(self._field)}: {fields!r:.80}'
                     )
-                yield number, text
+                yield int(location.split()[1]), text
             return
         for number, line in read_lines(self.path):
             if line.strip():
@@ -405,7 +446,7 @@ def _flat(record):
 
 def _cell(value):
     """A value for people: rounded, in one line."""
-    text = f'{value:.4f}' if isinstance(value, float) else str(value)
+    text = f'{value:.4f}' if isinstance(value, float) else '' if value is None else str(value)
     return text.translate({9: ' ', 10: ' ', 13: ' '})
 
 
@@ -446,17 +487,21 @@ class Labeller:
             if self._all_scores:
                 best = {'scores': scores}
             elif several:  # as in the files that such a model is trained on
-                likely = [label for label in classifier.labels if scores[label] >= 0.5]
+                likely = [label for label in classifier.labels if scores[label] >= LIKELY]
                 best = {'label': ','.join(likely), 'scores': scores}
+            elif classifier.is_regression:
+                best = scores
             else:
                 best = result[0]
             text = next(shown)
             yield {**best, 'text': text if isinstance(text, str) else '\t'.join(text)}
 
     def __call__(self, task):
-        texts = (line for line in task.lines() if line.strip())
-        texts = map(_split_pair, texts) if self._pairs else texts
-        return write_records(self.records(texts), task.output.rpartition('.')[2], task.output)
+        texts = task.lines()
+        if self._pairs:
+            texts = (_split_pair(line) if line.strip() else line for line in texts)
+        records = _aligned(self.records, texts)
+        return write_records(records, task.output.rpartition('.')[2], task.output)
 
 
 class FileEncoder:

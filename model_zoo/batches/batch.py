@@ -148,8 +148,6 @@ def _labels(samples, shape):
     labels = [getattr(sample, 'label', None) for sample in samples]
     positions = getattr(samples[0], 'positions', None)
     count = len(samples)
-    if positions is not None:
-        count = sum(len(sample.positions) for sample in samples)
     if labels[0] is None:
         return None, count
     if positions is None:
@@ -158,4 +156,4 @@ def _labels(samples, shape):
     spread = np.full(shape, NO_LABEL, np.int32)
     for row, sample in zip(spread, samples):
         row[sample.positions] = sample.label
-    return spread, count
+    return spread, int((spread != NO_LABEL).sum())

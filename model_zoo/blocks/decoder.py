@@ -46,8 +46,9 @@ class DecoderBlock(AttentionBlock):
         mask = np.tril(np.ones((1, 1, config.n_ctx, config.n_ctx), np.float32))
         named.update({f'{prefix}h.{n}.attn.bias': mask for n in range(config.n_layer)})
         if prefix:
-            table = self.mappings()['huggingface'].names('word_embed.weight', named, True)[0]
-            named['lm_head.decoder.weight'] = named[table]
+            mapping = self.mappings()['huggingface']
+            [(_, _, table)] = mapping.parts(['word_embed.weight'], True)
+            named['lm_head.decoder.weight'] = named[next(iter(table))]
         return {name.replace('_head.summary.', '_head.linear.'): named[name] for name in named}
 
     def example_makers(self, batch_size, length, random):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 from typing import Any, TypeVar
@@ -24,9 +25,51 @@ BlockType = TypeVar('BlockType')
 _log = logging.getLogger(__name__)
 
 
+@dataclasses.dataclass(frozen=True)
+class _Part:
+    """One of GluonNLP's parameters that a parameter of ours holds, for Gluon's files."""
+
+    whole: mx.gluon.Parameter
+    number: int
+    convert: Any = dataclasses.field(compare=False)
+    config: Any = dataclasses.field(compare=False)
+
+    def _reduce(self):
+        whole = self.whole._reduce()
+        return mx.nd.array(self._parts(whole.asnumpy())[self.number], dtype=whole.dtype)
+
+    def _parts(self, array):
+        return list(self.convert.save(array, self.config))
+
+    def _load_init(self, data, ctx, cast_dtype=False, dtype_source='current'):
+        try:
+            whole = self.whole._reduce().asnumpy()
+        except RuntimeError:  # it isn't initialized
+            whole = np.zeros(self.whole.shape, data.dtype)
+        parts = self._parts(whole)
+        if parts[self.number].shape != data.shape:
+            raise CheckpointError(
+                f'a part of {self.whole.name} has shape {data.shape}, and the model wants '
+                f'{parts[self.number].shape}'
+            )
+        parts[self.number] = data.asnumpy()
+        whole = mx.nd.array(self.convert.load(parts, self.config), dtype=data.dtype)
+        self.whole._load_init(whole, ctx, cast_dtype, dtype_source)
+
+
+def _own_names(block, prefix=''):
+    """Gluon's names of a block's parameters, by the attributes alone."""
+    result = {prefix + name: parameter for name, parameter in block._reg_params.items()}
+    for name, child in block._children.items():
+        result.update(_own_names(child, f'{prefix}{name}.'))
+    return result
+
+
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
+    #: path of the ONNX file that an engine runs instead of the block, which has no parameters then
+    onnx_file = None
     #: VocabFile of the pretrained weights that the block, a backbone, began with
     vocab_file = None
     #: name of the block's class in the Hugging Face files; by default its own
@@ -40,12 +83,25 @@ class BlockFiles:
     def mappings(self):
         return self.name_maps(self.config)
 
+    def _collect_params_with_prefix(self, prefix=''):
+        """The names in Gluon's files: within another block those of GluonNLP's block, if any."""
+        mapping = self.mappings().get('gluonnlp')
+        if not prefix or mapping is None:
+            return _own_names(self, prefix and f'{prefix}.')
+        result, parameters = {}, self.parameters_by_name()
+        for ours, convert, names in mapping.parts(parameters, self.backbone is not None):
+            for name, number in names.items():
+                result[f'{prefix}.{name}'] = _Part(parameters[ours], number, convert, self.config)
+            if not names:
+                result[f'{prefix}.{ours.lstrip("^")}'] = parameters[ours]
+        return result
+
     def parameters_by_name(self):
         """Canonical name -> Parameter, each parameter once."""
         # The names are those of the mappings' rules: without the backbone's prefix, and with `^`
         # before the names of a task's head.
         names = {}  # a shared parameter is known by its name in the innermost block
-        for name, parameter in self._collect_params_with_prefix().items():
+        for name, parameter in _own_names(self).items():
             other = names.get(parameter)
             if other is None or other.count('.') < name.count('.'):
                 names[parameter] = name

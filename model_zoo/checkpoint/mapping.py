@@ -4,12 +4,15 @@ A rule is data, so that one table serves loading and saving.
 """
 
 import dataclasses
+import logging
 import re
 from typing import Tuple
 
 import numpy as np
 
 from ..errors import CheckpointError
+
+_log = logging.getLogger(__name__)
 
 
 class _Same:
@@ -177,6 +180,21 @@ def layer_rules(
     return rules
 
 
+# what PyTorch's DataParallel, Lightning and torch.compile put before the names of a model
+_WRAPPERS = ('module.', 'model.', '_orig_mod.')
+
+
+def wrapper_of(names):
+    """What wrappers have put before most of the names, such as ``module.``."""
+    prefix, is_longer = '', True
+    while is_longer:
+        counts = {part: sum(n.startswith(prefix + part) for n in names) for part in _WRAPPERS}
+        part = max(counts, key=counts.get)
+        is_longer = 2 * counts[part] > len(names)
+        prefix += part if is_longer else ''
+    return prefix
+
+
 def _pattern(template):
     return re.compile(re.escape(template).replace(r'\{i\}', r'(\d+)') + '$')
 
@@ -230,11 +248,11 @@ class Mapping:
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
         missing: a program that stores such a tensor once may use any of its names.
         """
-        has_prefix = any(name.startswith(self.backbone) for name in names)
-        numbered = self._numbered(len(names))
+        numbered, wrapper = self._numbered(len(names)), wrapper_of(names)
+        has_prefix = any(name.removeprefix(wrapper).startswith(self.backbone) for name in names)
         result, tied = {}, {}
         for name in names:
-            new = numbered.get(name, name)
+            new = numbered.get(name, name).removeprefix(wrapper)
             for expression, to in self._rename:
                 new = expression.sub(to, new)
             if new.startswith(self.backbone):
@@ -249,6 +267,18 @@ class Mapping:
             if new not in result.values():
                 result[name] = new
         return result
+
+    def _check_tied(self, tensors, canonical):
+        """Warn of tensors that differ from those that our blocks use in their place."""
+        wrapper, used = wrapper_of(tensors), {new: name for name, new in canonical.items()}
+        for name, array in tensors.items():
+            bare = name.removeprefix(wrapper)
+            first = used.get(self._tied.get(bare.removeprefix(self.backbone)))
+            if first not in (None, name) and not np.array_equal(array, tensors[first]):
+                _log.warning(
+                    '%s differs from %s, which is used in its place: the results are not those of '
+                    'the program that wrote them', name, first,
+                )  # fmt: skip
 
     def _numbered(self, count):
         """Number of a tensor -> its name, in a format that stores numbers for `count` tensors."""
@@ -272,7 +302,11 @@ class Mapping:
         parts_of, unknown = {}, []
         numbered = self._numbered(len(tensors))
         tensors = {numbered.get(name, name): array for name, array in tensors.items()}
-        for name, canonical in self.canonical(tensors).items():
+        wrapper, names = wrapper_of(tensors), self.canonical(tensors)
+        if wrapper:
+            _log.info('the names of the weights are read without %r', wrapper)
+        self._check_tied(tensors, names)
+        for name, canonical in names.items():
             for rule, part, pattern in self._theirs:
                 match = pattern.match(canonical)
                 if match:
@@ -308,25 +342,30 @@ class Mapping:
         CheckpointError if no rule knows one of our names: the format has no place for it.
         """
         result = {}
-        with_prefix = with_prefix or self._has_outside(tensors)
-        for ours, array in tensors.items():
-            rule, layer = self._rule(ours)
-            if rule is None:
+        for ours, convert, parts in self.parts(tensors, with_prefix):
+            if convert is None:
                 raise CheckpointError(f'this format has no place for the parameter {ours}')
-            named = list(zip(rule.theirs, rule.convert.save(array, config)))
-            if rule.tied_to in tensors:
-                named += [(name, array) for name in rule.tied]
-            for name, value in named:
-                result[self._full(name, layer, with_prefix)] = np.ascontiguousarray(value)
+            values = convert.save(tensors[ours], config)
+            result.update((name, np.ascontiguousarray(values[n])) for name, n in parts.items())
         return self._in_order(result) if self._order else result
 
-    def names(self, ours, parameters, with_prefix):
-        """Their names of one of our parameters; none if no rule knows it."""
-        rule, layer = self._rule(ours)
-        if rule is None:
-            return []
+    def parts(self, parameters, with_prefix):
+        """For each of our names: it, the conversion, and their names -> numbers of its parts.
+
+        The conversion is None, and there are no names, if no rule knows it. The names of a tied
+        tensor are those of one part.
+        """
         with_prefix = with_prefix or self._has_outside(parameters)
-        return [self._full(name, layer, with_prefix) for name in rule.theirs]
+        for ours in parameters:
+            rule, layer = self._rule(ours)
+            if rule is None:
+                yield ours, None, {}
+                continue
+            numbered = [*enumerate(rule.theirs)]
+            if rule.tied_to in parameters:
+                numbered += [(0, name) for name in rule.tied]
+            names = {self._full(name, layer, with_prefix): number for number, name in numbered}
+            yield ours, rule.convert, names
 
     def _rule(self, ours):
         """The rule for one of our names, and the layer's number in it."""

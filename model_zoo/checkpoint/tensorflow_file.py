@@ -220,6 +220,7 @@ def _varint(content, position):
             raise ValueError('a number of more than 64 bits')
 
 
+_log = logging.getLogger(__name__)
 _INDEX = '.index'
 _OF_A_PART = b'\0'  # begins the keys of parts of variables
 _STRING, _BFLOAT16 = 7, 14
@@ -250,7 +251,13 @@ def newest_checkpoint(folder):
         names = [name for name in os.listdir(folder) if name.endswith(_INDEX)]
     except OSError:
         return None
-    return os.path.join(folder, names[0]) if len(names) == 1 else None
+    if len(names) > 1:  # of one training, with the number of its steps
+        steps = [re.fullmatch(rf'(.+)-(\d+){re.escape(_INDEX)}', name) for name in names]
+        if not all(steps) or len({match[1] for match in steps}) > 1:
+            return None
+        names = [max(steps, key=lambda match: int(match[2]))[0]]
+        _log.info('of the checkpoints in %r the last is taken: %s', folder, names[0])
+    return os.path.join(folder, names[0]) if names else None
 
 
 def _import_tensorflow():

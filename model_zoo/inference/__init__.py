@@ -127,7 +127,8 @@ def pipeline(
         'sentence-similarity', 'multiple-choice', 'next-sentence', 'zero-shot-classification',
         'rerank' (or 'text-ranking'). Or a folder or name of a model, for its own task.
     model : str, optional
-        Folder or name of a model. Tasks that need no fine-tuning have a default model.
+        Folder or name of a model; the folder of an exported ONNX file, too. Tasks that need no
+        fine-tuning have a default model.
     engine, precision : str
         What runs the model, and its precision; see `make_engine`.
     ctx : mx.Context, optional
@@ -177,7 +178,9 @@ def pipeline(
     options['ctx'] = ctx
     where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
     try:
-        located = locate(model, vocab=options.get('tokenizer') is None, **where)
+        located = locate(
+            model, vocab=options.get('tokenizer') is None, **{'exported': True, **where}
+        )
     except UnknownNameError as error:
         if task is not None:
             raise

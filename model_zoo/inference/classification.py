@@ -14,6 +14,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+#: least probability of a label that a text has, where it may have several
+LIKELY = 0.5
+
+
 class TextPairs(Pipeline):
     """A pipeline whose item is a str, a pair ``(text, text_pair)``, or a dict of these names."""
 
@@ -50,7 +54,9 @@ class TextClassification(TextPairs):
 
     `function_to_apply` is 'softmax', 'sigmoid' or 'none'. By default it is softmax for several
     labels; for one label, sigmoid, or nothing if the model is a regression. A model with several
-    labels per text (`is_multi_label`) has a sigmoid for each: get all with ``top_k=None``.
+    labels per text (`is_multi_label`) has a sigmoid for each; without `top_k` there is a list of
+    those of at least `LIKELY` for each text. A regression's `score` is its number, and its `label`
+    the name of the column that it was trained on.
     """
 
     task = 'text-classification'
@@ -70,6 +76,21 @@ class TextClassification(TextPairs):
         """Whether a text may have several labels, or none."""
         return self.block.config.extras.get('problem_type') == 'multi_label_classification'
 
+    @property
+    def is_regression(self):
+        """Whether the result is a number."""
+        return self.block.config.extras.get('problem_type') == 'regression'
+
+    def _checked(self, options):
+        checked = super()._checked(options)
+        if self._chooses(options):
+            checked.update(top_k=None, least=LIKELY)
+        return checked
+
+    def _chooses(self, options):
+        """Whether the model says how many labels a text has."""
+        return self.is_multi_label and not {*options} & {'top_k', 'return_all_scores'}
+
     def _options(
         self,
         top_k: ALL = 1,
@@ -84,10 +105,11 @@ class TextClassification(TextPairs):
             function_to_apply = {
                 'regression': 'none', 'multi_label_classification': 'sigmoid'
             }.get(problem, usual)
-        return {'top_k': top_k, 'function': function_to_apply}
+        return {'top_k': top_k, 'function': function_to_apply, 'least': -np.inf}
 
     def _shown(self, result, item, options):
-        if {*options} & {'top_k', 'return_all_scores'} or isinstance(item, str):
+        is_list = {*options} & {'top_k', 'return_all_scores'} or self._chooses(options)
+        if is_list or isinstance(item, str):
             return result
         return result[0]  # transformers has a list for one str only
 
@@ -100,7 +122,10 @@ class TextClassification(TextPairs):
         if options['function'] != 'none':
             scores = {'softmax': softmax, 'sigmoid': sigmoid}[options['function']](scores)
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
-        return [{'label': self.labels[index], 'score': float(scores[index])} for index in order]
+        return [
+            {'label': self.labels[index], 'score': float(scores[index])}
+            for index in order if scores[index] >= options['least']
+        ]  # fmt: skip
 
 
 class NextSentence(TextPairs):

@@ -19,6 +19,8 @@ class Engine(abc.ABC):
     """Runs one model. An engine may be used from several threads."""
 
     name = None
+    #: whether it computes one vector for a text, like the state of its only token
+    pools = False
 
     def __init__(self):
         self.lock = threading.Lock()

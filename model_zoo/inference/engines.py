@@ -8,6 +8,8 @@ import os
 import threading
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
@@ -121,6 +123,9 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     ctx : mx.Context, optional
         Where MXNet runs; the others run on the CPU.
 
+    The folder of an exported ONNX file has a precision of its own. ONNX Runtime runs it, or, if
+    asked for, OpenVINO.
+
     Raises
     ------
     UnknownNameError
@@ -131,6 +136,8 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         If the engine isn't installed.
     """
     UnknownNameError.check('engine', engine, ENGINES)
+    if block.onnx_file is not None:
+        return _of_file(block, engine, precision)
     if engine == 'auto':
         if precision != 'int8':
             return AutoEngine(block, precision, ctx)
@@ -155,11 +162,44 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     if engine == 'openvino' and precision == 'int8':
         return OpenVINOInt8Engine(block)
-    classes = {
-        'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
-        'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
-    }
-    return classes[engine][is_writer].of(block, precision)
+    return _CLASSES[engine][is_writer].of(block, precision)
+
+
+_CLASSES = {
+    'onnxruntime': (OnnxRuntimeEngine, OnnxGenerationEngine),
+    'openvino': (OpenVINOEngine, OpenVINOGenerationEngine),
+}
+
+
+def _of_file(block, engine, precision):
+    """The engine of an exported ONNX file."""
+    if engine not in _CLASSES:
+        engine = 'onnxruntime' if has_engine('onnxruntime') else 'openvino'
+    if precision != 'float32' and (engine, precision) != ('openvino', 'bfloat16'):
+        raise InputError(
+            f'{block.onnx_file!r} has the precision that it was exported with, not {precision}: '
+            'export it again'
+        )
+    if not has_engine(engine):
+        raise MissingExtraError.of(engine, _EXTRAS[engine])
+    is_writer = isinstance(block, GenerationMixin)
+    options = {'writer': block} if is_writer else {}
+    made = _CLASSES[engine][is_writer](block.onnx_file, precision, **options)
+    return _SentenceEngine(made) if made.outputs == ['sentence_embedding'] else made
+
+
+class _SentenceEngine(Engine):
+    """Runs a file that computes vectors of texts."""
+
+    pools = True
+
+    def __init__(self, engine):
+        super().__init__()
+        self.name, self._engine = engine.name, engine
+
+    def run(self, words, token_types, valid_length):
+        vectors = self._engine.run(words, token_types, valid_length)
+        return [np.expand_dims(vector, 1) for vector in vectors]
 
 
 @functools.lru_cache(maxsize=None)  # once in a process

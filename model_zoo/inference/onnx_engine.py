@@ -272,7 +272,6 @@ class _GenerationEngine(OnnxEngine):
     def __init__(self, path, precision, writer):
         super().__init__(path, precision)
         self.context_length = writer.context_length
-        self._block = writer
 
     @classmethod
     def of(cls, block, precision='float32'):
@@ -288,7 +287,10 @@ class _GenerationEngine(OnnxEngine):
         return self
 
     def collect_params(self):
-        return self._block.collect_params()
+        """A parameter on the CPU, where the file is run."""
+        parameter = mx.gluon.Parameter('cpu', shape=(1,))
+        parameter.initialize()
+        return {parameter.name: parameter}
 
     def run(self, words, token_types, valid_length):
         with self.lock:

@@ -248,6 +248,11 @@ class Pipeline:
         if self._is_item(inputs):
             (result,) = self._results(iter([inputs]), checked)
             return self._shown(result, inputs, options)
+        if hasattr(inputs, 'columns'):  # a table is an iterable of their names
+            raise InputError(
+                f'{self.task} takes texts, not a {type(inputs).__name__}: give a column of it, one '
+                f'of {", ".join(map(repr, inputs.columns)):.200}'
+            )
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
             inputs = inputs.tolist()
         if isinstance(inputs, (list, tuple)):

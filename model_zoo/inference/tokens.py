@@ -8,6 +8,7 @@ import numpy as np
 
 from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
+from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from .pipeline import ALL, COUNT, FLAG, NUMBER, TEXT, Pipeline, Row, a_list, one_of
@@ -37,9 +38,13 @@ class TokenClassification(Pipeline):
     - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
       ``start`` and ``end``;
     - 'simple': neighbouring tokens of one label are an entity, with ``entity_group``, ``score``,
-      ``word``, ``start`` and ``end``; a label B-X begins a new one;
+      ``word``, ``start`` and ``end``; a label B-X begins a new one. So are those of IOBES and BILOU
+      where all labels are of such a scheme; the group of B and I without a type is ``_``;
     - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
       first token, of the mean of the probabilities, or of the surest token.
+
+    For models that this project trained, on words, the default is 'first', and an entity's ``word``
+    is its part of the text. For others both are as in transformers.
 
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
     in windows that overlap by `stride` tokens, by default a quarter of a window. Of overlapping
@@ -50,9 +55,14 @@ class TokenClassification(Pipeline):
     block_tasks = ('tagging',)
     token_outputs = 1
 
+    @property
+    def knows_words(self):
+        """Whether the model learned labels of words, by their first tokens."""
+        return self.block.config.extras.get('finetuning_task') == 'tagging'
+
     def _options(
         self,
-        aggregation_strategy: one_of(*STRATEGIES) = 'none',
+        aggregation_strategy: one_of(*STRATEGIES) = None,
         ignore_labels: a_list(TEXT) = ('O',),
         stride: dict(COUNT, minimum=0) = None,
     ):
@@ -63,7 +73,7 @@ class TokenClassification(Pipeline):
         if room is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
-            'strategy': aggregation_strategy,
+            'strategy': aggregation_strategy or ('first' if self.knows_words else 'none'),
             'ignored': set(ignore_labels),
             'special': special,
             'room': room,
@@ -104,7 +114,8 @@ class TokenClassification(Pipeline):
                 ]
             row_entities = [self._entity(token, labels) for token in tokens]
             if options['strategy'] != 'none':
-                row_entities = [self._group(group) for group in _neighbours(row_entities)]
+                groups = groups_of_entities(row_entities, labels)
+                row_entities = [self._group(*group) for group in groups]
             entities += [
                 entity for entity in row_entities
                 if entity.get('entity', entity.get('entity_group')) not in options['ignored']
@@ -113,6 +124,8 @@ class TokenClassification(Pipeline):
             entities = _without_overlaps(entities)
         for entity in entities:
             del entity['parts']
+            if self.knows_words and options['strategy'] != 'none':
+                entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
     def _tokens(self, row, scores, text):
@@ -147,10 +160,10 @@ class TokenClassification(Pipeline):
             'parts': token.parts,
         }
 
-    def _group(self, group):
+    def _group(self, entity_type, group):
         parts = [part for entity in group for part in entity['parts']]
         return {
-            'entity_group': _tag(group[0]['entity'])[1],
+            'entity_group': entity_type,
             'score': float(np.mean([entity['score'] for entity in group])),
             'word': self._words(parts, joined=True),
             'start': group[0]['start'],
@@ -168,25 +181,6 @@ class TokenClassification(Pipeline):
         replaced = iter([text for token_id, text in parts if token_id == unknown])
         mark = re.escape(str(self.tokenizer.unk_token))
         return re.sub(mark, lambda match: next(replaced, match.group()), self.tokenizer.decode(ids))
-
-
-def _tag(label):
-    """Whether a label begins an entity, and the entity's type."""
-    if label[:2] in ('B-', 'I-'):
-        return label[0] == 'B', label[2:]
-    return False, label
-
-
-def _neighbours(entities):
-    """Groups of entities of one type that follow one another."""
-    groups = []
-    for entity in entities:
-        begins, entity_type = _tag(entity['entity'])
-        if groups and not begins and entity_type == _tag(groups[-1][-1]['entity'])[1]:
-            groups[-1].append(entity)
-        else:
-            groups.append([entity])
-    return groups
 
 
 def _without_overlaps(entities):

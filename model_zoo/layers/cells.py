@@ -21,7 +21,8 @@ def _gelu_new(F, x):
     # The approximation of OpenAI GPT and GPT-2, x / 2 * (1 + tanh(y)), written as x * sigmoid(2 y):
     # it takes a seventh of the time, forward and back.
     factor = 2 * math.sqrt(2 / math.pi)
-    return x * _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x)))
+    # not x * sigmoid(x * y), which ONNX Runtime's optimizer takes for another function
+    return _sigmoid(F, x * (factor + factor * 0.044715 * F.square(x))) * x
 
 
 def _sigmoid(F, x):
@@ -29,13 +30,32 @@ def _sigmoid(F, x):
     return F.Activation(x, act_type='sigmoid')
 
 
+def _swish(F, x):
+    return x * _sigmoid(F, x)
+
+
+def _mish(F, x):
+    # x * tanh(log(1 + exp(x))), without the logarithm, which is inexact below 0
+    below = _sigmoid(F, -x)
+    return x * _sigmoid(F, x) * (1 + below) / (1 + F.square(below))
+
+
 #: name -> function(F, x); each maps 0 to 0, on which the padding of FeedForward relies
 ACTIVATIONS = {
     'gelu': _gelu,
     'gelu_new': _gelu_new,
     'relu': lambda F, x: F.relu(x),
-    'swish': lambda F, x: x * _sigmoid(F, x),
+    'swish': _swish,
     'tanh': lambda F, x: F.Activation(x, act_type='tanh'),
+    # transformers' names
+    'gelu_10': lambda F, x: F.clip(_gelu(F, x), -10, 10),
+    'gelu_accurate': _gelu_new,
+    'gelu_fast': _gelu_new,
+    'gelu_python': _gelu,
+    'gelu_pytorch_tanh': _gelu_new,
+    'mish': _mish,
+    'quick_gelu': lambda F, x: x * _sigmoid(F, 1.702 * x),
+    'silu': _swish,
 }
 
 

@@ -21,7 +21,8 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BESIDE_VOCAB', 'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ORIGINALS',
+    'BESIDE_VOCAB', 'BPE_NAMES', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME',
+    'ORIGINALS',
     'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
     'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
@@ -82,6 +83,8 @@ VOCAB_NAMES = (
     'vocab.bin',
     'vocab.pkl',
 )
+#: name of the file that ``zoo export --format onnx`` writes
+ONNX_NAME = 'model.onnx'
 #: name of the file of a tokenizer's options
 TOKENIZER_CONFIG = 'tokenizer_config.json'
 #: names of the files that say more of a tokenizer than its vocabulary

@@ -29,7 +29,7 @@ import gluonnlp
 from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
-from ..checkpoint.readers import WEIGHTS_NAMES, weights_in_folder
+from ..checkpoint.readers import WEIGHTS_NAMES, first_file, weights_in_folder
 from ..errors import (
     InputError,
     PretrainedNotFoundError,
@@ -43,7 +43,7 @@ from ..util.reading import LIMITS, raised, read_json, sha256_of
 from ..util.remote import is_file, is_url, join, sizes_in
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import Checksum, check_space, default_root, download, locked
-from .files import VOCAB_NAMES, Files, Source, SourceError, files_at, files_in_folder
+from .files import ONNX_NAME, VOCAB_NAMES, Files, Source, SourceError, files_at, files_in_folder
 
 __all__ = [
     'CacheSource',
@@ -241,8 +241,9 @@ def is_model_folder(name):
 
 
 def find_files(
-    model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None
-):
+    model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None,
+    exported=False,
+):  # fmt: skip
     """Find the files of a model: at `path`, or in the first source that has them.
 
     Parameters
@@ -261,6 +262,8 @@ def find_files(
         Whether they are needed.
     format : str, optional
         See :func:`files_in_folder`, for a path.
+    exported : bool
+        Whether an exported ONNX file stands for weights that a folder doesn't have.
 
     Returns
     -------
@@ -289,6 +292,8 @@ def find_files(
         return files
     path, source = local_path(path, weights, vocab, root)
     files = dataclasses.replace(files_at(path, format), source=source)
+    if weights and files.weights is None and exported:
+        files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
     if weights and files.weights is None:
         raise InputError(
             f'the directory {os.fspath(path)!r} has no {_wanted(format)}; {_where_else(path)}'
@@ -316,8 +321,8 @@ def _where_else(path):
         return f'did you mean {best}?'
     if any(name.endswith('.onnx') for name in os.listdir(path)):
         return (
-            'its ONNX file is for other programs; give the folder that it was exported from, with '
-            "the engine 'onnxruntime'"
+            'its ONNX file can be used (serve, predict, pipeline), but not trained or converted: '
+            'give the folder that it was exported from'
         )
     return 'name the file itself if it is called otherwise'
 
@@ -338,8 +343,8 @@ def _ask(entry, root, sources, vocab_only=False):
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         special_tokens = {**special_tokens_of(entry), **files.special_tokens}
         return dataclasses.replace(
-            files, do_lower_case=lower, special_tokens=special_tokens, source=source.name,
-            labels=entry.labels,
+            files, weights=None if vocab_only else files.weights, do_lower_case=lower,
+            special_tokens=special_tokens, source=source.name, labels=entry.labels,
         )  # fmt: skip
     wanted = 'vocabulary' if vocab_only else 'pretrained weights'
     folder = os.path.join(root, entry.full_name)

@@ -1,6 +1,5 @@
 """The Hugging Face hub as a source of pretrained weights."""
 
-import dataclasses
 import functools
 import os
 import re
@@ -64,8 +63,6 @@ class HubSource(Source):
         if files is None:
             repository = Repository(entry.hub, entry.hub_revision)
             files = files_in_folder(repository.fetch(not vocab_only))
-            if vocab_only:
-                files = dataclasses.replace(files, weights=None)
         elif not vocab_only:
             _verify(files.weights)
         if not vocab_only and entry.hub_sha256 is not None:
@@ -101,9 +98,9 @@ class Repository:
         files = files_in_folder(os.path.dirname(config))
         if files.vocab is None or (_is_bpe(files.vocab) and not merges_beside(files.vocab)):
             return None
-        if vocab_only:
-            return dataclasses.replace(files, weights=None)
-        complete = files.weights and all(map(os.path.isfile, _parts(files.weights)))
+        complete = vocab_only or (
+            files.weights and all(map(os.path.isfile, _parts(files.weights)))
+        )
         return files if complete else None
 
     def fetch(self, weights=True, vocab=True):

@@ -8,6 +8,7 @@ and Matthews, Pearson and Spearman where either side is constant (or has one sam
 
 import copy
 import dataclasses
+import functools
 import itertools
 import json
 import logging
@@ -40,6 +41,7 @@ from ..util.arrays import sigmoid, softmax
 from . import tables
 from .classification_data import (
     custom_task,
+    field_text,
     find_file,
     get_task,
     has_segment,
@@ -48,7 +50,7 @@ from .classification_data import (
     read_examples,
     read_file,
 )
-from .labels import adopt_labels
+from .labels import adopt_labels, name_labels
 from .task import (
     Examination,
     Task,
@@ -522,6 +524,7 @@ class ClassificationTask(Task):
     """
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
+    use = 'text-classification'
     reads_late = True
     samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
@@ -546,8 +549,8 @@ class ClassificationTask(Task):
         return 'custom data' if '.rows' in path else os.path.basename(path.rstrip('/'))
 
     @property
-    def use(self):
-        return 'text-pair-classification' if self.record.is_pair else 'text-classification'
+    def takes_pairs(self):
+        return self.record.is_pair
 
     def begin(self):
         settings = self.settings
@@ -556,8 +559,10 @@ class ClassificationTask(Task):
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
         if settings.teacher is not None and not is_model_folder(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
-        self.record = make_task(settings, trains=not settings.only_inference)
+        self.record = make_task(settings, not settings.only_inference, self._classes)
         self._usual_labels = self.labels
+        self._given_values = _values_by_text(self._given_rows, settings.label_column)
+        self._given_rows = ()
 
     def adopt(self, choice):
         settings = self.settings
@@ -591,14 +596,24 @@ class ClassificationTask(Task):
             1: ('text',), 2: ('text', 'text_pair') if is_pair else ('text', 'label'),
             3: ('text', 'text_pair', 'label'),
         }  # fmt: skip
-        rows = [row for _, row in tables.given_rows(rows, names, segment)]
+        source, rows = rows, [row for _, row in tables.given_rows(rows, names, segment)]
         if segment == 'train':
             self._has_pairs = 'text_pair' in rows[-1]
-        rows = ({name: _plain(value) for name, value in row.items()} for row in rows)
+            self._classes = {name: tables.class_names(source, name) for name in rows[-1]}
+        rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        if segment == 'train':
+            self._given_rows = rows
         lines = (json.dumps(row, ensure_ascii=False) for row in rows)
         return tables.write_rows(self.rows_folder, f'{segment}.jsonl', lines)
 
-    _has_pairs = False
+    _has_pairs, _classes, _given_rows, _given_values = False, {}, (), {}
+
+    @functools.cached_property
+    def given_labels(self):
+        if self.record.regression:
+            return {}
+        one = dataclasses.replace(self.record, multi_label=False)
+        return {one.parse_label(text): value for text, value in self._given_values.items()}
 
     def loss(self, model, batch):
         if not self.record.multi_label:
@@ -719,6 +734,9 @@ class ClassificationTask(Task):
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
             model.config.extras['problem_type'] = 'regression'
+            column = self.record.layouts[0].label
+            is_name = isinstance(column, str) and column not in ('label', 'labels')
+            name_labels(model, self.trained_for, [column if is_name else 'score'])
         if self.record.multi_label:
             model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:
@@ -730,6 +748,13 @@ def _entropies_of_each(labels, outputs):
     """The loss of each of several labels, float64."""
     outputs = outputs.astype(np.float64)
     return np.logaddexp(0, outputs) - labels * outputs
+
+
+def _values_by_text(rows, column):
+    """Text -> number or truth value that a column has for it, also in lists."""
+    values = (row.get(column) for row in rows)
+    values = itertools.chain(*(value if isinstance(value, list) else [value] for value in values))
+    return {field_text(value): value for value in values if isinstance(value, (int, float))}
 
 
 def _plain(value):
@@ -751,7 +776,7 @@ def _find_columns(settings, files):
     if not texts and (pair or text):
         settings.text_columns = list(pair or (text,))
     if settings.label_column is None:
-        settings.label_column = next((name for name in _LABELS if name in names), None)
+        settings.label_column = tables.usual_column(names, _LABELS)
     lacking = ['texts (`text_column`)'] * (not (texts or settings.text_columns))
     lacking += ['labels (`label_column`)'] * (needs_label and settings.label_column is None)
     if lacking:
@@ -819,10 +844,11 @@ def _take_splits(settings, files):
         setattr(settings, name, splits.get(segment, path))
 
 
-def make_task(settings, trains=False):
+def make_task(settings, trains=False, classes=None):
     """The task; its labels are those of the table, or of a custom task's training file.
 
-    Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say.
+    Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say. `classes` has the
+    names of a column's classes, where the training set names them itself.
     """
     if settings.task_name != 'custom':
         try:
@@ -843,4 +869,7 @@ def make_task(settings, trains=False):
         split_seed=settings.seed,
         multi_label=getattr(settings, 'multi_label', False),
     )
+    names = (classes or {}).get(task.layouts[0].label)
+    if trains and names and task.labels is None and not task.regression:
+        return task.with_labels(names)
     return infer_labels(task) if trains else task

@@ -21,12 +21,13 @@ from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from ..errors import InputError, UnknownNameError, did_you_mean, reporting
-from .tables import downloading, has_named_fields, is_table, read_rows
+from .tables import class_names, downloading, has_named_fields, is_table, read_rows
 
 __all__ = [
     'Example',
     'Layout',
     'custom_task',
+    'field_text',
     'find_file',
     'get_task',
     'has_segment',
@@ -548,6 +549,9 @@ def infer_labels(task, data_dir=None):
     if 'train' not in task.files:
         task.require_labels()
     path = find_file(task, data_dir, 'train')
+    names = class_names(path, task.layouts[0].label)
+    if names is not None:
+        return task.with_labels(names)
     examples = read_file(task, path, 'train', str.strip)
     if task.multi_label:
         names = sorted({name for row in examples for name in names_between_commas(row.label)})
@@ -716,12 +720,15 @@ def make_example(task, cells, columns, number, parse_label):
         cells = [
             ','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells
         ]
-    cells = [_as_text(cell) for cell in cells]
+    cells = [field_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
     for column in used:
         if cells[column] is None:
             where = _named(columns, column)
-            raise BrokenRow(f'a list or an object in {where}, where a text or a label is expected')
+            hint = '; a list of labels needs `multi_label`' if column == columns['label'] else ''
+            raise BrokenRow(
+                f'a list or an object in {where}, where a text or a label is expected{hint}'
+            )
         # QQP has rows with an empty question, which everybody keeps
         what, may_be_empty = 'text', task.tolerant
         if column == columns['label']:
@@ -744,7 +751,7 @@ def _named(columns, number):
     return f'column {names[number]!r}' if names else f'column {number} (counted from 0)'
 
 
-def _as_text(value):
+def field_text(value):
     """A field of JSON as TSV would have it; None for a list or an object."""
     if value is None:
         return ''

@@ -269,11 +269,22 @@ def _refuse(task, stated, names):
     )
 
 
-def name_labels(model, task, labels=None):
-    """Write the task and the names of its classes into the configuration of `model`."""
+_OF_A_TASK = (
+    LABEL_ORDER, 'finetuning_task', 'id2label', 'label2id', 'problem_type', 'task_specific_params',
+    'text_pairs', 'sentence_transformers', 'sbert_ce_default_activation_function',
+)  # fmt: skip
+
+
+def name_labels(model, task=None, labels=None):
+    """Write the task and the names of its classes into the configuration of `model`.
+
+    What the configuration says of an earlier task goes.
+    """
     extras = model.config.extras
-    extras.pop(LABEL_ORDER, None)
-    extras['finetuning_task'] = task
+    for name in _OF_A_TASK:
+        extras.pop(name, None)
+    if task is not None:
+        extras['finetuning_task'] = task
     if labels is not None:
         extras['id2label'] = _numbered(labels)
         extras['label2id'] = {label: number for number, label in enumerate(labels)}

@@ -10,6 +10,7 @@ Sources: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert
 
 import collections
 import collections.abc
+import contextlib
 import functools
 import hashlib
 import json
@@ -35,6 +36,7 @@ from ..errors import CheckpointError, InputError
 from ..tokenization.encoding import UNLIMITED
 from ..training.objective import outputs_of
 from ..training.settings import (
+    YES_OR_NO,
     CheckpointSettings,
     DeploySettings,
     FinetuneSettings,
@@ -46,7 +48,7 @@ from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
 from .pretraining.processes import LostProcessError, Processes
-from .tables import check_files, downloading, given_rows, is_path
+from .tables import check_files, downloading, given_rows, is_path, read_records
 from .task import Examination, Task, check_finite
 
 __all__ = [
@@ -118,72 +120,108 @@ def find_squad(segment, version_2=False, root=None):
     return os.path.join(root, f'{segment}-v{version}.json')
 
 
-def read_squad(source, version_2=False, training=False):
+def read_squad(source, version_2=False, training=False, strict=False):
     """Read a file of SQuAD and check it.
+
+    Questions that can't be used are skipped, with one warning: those whose answers aren't at their
+    place, where they are learned, and answerable ones without an answer.
 
     Parameters
     ----------
     source : str, os.PathLike, dict or iterable
         A path, the file's content, or rows: (question, context, answer, start), with None for no
         answer, (question, context), or dicts with these names, with ``answers`` as on the Hugging
-        Face hub, or with SQuAD's articles.
+        Face hub, or with SQuAD's articles. A file has SQuAD's form, or such rows: JSON lines, an
+        array, or a folder of `datasets`.
     version_2 : bool
         Whether questions may have no answer.
     training : bool
         A training set needs answers with their positions. As in GluonNLP, the first of several
         answers is learned (the originals refuse more than one). Otherwise predictions are compared
         with the answers, which may be missing.
+    strict : bool
+        Refuse a file with questions that would be skipped.
 
     Raises
     ------
     InputError
-        If the file can't be read, a field is missing, an answer isn't at its position, a question
-        has no answer without `version_2`, or two questions have the same id. The message names the
-        question.
+        If the file can't be read, a field is missing, a question is without an answer without
+        `version_2`, or two questions have the same id. The message names the question.
     """
-    if is_path(source):
-        path = os.fspath(source)
-        digest = hashlib.sha256()
-        articles = read_json(path, most_bytes=_MOST_BYTES, digest=digest)
-        checksum = digest.hexdigest()
-    else:
-        path, articles = 'the questions', _articles(source)
-        checksum = hashlib.sha256(json.dumps(articles).encode()).hexdigest()
-    paragraphs, questions, locations = [], [], {}
+    path = os.fspath(source) if is_path(source) else 'the questions'
+    articles, checksum = _read_articles(source)
+    paragraphs, questions, locations, skipped = [], [], {}, []
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
         for part, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
             inside = f'{where}, paragraph {part}' if is_path(source) else f'row {part - 1}'
             paragraphs.append(_field(paragraph, 'context', str, inside))
             for entry in _field(paragraph, 'qas', list, inside):
-                question = _question(entry, paragraphs, version_2, training, inside)
-                if question.id in locations:
+                name, problem = _id(entry, inside), None
+                try:
+                    question = _question(entry, name, paragraphs, version_2, training, inside)
+                except _UnusableError as error:
+                    problem = error
+                if name in locations:
                     raise InputError(
-                        f'{inside}: the id {question.id!r} is that of a question in '
-                        f'{locations[question.id]} already'
+                        f'{inside}: the id {name!r} is that of a question in {locations[name]} '
+                        'already'
                     )
-                locations[question.id] = f'article {number}, paragraph {part}'
-                questions.append(question)
-    if not questions:
+                locations[name] = f'article {number}, paragraph {part}'
+                if problem is None:
+                    questions.append(question)
+                else:
+                    skipped.append(problem)
+    if not locations:
         raise InputError(f'{path} has no questions')
-    lacking = [question for question in questions if question.answers is None]
-    if 0 < len(lacking) < len(questions):
-        raise InputError(
-            f"{path}: the question {lacking[0].id!r} lacks the field 'answers', which others have"
-        )
+    if any(question.answers is not None for question in questions):
+        skipped += [
+            _UnusableError(f'{path}: the question {question.id!r} has no answers, as others have')
+            for question in questions
+            if question.answers is None
+        ]
+        questions = [question for question in questions if question.answers is not None]
+    if skipped and (strict or not questions):
+        raise skipped[0]
+    if skipped:
+        logger.warning(
+            '%s: %d of %d questions cannot be used and are skipped: %s%s',
+            path, len(skipped), len(locations), '; '.join(map(str, skipped[:3])),
+            '; ...' if skipped[3:] else '',
+        )  # fmt: skip
     return SquadSet(path, paragraphs, questions, training, checksum)
+
+
+class _UnusableError(InputError):
+    """A question that can be skipped."""
 
 
 _MOST_BYTES = 2**30  # of a file
 
 
-def _articles(source):
-    """Rows in memory in the form of SQuAD's files."""
-    if isinstance(source, dict):
-        return source
+def _read_articles(source):
+    """The content of a file, or rows, in the form of SQuAD's files; and a checksum."""
+    in_records = is_path(source) and (
+        os.path.isdir(source) or os.fspath(source).lower().endswith(('.jsonl', '.ndjson'))
+    )
+    if is_path(source) and not in_records:
+        digest = hashlib.sha256()
+        content = read_json(source, most_bytes=_MOST_BYTES, digest=digest)
+        rows = content.get('data') if isinstance(content, dict) else content
+        first = rows[0] if isinstance(rows, list) and rows else None
+        if rows is content or isinstance(first, dict) and 'context' in first:
+            content = _articles(rows)
+        return content, digest.hexdigest()
+    rows = (row for _, row in read_records(source)) if in_records else source
+    articles = source if isinstance(source, dict) else _articles(rows)
+    return articles, hashlib.sha256(json.dumps(articles).encode()).hexdigest()
+
+
+def _articles(rows):
+    """Rows in the form of SQuAD's files."""
     names = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
     paragraphs = []
-    for number, (_, row) in enumerate(given_rows(source, names, 'data')):
+    for number, (_, row) in enumerate(given_rows(rows, names, 'data')):
         if 'paragraphs' in row:  # an article
             paragraphs += row['paragraphs']
             continue
@@ -192,49 +230,70 @@ def _articles(source):
         if answers is None and 'answer' in row:
             known = row['answer'] is not None
             answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
-        if answers is not None:
-            entry['is_impossible'] = not len(answers['text'])
-            entry['answers'] = [
-                {'text': text, 'answer_start': start if start is None else int(start)}
-                for text, start in zip(answers['text'], answers['answer_start'])
+        if isinstance(answers, dict):
+            starts = np.asarray(answers['answer_start']).tolist()  # not NumPy's numbers
+            answers = [
+                {'text': text, 'answer_start': start}
+                for text, start in zip(answers['text'], starts)
             ]
+        if answers is not None:
+            entry['is_impossible'] = not len(answers)
+            entry['answers'] = list(answers)
         paragraphs.append({'context': row.get('context'), 'qas': [entry]})
     return {'data': [{'paragraphs': paragraphs}]}
 
 
-def _question(entry, paragraphs, version_2, training, where):
-    """Question of the last one of the paragraphs."""
-    name = _field(entry, 'id', str, f'{where}, a question')
+def _id(entry, where):
+    name = entry.get('id') if isinstance(entry, dict) else None
+    return str(name) if type(name) is int else _field(entry, 'id', str, f'{where}, a question')
+
+
+def _question(entry, name, paragraphs, version_2, training, where):
+    """Question of the last one of the paragraphs; `_UnusableError` if it is to be skipped."""
     where = f'{where}, question {name!r}'
     text = _field(entry, 'question', str, where)
     number = len(paragraphs) - 1
-    if 'answers' not in entry and not training:
+    impossible = entry.get('is_impossible')
+    if not isinstance(impossible, (bool, type(None))):
+        raise InputError(f"{where}: 'is_impossible' is {impossible!r:.40}, not true or false")
+    if entry.get('answers') is None and not impossible:
+        if training:
+            raise _UnusableError(f'{where} has no answers')
         return Question(name, text, number, None, None)
-    entries = _field(entry, 'answers', list, where)
+    entries = [] if entry.get('answers') is None else _field(entry, 'answers', list, where)
     answers = tuple(_field(answer, 'text', str, where) for answer in entries)
-    impossible = entry.get('is_impossible', not answers)
-    if not isinstance(impossible, bool) or impossible == bool(answers):
-        raise InputError(
-            f"{where}: 'is_impossible' is {impossible!r}, and there are {len(answers)} answers"
-        )
+    if impossible and answers:
+        raise _UnusableError(f"{where}: 'is_impossible' is true, and there are answers")
     if impossible and not version_2:
         raise InputError(f'{where} has no answer: use `version_2` for data with such questions')
+    if not answers and (impossible is False or not version_2):
+        raise _UnusableError(f'{where} has no answer, and does not say that it is impossible')
     start = None
     if training and answers:
-        start = _field(entries[0], 'answer_start', int, where)
-        _check_place(answers[0], start, paragraphs[-1], where)
+        places = [_place(answer, paragraphs[-1], where) for answer in entries]
+        learned = next((n for n, place in enumerate(places) if isinstance(place, int)), None)
+        if learned is None:
+            raise _UnusableError(f'{where}: {places[0]}')
+        start = places[learned]
+        answers = (answers[learned], *answers[:learned], *answers[learned + 1 :])
     return Question(name, text, number, answers, start)
 
 
-def _check_place(answer, start, context, where):
-    if not answer.strip():
-        raise InputError(f"{where}: the answer's text is empty")
-    if start < 0 or context[start : start + len(answer)] != answer:
-        position = context.find(answer)
-        hint = 'the text is not in the paragraph' if position < 0 else f'it is at {position}'
-        raise InputError(
-            f'{where}: the answer {answer!r} is not at its answer_start {start}; {hint}'
-        )
+def _place(answer, context, where):
+    """Where an answer begins, or what is wrong with it."""
+    text, start = answer['text'], answer.get('answer_start')
+    with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
+        whole = int(start)
+        start = whole if isinstance(start, str) or whole == start else start
+    if type(start) is not int:
+        return f'the answer {text!r} has the answer_start {start!r:.40}'
+    if not text.strip():
+        return "the answer's text is empty"
+    if start >= 0 and context[start : start + len(text)] == text:
+        return start
+    position = context.find(text)
+    hint = 'the text is not in the paragraph' if position < 0 else f'it is at {position}'
+    return f'the answer {text!r} is not at its answer_start {start}; {hint}'
 
 
 def _field(mapping, name, value_type, where):
@@ -705,10 +764,16 @@ def map_to_text(part, text, normalized):
 
 _ARTICLES = re.compile(r'\b(a|an|the)\b')
 _PUNCTUATION = str.maketrans('', '', string.punctuation)
+_QUOTES = str.maketrans(dict.fromkeys('\'"()<>〈〉《》‘’', ' '))
 
 
-def normalize_answer(text):
-    """The text in lower case, without ASCII punctuation, articles and superfluous white space."""
+def normalize_answer(text, characters=False):
+    """The text in lower case, without ASCII punctuation, articles and superfluous white space.
+
+    With `characters` as KorQuAD's own script does it: without quotes and brackets, with articles.
+    """
+    if characters:
+        return ' '.join(text.translate(_QUOTES).lower().translate(_PUNCTUATION).split())
     return ' '.join(_ARTICLES.sub(' ', text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -732,8 +797,13 @@ def _check(questions, predictions):
             raise InputError(f'there is no prediction for question {question.id!r}')
 
 
-def score_v1(questions, predictions):
+def score_v1(questions, predictions, characters=False):
     """Metrics of SQuAD 1.1.
+
+    Parameters
+    ----------
+    characters : bool
+        Whether F1 is over characters, as for KorQuAD and DRCD, not over words.
 
     Returns
     -------
@@ -741,39 +811,46 @@ def score_v1(questions, predictions):
         ``exact_match`` and ``f1``: means over the questions, with the best of the right answers
         for each.
     """
-    exact, f1 = _scores(questions, predictions, version_2=False)
+    exact, f1 = _scores(questions, predictions, False, characters)
     return {'exact_match': _percent(exact, questions), 'f1': _percent(f1, questions)}
 
 
-def _scores(questions, predictions, version_2=True):
+def _scores(questions, predictions, version_2=True, characters=False):
     """Id -> 0 or 1 for an exact match, and id -> F1, with the best of the right answers."""
     _check(questions, predictions)
     exact, f1 = {}, {}
+    parts = _characters if characters else str.split
     for question in questions:
-        predicted = normalize_answer(predictions[question.id])
-        answers = [normalize_answer(answer) for answer in question.answers]
+        predicted = normalize_answer(predictions[question.id], characters)
+        answers = [normalize_answer(answer, characters) for answer in question.answers]
         if version_2:
             answers = [answer for answer in answers if answer] or ['']
         elif not answers:
             raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
         exact[question.id] = int(predicted in answers)
         f1[question.id] = max(
-            _overlap_f1(predicted.split(), answer.split(), version_2) for answer in answers
+            _overlap_f1(parts(predicted), parts(answer), version_2) for answer in answers
         )
     return exact, f1
+
+
+def _characters(text):
+    return [*text.replace(' ', '')]
 
 
 def _percent(scores, questions):
     return 100 * sum(scores[question.id] for question in questions) / len(questions)
 
 
-def score_v2(questions, predictions):
+def score_v2(questions, predictions, characters=False):
     """Metrics of SQuAD 2.0.
 
     Parameters
     ----------
     predictions : dict
         Question's id -> text, '' for no answer.
+    characters : bool
+        As of `score_v1`.
 
     Returns
     -------
@@ -781,7 +858,7 @@ def score_v2(questions, predictions):
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
         ``NoAns_`` before for the questions with and without an answer, where there are any.
     """
-    exact, f1 = _scores(questions, predictions)
+    exact, f1 = _scores(questions, predictions, True, characters)
     groups = {
         '': questions,
         'HasAns_': [question for question in questions if question.answers],
@@ -796,11 +873,12 @@ def score_v2(questions, predictions):
     return metrics
 
 
-def best_thresholds(questions, predictions, null_odds):
+def best_thresholds(questions, predictions, null_odds, characters=False):
     """The best metrics that another threshold for no answer would give to the same predictions."""
     metrics = {}
     answers = {question.id: question.answers for question in questions}
-    for name, scores in zip(('exact', 'f1'), _scores(questions, predictions)):
+    scored = _scores(questions, predictions, True, characters)
+    for name, scores in zip(('exact', 'f1'), scored):
         # From a threshold below all, with which only the questions without an answer are right,
         # upwards: each question in turn gets its prediction.
         total = best = sum(not right for right in answers.values())
@@ -834,6 +912,13 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
     )  # fmt: skip
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
+    f1_characters: Optional[bool] = setting(
+        None, 'F1 over characters, for languages without spaces between words; default: if the '
+        'file to evaluate on is called KorQuAD or DRCD', flag=YES_OR_NO,
+    )  # fmt: skip
+    strict: bool = setting(
+        False, 'refuse files with questions that cannot be used, instead of skipping these'
+    )
     null_score_diff_threshold: float = setting(
         0.0, 'answer "no answer" if its score exceeds the best answer\'s by more than this; '
         'usually -1 to -5'
@@ -899,7 +984,8 @@ class SquadTask(Task):
         return files
 
     def read(self, source, segment):
-        rows = read_squad(source, self.settings.version_2, training=segment == 'train')
+        settings, training = self.settings, segment == 'train'
+        rows = read_squad(source, settings.version_2, training, settings.strict)
         return rows.first(DEBUG_SIZES.get(segment, 100)) if self.settings.debug else rows
 
     def split(self, rows, share):
@@ -957,13 +1043,22 @@ class SquadTask(Task):
     def score(self, data, outputs):
         """The official metrics."""
         questions = data.rows.questions
-        scores = self._score(questions, outputs.predictions)
+        by_characters = self._by_characters(data)
+        scores = self._score(questions, outputs.predictions, by_characters)
         if self.settings.version_2:
-            scores.update(best_thresholds(questions, outputs.predictions, outputs.null_odds))
+            scores.update(
+                best_thresholds(questions, outputs.predictions, outputs.null_odds, by_characters)
+            )
         return scores
 
-    def _score(self, questions, predictions):
-        return (score_v2 if self.settings.version_2 else score_v1)(questions, predictions)
+    def _score(self, questions, predictions, by_characters):
+        score = score_v2 if self.settings.version_2 else score_v1
+        return score(questions, predictions, by_characters)
+
+    def _by_characters(self, data):
+        given = self.settings.f1_characters
+        name = os.path.basename(data.rows.path).lower()
+        return name.startswith(('korquad', 'drcd')) if given is None else given
 
     def write(self, folder, segment, data, outputs):
         return write_answers(folder, outputs)
@@ -971,7 +1066,9 @@ class SquadTask(Task):
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
         questions, paragraphs = data.rows.questions, data.rows.paragraphs
-        correct = [{normalize_answer(text) for text in q.answers} or {''} for q in questions]
+        by_characters = self._by_characters(data)
+        normalize = functools.partial(normalize_answer, characters=by_characters)
+        correct = [set(map(normalize, q.answers)) or {''} for q in questions]
         labels = [next(iter(question.answers), '') for question in questions]
         return Examination(
             segment,
@@ -979,11 +1076,14 @@ class SquadTask(Task):
             labels,
             # another correct answer is none of the mistakes
             [
-                label if normalize_answer(answer) in answers else answer
+                label if normalize(answer) in answers else answer
                 for label, answer, answers in zip(labels, self.decode(data, outputs), correct)
             ],
-            [_loss(outputs.nbest[q.id], answers) for q, answers in zip(questions, correct)],
-            self._score(questions, {question.id: '' for question in questions}),
+            [
+                _loss(outputs.nbest[q.id], answers, normalize)
+                for q, answers in zip(questions, correct)
+            ],
+            self._score(questions, {question.id: '' for question in questions}, by_characters),
             'no answer',
         )
 
@@ -1005,8 +1105,6 @@ class SquadTask(Task):
         return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}
 
 
-def _loss(nbest, answers):
-    total = sum(
-        answer['probability'] for answer in nbest if normalize_answer(answer['text']) in answers
-    )
+def _loss(nbest, answers, normalize):
+    total = sum(answer['probability'] for answer in nbest if normalize(answer['text']) in answers)
     return -math.log(min(max(total, 1e-6), 1))

@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import itertools
 import logging
 import os
 import tarfile
@@ -13,7 +14,7 @@ from collections.abc import Iterable
 from ..errors import InputError, MissingExtraError, reporting
 from ..pretrained import local_path
 from ..util.files import atomic_write
-from ..util.reading import read_json, read_json_lines, read_lines, read_text
+from ..util.reading import read_json, read_json_objects, read_lines, read_text
 from ..util.remote import is_file, is_folder, is_url, join
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     'SPLITS',
     'TEXT_COLUMNS',
     'check_files',
+    'class_names',
     'downloading',
     'find_splits',
     'given_rows',
@@ -34,6 +36,7 @@ __all__ = [
     'segment_files',
     'split_text',
     'text_file',
+    'usual_column',
     'usual_columns',
     'write_rows',
     'write_table',
@@ -55,8 +58,16 @@ SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('
 
 def usual_columns(names):
     """The columns of a pair of texts and the column of a text, by their usual names, or None."""
-    pair = next((pair for pair in PAIR_COLUMNS if set(pair) <= set(names)), None)
-    return pair, next((name for name in TEXT_COLUMNS if name in names), None)
+    pairs = (tuple(usual_column(names, [name]) for name in pair) for pair in PAIR_COLUMNS)
+    return next((pair for pair in pairs if None not in pair), None), usual_column(
+        names, TEXT_COLUMNS
+    )
+
+
+def usual_column(names, usual):
+    """The first of the usual names that a table has, as it is spelt there; None if it has none."""
+    spelt = {str(name).lower(): name for name in reversed(list(names))}
+    return next((spelt[name] for name in usual if name in spelt), None)
 
 
 def is_path(source):
@@ -74,7 +85,7 @@ def given_rows(rows, names, segment):
     """
     if hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
         rows = rows.to_dict('records')
-    elif hasattr(rows, 'column_names') and hasattr(rows, 'with_format'):
+    elif _is_dataset(rows):
         located = _dataset_rows(rows)
         _, columns = next(located)
         rows = (dict(zip(columns, cells)) for _, cells in located)
@@ -194,8 +205,9 @@ def has_named_fields(path):
 def read_rows(path, format=None):
     """Read a table row by row, as lists.
 
-    The ending tells the format: ``.csv``; ``.jsonl``, ``.ndjson`` or ``.json``, with an object a
-    line; any other is TSV, whose fields are never quoted. A folder is read by `datasets`.
+    The ending tells the format: ``.csv``, also with semicolons or tabs between the fields;
+    ``.jsonl``, ``.ndjson`` or ``.json``, with an object a line or an array of objects; any other is
+    TSV, whose fields are never quoted. A folder is read by `datasets`.
 
     Yields
     ------
@@ -212,7 +224,7 @@ def read_records(path, format=None, exact=False):
     """Read a table row by row, as dicts; rows without any text are left out."""
     format = format or _format(path)
     if format == 'json':
-        yield from ((f'line {number}', fields) for number, fields in read_json_lines(path))
+        yield from read_json_objects(path)
         return
     names = None
     for location, cells in read_rows(path, format):
@@ -248,7 +260,12 @@ def _tsv_rows(path):
 
 
 def _csv_rows(path):
-    reader = csv.reader((line for _, line in read_lines(path)), strict=True)
+    lines = (line for _, line in read_lines(path))
+    sample = list(itertools.islice(lines, 20))
+    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))  # `read_lines` bounds lines
+    reader = csv.reader(
+        itertools.chain(sample, lines), delimiter=_delimiter(sample), **_CSV, strict=True
+    )
     first = 1  # line of a row, which may have several
     try:
         for cells in reader:
@@ -259,34 +276,71 @@ def _csv_rows(path):
         raise InputError(f'{path}, line {first}: {error}') from None
 
 
+_CSV = {'skipinitialspace': True}  # a space may come before a quoted field
+
+
+def _delimiter(lines):
+    """What separates the fields of CSV: not a comma if the header has none, and all lines have as
+    many tabs, or semicolons."""
+    if lines and len(next(csv.reader(lines[:1], **_CSV), ())) < 2:
+        for delimiter in '\t;':
+            widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter, **_CSV)} - {0}
+            if len(widths) == 1 and max(widths) > 1:
+                return delimiter
+    return ','
+
+
 def _json_rows(path):
     names = None
-    for number, fields in read_json_lines(path):
+    for location, fields in read_json_objects(path):
         if names is None:
             names = list(fields)
-            yield f'line {number}', names
-        yield f'line {number}', [fields.get(name) for name in names]
+            yield location, names
+        yield location, [fields.get(name) for name in names]
 
 
-def _dataset_rows(source):
+def _load_dataset(folder):
     MissingExtraError.check('datasets', 'datasets')
     import datasets
 
-    data = source
-    if is_path(source):
-        with reporting(f'cannot read the data set {source!r}', errors=Exception):  # of many kinds
-            data = datasets.load_from_disk(source)
+    with reporting(f'cannot read the data set {folder!r}', errors=Exception):  # of many kinds
+        return datasets.load_from_disk(folder)
+
+
+def _dataset_rows(source):
+    data = _load_dataset(source) if is_path(source) else source
     names = data.column_names
     yield 'its columns', names
-    classes = {
-        name: feature for name, feature in data.features.items()
-        if isinstance(feature, datasets.ClassLabel)
-    }  # fmt: skip
+    classes = {name: _class_names(data, name) for name in names}
     for number, row in enumerate(data.with_format(None)):
-        for name, feature in classes.items():
-            known = row[name] is not None and row[name] >= 0  # -1: there is no label
-            row[name] = feature.int2str(row[name]) if known else None
+        for name in filter(classes.get, names):
+            row[name] = _named_classes(row[name], classes[name])
         yield f'row {number}', [row[name] for name in names]
+
+
+def _class_names(data, column):
+    """The names of a column's classes, or of the classes in its lists; None if it has none."""
+    feature = (data.features or {}).get(column)  # a stream may not know them
+    feature = getattr(feature, 'feature', feature)
+    return getattr(feature, 'names', None)
+
+
+def _named_classes(value, names):
+    """The names of a class, or of several; None for no label, -1; other numbers stay."""
+    if isinstance(value, list):
+        return [names[number] if number is not None and number >= 0 else number for number in value]
+    return None if value is None or value < 0 else names[value]
+
+
+def class_names(source, column):
+    """The names of the classes in a column of a data set of `datasets`, in their order, or None."""
+    if is_path(source) and _format(source) == 'datasets':
+        source = _load_dataset(source)
+    return _class_names(source, column) if _is_dataset(source) else None
+
+
+def _is_dataset(source):
+    return hasattr(source, 'column_names') and hasattr(source, 'with_format')
 
 
 _READERS = {'tsv': _tsv_rows, 'csv': _csv_rows, 'json': _json_rows, 'datasets': _dataset_rows}

@@ -2,11 +2,13 @@
 
 Files are as in the CoNLL shared tasks: one word per line, an empty line between sentences. Lines
 have columns; the first is usually the word and the last its tag. Lines that begin with
-``-DOCSTART-`` separate documents and aren't sentences.
+``-DOCSTART-`` separate documents and aren't sentences. Comments and the words' numbers are as in
+CoNLL-U and GermEval. Tables of JSON and `datasets` have a row per sentence.
 """
 
 import itertools
 import logging
+import numbers
 import os
 import re
 from typing import List, NamedTuple, Optional, Tuple
@@ -14,6 +16,7 @@ from typing import List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ..batches import Sample
+from ..batches.batch import NO_LABEL
 from ..batches.windows import even_windows
 from ..errors import InputError, MissingExtraError
 from ..tokenization.chunks import SentenceEncoder
@@ -21,8 +24,19 @@ from ..training.objective import Objective, outputs_of
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.files import atomic_write
 from ..util.reading import read_lines
+from ..util.remote import is_file
+from .entities import OUTSIDE, has_entities
 from .labels import labels_of_folder
-from .tables import given_rows, is_path, write_table
+from .tables import (
+    class_names,
+    find_splits,
+    has_named_fields,
+    is_path,
+    is_table,
+    records_of,
+    usual_column,
+    write_table,
+)
 from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
 
 __all__ = [
@@ -31,7 +45,6 @@ __all__ = [
     'TaggingSettings',
     'TaggingTask',
     'entity_scorer',
-    'has_entities',
     'labels_of_sentences',
     'predict_words',
     'read_conll',
@@ -51,7 +64,7 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     labels : tuple of str, or None
-        One per word.
+        One per word; `IGNORED` where a word has none, and so no loss and no part in scores.
     line : int
         Number of the first word's line in the file, from 1.
     """
@@ -61,17 +74,19 @@ class Sentence(NamedTuple):
     line: int
 
 
+IGNORED = '-100'  # as in PyTorch's losses
+
+
 def read_conll(path, word_column=0, label_column=-1):
     """Read a file of tagged words."""
     sentences, rows, width = [], [], None
-    for line, text in itertools.chain(read_lines(path), [(None, '')]):
-        fields = _fields(text)
-        if not fields or fields[0] == DOCUMENT:
-            if rows:
-                words, labels, lines = zip(*rows)
-                labels = None if label_column is None else labels
-                sentences.append(Sentence(words, labels, lines[0]))
-                rows = []
+    for line, text, fields, kind in itertools.chain(_lines(path), [(None, '', [], BREAK)]):
+        if kind == BREAK and rows:
+            words, labels, lines = zip(*rows)
+            labels = None if label_column is None else labels
+            sentences.append(Sentence(words, labels, lines[0]))
+            rows = []
+        if kind != WORD:
             continue
         is_first, width = width is None, width or len(fields)
         if len(fields) != width:
@@ -90,6 +105,11 @@ def read_conll(path, word_column=0, label_column=-1):
         rows.append((word, label, line))
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
+    if all(each.words == tuple(map(str, range(1, len(each.words) + 1))) for each in sentences):
+        raise InputError(
+            f'{path}: column {word_column} numbers the words; `word_column` and `label_column` '
+            'name other columns, such as 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
+        )
     all_labels = [label for sentence in sentences for label in sentence.labels or ()]
     if len(set(all_labels)) > 50 and 2 * len(set(all_labels)) > len(all_labels):
         raise InputError(
@@ -97,6 +117,54 @@ def read_conll(path, word_column=0, label_column=-1):
             f'{len(all_labels)} words, such as {all_labels[0]!r:.40}: is it a plain text?'
         )
     return sentences
+
+
+WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
+# number of a word; of a range that is written as one, 1-2; of a word that is not written, 8.1
+_NUMBER = re.compile(r'(\d+)(?:[-.](\d+))?')
+
+
+def _lines(path):
+    """(number, text, columns, kind) of each line.
+
+    A comment begins with # where a sentence begins, and has another number of columns than words
+    have. In a sentence whose words are numbered, as in CoNLL-U, ranges and words that are not
+    written are of kind `OTHER`.
+    """
+    lines = ((number, text, _fields(text)) for number, text in read_lines(path))
+    shape = None  # of a word's line
+    for is_break, block in itertools.groupby(lines, lambda line: line[2][:1] in ([], [DOCUMENT])):
+        block = list(block)
+        if is_break:
+            yield from ((*line, BREAK) for line in block)
+            continue
+        shape = shape or next((_shape(line) for line in block if line[1][0] != '#'), None)
+        comments = itertools.takewhile(lambda line, shape=shape: _is_comment(line, shape), block)
+        start = len(list(comments))
+        yield from ((*line, COMMENT) for line in block[:start])
+        is_numbered = _are_numbered([fields[0] for _, _, fields in block[start:]])
+        for line in block[start:]:
+            yield (*line, OTHER if is_numbered and not line[2][0].isdigit() else WORD)
+
+
+def _shape(line):
+    _, text, fields = line
+    return len(fields), '\t' in text
+
+
+def _is_comment(line, shape):
+    return line[1].startswith('#') and _shape(line) != shape
+
+
+def _are_numbered(cells):
+    """Whether cells are 1, 2, ... and, between these, ranges and numbers of words not written."""
+    matches = list(map(_NUMBER.fullmatch, cells))
+    count = sum(match is not None and match[2] is None for match in matches)
+    if count == len(cells) or not all(matches):  # of plain numbers there is nothing to leave out
+        return False
+    plain = [int(match[1]) for match in matches if match[2] is None]
+    ends = [int(match[2 if '-' in match[0] else 1]) for match in matches]
+    return plain == list(range(1, count + 1)) and max(ends) == count
 
 
 def _fields(text):
@@ -129,12 +197,16 @@ def write_conll(path, source, predictions, label_column=-1):
     """
     labels = (label for sentence in predictions for label in sentence)
     with atomic_write(path) as file:
-        for _, text in read_lines(source):
-            fields = _fields(text)
+        for _, text, fields, kind in _lines(source):
             if not fields:
                 file.write('\n')
                 continue
-            if fields[0] == DOCUMENT:
+            if kind == COMMENT:
+                file.write(text.rstrip('\r\n') + '\n')
+                continue
+            if kind == OTHER:
+                label = '_'
+            elif kind == BREAK:
                 has_label = label_column is not None and -len(fields) <= label_column < len(fields)
                 label = fields[label_column] if has_label else 'O'
             else:
@@ -178,7 +250,7 @@ class TaggingFeatures:
         check_room(max_len, 2)
         self._tokenizer, self._room = tokenizer, max_len - 2
         self._encoder = SentenceEncoder(tokenizer)  # knows the words of earlier files
-        self._numbers = {label: number for number, label in enumerate(labels)}
+        self._numbers = {IGNORED: NO_LABEL, **{label: n for n, label in enumerate(labels)}}
 
     def __call__(self, sentences, source='the data'):
         """Encode sentences, all with labels or all without, and log how many need windows.
@@ -217,8 +289,8 @@ class TaggingFeatures:
             line = sentence.line + sentence.labels.index(error.args[0])
             raise InputError(
                 f'{source}, line {line}: the label {error.args[0]!r} is none of those known: '
-                f'{", ".join(self._numbers)} (of the training set, or the model); for a training, '
-                'name all of them with `labels`'
+                f'{", ".join([*self._numbers][1:])} (of the training set, or the model); for a '
+                'training, name all of them with `labels`'
             ) from None
 
     def _windows(self, pieces, label):
@@ -243,22 +315,15 @@ class TaggingFeatures:
         return Sample(seen, types, label, positions + head)
 
 
-OUTSIDE = 'O'
-# Schemes of entities: B(egin), I(nside), O; and for a last and a single word E, S or L, U.
-_ENTITY = re.compile('[BIESLU]-.')
 _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 
 def labels_of_sentences(sentences):
-    """The labels of sentences, sorted, beginning with O."""
-    labels = {label for sentence in sentences for label in sentence.labels}
+    """The labels of sentences, sorted, beginning with O; whole numbers by size."""
+    labels = {label for sentence in sentences for label in sentence.labels} - {IGNORED}
+    if all(label.isdigit() for label in labels):
+        return sorted(labels, key=int)
     return sorted(labels, key=lambda label: (label != OUTSIDE, label))
-
-
-def has_entities(labels):
-    """Whether labels mark entities (as ``B-PER`` does), rather than single words."""
-    marks = [label for label in labels if label != OUTSIDE]
-    return bool(marks) and all(_ENTITY.match(label) for label in marks)
 
 
 def score_tags(labels, predicted, entities=None):
@@ -268,7 +333,7 @@ def score_tags(labels, predicted, entities=None):
     ----------
     entities : bool, optional
         Whether the labels mark entities, in any of the schemes IOB1, IOB2, IOBES and BILOU; by
-        default `has_entities` of those that there are.
+        default `has_entities` of those that there are. Words with the label `IGNORED` don't count.
 
     Returns
     -------
@@ -276,7 +341,11 @@ def score_tags(labels, predicted, entities=None):
         ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
         these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
     """
-    pairs = [pair for sentences in zip(labels, predicted) for pair in zip(*sentences)]
+    sentences = [
+        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
+    ]
+    labels, predicted = zip(*(zip(*pairs) for pairs in sentences if pairs))
+    pairs = list(itertools.chain(*sentences))
     metrics = {'accuracy': sum(tag == predicted for tag, predicted in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
@@ -363,8 +432,9 @@ class TaggingSettings(FileSettings, FinetuneSettings):
 class TaggingTask(Task):
     """Labels of words; epochs are compared by the F1 of entities, or by accuracy.
 
-    Rows in memory are (words, labels) or (words,), or dicts with 'words' (or 'tokens') and 'labels'
-    (or 'tags').
+    Rows in memory, of JSON and of `datasets` are (words, labels) or (words,), or have 'words' (or
+    'tokens') and 'labels' (or 'tags', 'ner_tags'). Numbers mean the names of a data set's classes,
+    the model's, or those of the setting `labels`; -100 is no label.
     """
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
@@ -373,10 +443,27 @@ class TaggingTask(Task):
     predicted = ('dev', 'test')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
+    @staticmethod
+    def is_source(path):
+        return is_file(path) or is_table(path)
+
+    def begin(self):
+        settings, splits = self.settings, find_splits(self.settings.train_file or '')
+        for segment in splits:
+            name = f'{segment}_file'
+            if segment == 'train' or getattr(settings, name) is None:
+                setattr(settings, name, splits[segment])
+
     def read(self, source, segment):
         settings = self.settings
-        if not is_path(source):
-            return _given(source, segment)
+        if is_path(source):
+            source = find_splits(source).get(segment, source)
+        if not is_path(source) or has_named_fields(source):
+            rows, given = _read_records(source, segment)
+            if segment == 'train':
+                self.given_labels = given
+                self._names = next(filter(None, (class_names(source, c) for c in _LABELS)), None)
+            return rows
         unlabelled = segment == 'test' and settings.no_test_labels
         column = None if unlabelled else settings.label_column
         rows = read_conll(source, settings.word_column, column)
@@ -386,6 +473,7 @@ class TaggingTask(Task):
     def __init__(self, settings):
         super().__init__(settings)
         self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
+        self._names = None  # of the training set's classes, if it has these
 
     def prepare(self, rows, choice=None):
         """Determine the labels and their order."""
@@ -402,16 +490,21 @@ class TaggingTask(Task):
                     f'the model {model!r} does not say its labels: give `labels`, in the order of '
                     'their numbers'
                 )
-            labels = labels_of_sentences(rows['train'])
+            labels = self._names or labels_of_sentences(rows['train'])
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
         self.labels, self._entities = list(labels), has_entities(labels)
+        if not any(map(str.isdigit, labels)):
+            names = {str(number): label for number, label in enumerate(labels)}
+            self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
+            for sentences in rows.values():
+                sentences[:] = [_renamed(sentence, names) for sentence in sentences]
         if self._entities:
             entity_scorer()  # fail before the training if it is missing
         self.metric = 'f1' if self._entities else 'accuracy'
 
     def is_labelled(self, rows):
-        return bool(rows[0].labels)
+        return any({*(row.labels or ())} - {IGNORED} for row in rows)
 
     def model_options(self):
         dropout = self.settings.dropout_prob
@@ -439,20 +532,24 @@ class TaggingTask(Task):
 
     def numbers(self, rows):
         known = {label: number for number, label in enumerate(self.labels)}
-        return np.array([known[label] for row in rows for label in row.labels])
+        return np.array([known[label] for label in _labels(rows) if label != IGNORED])
 
     def score(self, data, outputs):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
+        outputs = outputs[_labels(data.rows) != IGNORED]
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
     def examine(self, segment, data, outputs):
-        expected = [label for row in data.rows for label in row.labels]
+        labels = _labels(data.rows)
+        counted = labels != IGNORED
+        expected, outputs = labels[counted].tolist(), outputs[counted]
         guess = max(self.labels, key=expected.count)
         guesses = [[guess] * len(row.words) for row in data.rows]
+        texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
         return Examination(
             segment,
-            [_marked(row.words, n) for row in data.rows for n in range(len(row.words))],
+            list(itertools.compress(texts, counted)),
             expected,
             [self.labels[number] for number in outputs.argmax(axis=-1)],
             cross_entropies(self.numbers(data.rows), outputs),
@@ -475,18 +572,43 @@ class TaggingTask(Task):
         return {'labels': self.labels}
 
 
-def _given(rows, segment):
+_WORDS, _LABELS = ('words', 'tokens'), ('labels', 'tags', 'ner_tags')  # usual names of columns
+
+
+def _labels(sentences):
+    return np.array([label for sentence in sentences for label in sentence.labels], object)
+
+
+def _renamed(sentence, names):
+    labels = sentence.labels and tuple(names.get(label, label) for label in sentence.labels)
+    return sentence._replace(labels=labels)
+
+
+def _read_records(source, segment):
+    """Sentences of rows with a list of words each, and a list of labels; and the numbers among the
+    labels, by their texts.
+    """
     names = {2: ('words', 'labels'), 1: ('words',)}
-    sentences = []
-    for location, row in given_rows(rows, names, segment):
-        words = row.get('words', row.get('tokens'))
-        labels = row.get('labels', row.get('tags'))
-        if not words or isinstance(words, str):
-            raise InputError(f'{location}: the words are {words!r}, and must be a list of texts')
-        if labels is not None and len(labels) != len(words):
-            raise InputError(f'{location} has {len(words)} words and {len(labels)} labels')
+    sentences, given = [], {}
+    for location, row in records_of(source, names, segment):
+        words, labels = (row.get(usual_column(row, usual)) for usual in (_WORDS, _LABELS))
+        if words is None or isinstance(words, str) or not len(words):
+            raise InputError(
+                f'{location}: the words are {words!r:.80}, and must be a list of texts; the '
+                f'columns are {", ".join(map(str, row))}, where {" or ".join(_WORDS)} is expected'
+            )
+        if isinstance(labels, str) or labels is not None and len(labels) != len(words):
+            raise InputError(f'{location} has {len(words)} words and the labels {labels!r:.80}')
+        for number, label in enumerate(labels if labels is not None else ()):
+            if not isinstance(label, (str, numbers.Integral)):
+                raise InputError(
+                    f'{location}: word {number}, {str(words[number])!r}, has the label {label!r}; '
+                    f'give a text or a whole number, and {IGNORED} for none'
+                )
+            if not isinstance(label, str):
+                given[str(label)] = int(label)
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
             raise InputError(f'{location}: give all sentences labels, or none')
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
-    return sentences
+    return sentences, given

@@ -102,6 +102,8 @@ class Task:
         The score of `score` that compares epochs; higher is better.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
+    takes_pairs : bool
+        Whether that reads pairs of texts.
     unit : str or None
         What to call rows; None if they aren't counted.
     length : str
@@ -143,7 +145,7 @@ class Task:
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
-    has_own_head, draws_updates = True, False
+    has_own_head, draws_updates, takes_pairs = True, False, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False
     family, is_source = 'bert', staticmethod(is_file)
 
@@ -392,6 +394,14 @@ class Task:
         """The model's prediction for each row; by default the class."""
         numbers = outputs.argmax(axis=-1).tolist()
         return numbers if self.labels is None else [self.labels[number] for number in numbers]
+
+    def as_given(self, labels):
+        """Labels, or lists of labels, as the caller's training rows had them: 0, not '0'."""
+        if isinstance(labels, (list, tuple)):
+            return [self.as_given(label) for label in labels]
+        return self.given_labels.get(labels, labels) if isinstance(labels, str) else labels
+
+    given_labels = {}  # label -> what the training rows have for it, where that isn't a text
 
     def write(self, folder, segment, data, outputs):
         """Write the predictions for a set; returns the names of the files.

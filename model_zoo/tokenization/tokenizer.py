@@ -119,9 +119,8 @@ class TokenizerFiles(abc.ABC):
 
     def _settings(self):
         """The content of tokenizer_config.json, or None not to write it."""
-        name = 'model_max_length' if 'model_max_length' in self._fields else 'max_len'
-        length = {} if self.max_len == UNLIMITED else {name: self.max_len}
-        return {**self._fields, **length}
+        fields = {name: value for name, value in self._fields.items() if name != 'max_len'}
+        return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
 
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.

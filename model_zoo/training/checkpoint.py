@@ -42,7 +42,8 @@ def _names(block, trainer):
     # Structural names, because Gluon's prefixes count the blocks made before in the same process.
     names = {}
     for name, parameter in block._collect_params_with_prefix().items():
-        names.setdefault(id(parameter), name)  # a shared parameter has several: take the first
+        # a shared parameter has several, and so has one in parts: take the first
+        names.setdefault(id(getattr(parameter, 'whole', parameter)), name)
     for index, parameter in enumerate(trainer._params):
         if parameter.grad_req != 'null':
             yield index, names.get(id(parameter), parameter.name), parameter

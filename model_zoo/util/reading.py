@@ -1,12 +1,16 @@
 """What others have written: limits, checksums, JSON of a declared shape, and lines of UTF-8."""
 
+import codecs
 import dataclasses
 import functools
 import hashlib
+import io
+import itertools
 import json
 import math
 import numbers
 import os
+import re
 import sys
 import typing
 
@@ -20,7 +24,7 @@ __all__ = [
     'parse_json',
     'raised',
     'read_json',
-    'read_json_lines',
+    'read_json_objects',
     'read_lines',
     'read_span',
     'read_text',
@@ -35,6 +39,7 @@ LIMITS = 'MODEL_ZOO_LIMITS'
 _MOST_DEPTH = 64  # of lists and objects in one another
 _MOST_DIGITS = 308  # of an integer, which is then in the range of float
 _LONGEST = 2**28  # bytes of a line; `raised` raises it
+_LARGEST_ARRAY = 2**30  # bytes of a file with an array of objects
 _WORDS = {
     dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
     float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
@@ -117,9 +122,9 @@ def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
 def parse_json(text, shape=object, most_bytes=2**26):
     """What a JSON text holds, of the shape that the caller declares.
 
-    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_lines`, and
-    declares what it relies on. Integers have at most 308 digits, so that all of them are floats,
-    too.
+    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_objects`,
+    and declares what it relies on. Integers have at most 308 digits, so that all of them are
+    floats, too.
 
     Parameters
     ----------
@@ -248,23 +253,51 @@ def read_lines(path):
     """Read the lines of a file one by one; a byte-order mark before the first is dropped.
 
     Lines end only at a newline: texts contain other separators, such as U+2028, at which
-    `str.splitlines` breaks. InputError for one of over 256 MB; the environment variable
-    ``MODEL_ZOO_LIMITS`` multiplies this.
+    `str.splitlines` breaks. Without any newline, they end at carriage returns, as on old Macs. The
+    encoding is UTF-8, or UTF-16 with a byte-order mark. InputError for a line of over 256 MB; the
+    environment variable ``MODEL_ZOO_LIMITS`` multiplies this.
     """
     most = int(raised(_LONGEST))
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
         lines = iter(functools.partial(file.readline, most + 1), b'')
-        for number, line in enumerate(lines, 1):
-            if len(line) > most:
-                raise InputError(
-                    f'{path}, line {number} has more than {most} bytes; break it, or set '
-                    f'{LIMITS}=10'
-                )
+        first = next(lines, b'')
+        if first.startswith(_UTF_16_MARKS):
+            yield from _lines_of_utf_16(path, most, first)
+            return
+        for number, line in enumerate(itertools.chain([first] * bool(first), lines), 1):
+            _check_length(line, most, path, number)
             try:
                 text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
             except UnicodeDecodeError as error:
-                raise _not_utf8(f'{path}, line {number}', line, error, number == 1) from None
+                raise _not_utf8(f'{path}, line {number}', line, error) from None
+            if number == 1 and '\n' not in text and '\r' in text.rstrip('\r'):
+                yield from enumerate(re.findall('[^\r]*\r|[^\r]+$', text), 1)
+                return
             yield number, text
+
+
+_UTF_16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
+
+
+def _lines_of_utf_16(path, most, first):
+    encoding = 'utf-16-le' if first.startswith(codecs.BOM_UTF16_LE) else 'utf-16-be'
+    with open_binary(path) as file:
+        text = io.TextIOWrapper(file, encoding, newline='\n')
+        text.read(1)  # the mark
+        lines = iter(functools.partial(text.readline, most + 1), '')
+        try:
+            for number, line in enumerate(lines, 1):
+                _check_length(line, most, path, number)
+                yield number, line
+        except UnicodeDecodeError as error:
+            raise InputError(f'{path}: its first bytes say UTF-16, but {error}') from None
+
+
+def _check_length(line, most, path, number):
+    if len(line) > most:
+        raise InputError(
+            f'{path}, line {number} has more than {most} bytes; break it, or set {LIMITS}=10'
+        )
 
 
 def read_span(path, start, stop):
@@ -287,21 +320,38 @@ def decode_at(path, position, line):
     try:
         return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, line, error, not position, position) from None
+        raise _not_utf8(path, line, error, position) from None
 
 
-def read_json_lines(path):
-    """Read a file with one JSON object per line; empty lines are left out."""
+def read_json_objects(path):
+    """Read a file with one JSON object per line, or with an array of objects.
+
+    Yields the place of each, 'line 3' or 'row 2', and the object; empty lines are left out.
+    """
+    is_first = True
     for number, line in read_lines(path):
         if not line.strip():
             continue
+        if is_first and line.lstrip().startswith('['):
+            rows = read_json(path, shape=list, most_bytes=_LARGEST_ARRAY)
+            for row, fields in enumerate(rows):
+                yield f'row {row}', _object(fields, f'{path}, row {row}')
+            return
+        is_first = False
         try:
             fields = parse_json(line)
         except ValueError as error:
             raise InputError(f'{path}, line {number}: not JSON: {error}') from None
-        if not isinstance(fields, dict):
-            raise InputError(f'{path}, line {number}: one JSON object per line is expected')
-        yield number, fields
+        yield f'line {number}', _object(fields, f'{path}, line {number}')
+
+
+def _object(fields, where):
+    if not isinstance(fields, dict):
+        raise InputError(
+            f'{where}: {str(fields)!r:.80} is no object; one JSON object per line is expected, or '
+            'an array of objects'
+        )
+    return fields
 
 
 def read_text(path):
@@ -312,8 +362,11 @@ def read_text(path):
     return text
 
 
-def _not_utf8(where, line, error, is_first, position=0):
+def _not_utf8(where, line, error, position=0):
     problem = f'byte 0x{line[error.start]:02x} at position {position + error.start} is not UTF-8'
-    if is_first and line[:2] in (b'\xff\xfe', b'\xfe\xff'):
+    if not position and line.startswith(_UTF_16_MARKS):
         problem = 'the file seems to be UTF-16'
-    return InputError(f'{where}: {problem}; save the file as UTF-8')
+    return InputError(
+        f'{where}: {problem}; save the file as UTF-8, or convert it with "iconv -f ENCODING -t '
+        'UTF-8", where ENCODING is WINDOWS-1252 of most older Western files'
+    )

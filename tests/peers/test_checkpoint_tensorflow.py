@@ -209,3 +209,65 @@ def test_writing_fails_whole(tmp_path):
     assert sorted(os.listdir(tmp_path)) == [
         'checkpoint', 'file', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index',
     ]  # fmt: skip
+
+
+def keras_tensors(theirs, heads):
+    """transformers' tensors of BERT by the names, and in the shapes, of TensorFlow 2's."""
+    names = {
+        'embeddings.word_embeddings.weight': '0/embeddings',
+        'embeddings.position_embeddings.weight': '1/embeddings',
+        'embeddings.token_type_embeddings.weight': '2/embeddings',
+        'embeddings.LayerNorm.weight': '3/gamma', 'embeddings.LayerNorm.bias': '3/beta',
+        'pooler.dense.weight': '6/kernel', 'pooler.dense.bias': '6/bias',
+    }  # fmt: skip
+    layers = {
+        **{f'attention.self.{part}': f'_attention_layer/_{part}_dense'
+           for part in ('query', 'key', 'value')},
+        'attention.output.dense': '_attention_layer/_output_dense',
+        'attention.output.LayerNorm': '_attention_layer_norm',
+        'intermediate.dense': '_intermediate_dense', 'output.dense': '_output_dense',
+        'output.LayerNorm': '_output_layer_norm',
+    }  # fmt: skip
+    for layer in range(2):
+        for ours, keras in layers.items():
+            ends = ('gamma', 'beta') if 'Norm' in ours else ('kernel', 'bias')
+            for kind, end in zip(('weight', 'bias'), ends):
+                names[f'encoder.layer.{layer}.{ours}.{kind}'] = f'{layer + 4}/{keras}/{end}'
+    for name, keras in names.items():
+        array = theirs[name].numpy()
+        array = array.T if keras.endswith('kernel') else array
+        units = len(array)
+        if '.self.' in name:
+            array = array.reshape(*array.shape[:-1], heads, -1)
+        elif 'attention.output.dense.weight' in name:
+            array = array.reshape(heads, -1, units)
+        yield f'layer_with_weights-{keras}', array
+
+
+def test_checkpoints_by_objects(tmp_path):
+    """As tf.train.Checkpoint writes the BERT of official/nlp."""
+    torch, transformers = pytest.importorskip('torch'), pytest.importorskip('transformers')
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
+        intermediate_size=24, max_position_embeddings=20, initializer_range=0.5,
+    )  # fmt: skip
+    theirs = transformers.BertModel(config).eval()
+    model = tensorflow.Module()
+    for name, array in keras_tensors(theirs.state_dict(), 4):
+        *path, last = name.split('/')
+        module = model
+        for part in path:
+            if not hasattr(module, part):
+                setattr(module, part, tensorflow.Module())
+            module = getattr(module, part)
+        setattr(module, last, tensorflow.Variable(array))
+    tensorflow.train.Checkpoint(model=model).save(str(tmp_path / 'bert_model.ckpt'))
+    (tmp_path / 'bert_config.json').write_text(theirs.config.to_json_string())
+    block = bert.BertModel.from_pretrained(str(tmp_path))
+    words = np.array([[2, 5, 6, 7, 3]])
+    with torch.no_grad():
+        expected = theirs(torch.tensor(words))
+    states, pooled = block(mx.nd.array(words, dtype='int32'))
+    np.testing.assert_allclose(states.asnumpy(), expected.last_hidden_state, atol=1e-5)
+    np.testing.assert_allclose(pooled.asnumpy(), expected.pooler_output, atol=1e-5)

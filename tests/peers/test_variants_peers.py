@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bert
+from model_zoo.layers.cells import ACTIVATIONS
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -179,3 +180,11 @@ def test_all_layers_and_attentions(tmp_path, family):
     for one, other in zip(attentions, expected.attentions):
         rows = np.broadcast_to(mask[:, None], one.shape[:3])
         np.testing.assert_allclose(one.asnumpy()[rows], other.numpy()[rows], atol=1e-5)
+
+
+@pytest.mark.parametrize('name', ACTIVATIONS)
+def test_activations_are_theirs(name):
+    x = np.linspace(-40, 40, 801, dtype='float32')
+    wanted = transformers.activations.ACT2FN[name](torch.tensor(x)).numpy()
+    ours = ACTIVATIONS[name](mx.nd, mx.nd.array(x)).asnumpy()
+    np.testing.assert_allclose(ours, wanted, rtol=1e-6, atol=5e-6)

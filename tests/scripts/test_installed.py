@@ -73,7 +73,7 @@ def test_help_of_all_commands(installed, tmp_path):
 
 
 def test_commands_work(installed, fixtures, tmp_path):
-    assert run(installed / 'zoo', '--version', cwd=tmp_path).startswith('gluon-transformer-zoo 0.')
+    assert run(installed / 'zoo', '--version', cwd=tmp_path).startswith('gluon-transformer-zoo 1.')
     (tmp_path / 'text.txt').write_text('the cat sleeps and the dog barks\n' * 20)
     words = ['--vocab_size', '60', '--input_file', 'text.txt']
     run(installed / 'zoo', 'learn-vocab', *words, cwd=tmp_path)

@@ -52,8 +52,8 @@ def test_predict(classifier, tmp_path, capsys, monkeypatch):
     assert run(script, classifier, '--file', '-', '--format', 'tsv', '--output', str(output)) == 0
     rows = [line.split('\t') for line in output.read_text().splitlines()]
     assert rows[0] == ['label', 'score', 'text']
-    assert [row[2] for row in rows[1:]] == ['a', 'the cat sleeps .']
-    assert rows[2][0] == two[0]['label']
+    assert [row[2] for row in rows[1:]] == ['a', '', 'the cat sleeps .']
+    assert rows[2] == ['', '', ''] and rows[3][0] == two[0]['label']
     assert run(script, classifier, '--pairs', 'the cat\tthe dog', '--all_scores') == 0
     assert set(lines_of(capsys)[0]['scores']) == {'bad', 'good'}
 
@@ -98,10 +98,11 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     path.write_text(TABLES[name])
     for script in ('predict', 'encode'):
         assert run(load_script(script), classifier, '--file', str(path)) == 0
-        assert [each['text'] for each in lines_of(capsys)] == ['the cat, a dog', 'in "paris"']
+        texts = [each['text'] for each in lines_of(capsys)]
+        assert list(filter(None, texts)) == ['the cat, a dog', 'in "paris"']
     argv = [classifier, '--file', str(path), '--output', str(output)]
     assert run(load_script('predict'), *argv) == 0
-    rows = list(csv.DictReader(output.open()))
+    rows = [row for row in csv.DictReader(output.open()) if row['text']]
     assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
     assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
     more = {'reviews.csv': ['id', 'given_label'], 'reviews.jsonl': ['given_label'],
@@ -110,16 +111,38 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     assert 'id' not in more or [row['id'] for row in rows] == ['1', '2']
 
 
-def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsys, caplog):
-    predict, path = load_script('predict'), tmp_path / 'table.csv'
+def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsys):
+    predict = load_script('predict')
     assert 'text 2 is blank' in refusal(capsys, predict, classifier, 'a', ' ')
     said = refusal(capsys, predict, classifier, 'a', '--output', tmp_path / 'a.xlsx')
     assert '.csv, .tsv, .jsonl' in said and not (tmp_path / 'a.xlsx').exists()
-    path.write_text('id,text\n1,a\n2, \n3,the cat\n')
-    assert run(predict, classifier, '--file', str(path)) == 0
-    captured = capsys.readouterr()
-    assert [json.loads(line)['id'] for line in captured.out.splitlines()] == ['1', '3']
-    assert '1 rows with a blank text' in captured.err + caplog.text
+
+
+BLANK = {
+    'table.csv': 'id,text\n1, \n2,a dog\n3,\n4,the cat\n5, \n',
+    'table.tsv': 'id\ttext\n1\t \n2\ta dog\n3\t\n4\tthe cat\n5\t\n',
+    'table.jsonl': '{"text": ""}\n{"text": "a dog"}\n{"text": null}\n{"text": "the cat"}\n{}\n',
+    'lines.txt': ' \na dog\n\nthe cat\n\n',
+}
+
+
+@pytest.mark.parametrize('name', BLANK)
+@pytest.mark.parametrize('flags', [[], ['--all_scores']])
+def test_blank_rows_stay_in_their_place(classifier, tmp_path, capsys, name, flags):
+    path, output = tmp_path / name, tmp_path / 'out.csv'
+    path.write_text(BLANK[name])
+    argv = [classifier, '--file', str(path), '--output', str(output), *flags]
+    assert run(load_script('predict'), *argv) == 0
+    rows = list(csv.DictReader(output.open()))
+    assert [row['text'].strip() for row in rows] == ['', 'a dog', '', 'the cat', '']
+    score = 'scores.good' if flags else 'score'
+    assert [row[score] != '' for row in rows] == [False, True, False, True, False]
+    if name.endswith('sv'):
+        assert [row['id'] for row in rows] == [*'12345']
+    assert run(load_script('predict'), classifier, '--file', str(path), *flags) == 0
+    answers = lines_of(capsys)
+    assert len(answers) == 5 and set(answers[0]) == set(answers[1])
+    assert run(load_script('predict'), *argv[:3], '--format', 'table') == 0
 
 
 def test_a_column_is_named(classifier, tmp_path, capsys):

@@ -54,7 +54,8 @@ import sys
 import model_zoo
 rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_zoo.')}}
 assert rooms == {{
-    'checkpoint', 'environment', 'errors', 'families', 'opening', 'optimizer', 'pretrained',
+    'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'opening', 'optimizer',
+    'pretrained',
     'registry', 'tokenization', 'util',
 }}, rooms
 assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)

@@ -24,19 +24,12 @@ def test_types_of_calls(tmp_path):
     for line in done.stdout.splitlines():
         number, message = re.fullmatch(r'.*?:(\d+): (.*)', line).groups()
         told = re.sub(r'note: Revealed type is "(.*)"', r'\1', message)
-        found[int(number)] = re.sub(r'\w+\.(?=\w)', '', told)
+        told = re.sub(r'\w+\.(?=\w)', '', told)
+        # NumPy's versions tell more or less of an array's type
+        found[int(number)] = told.replace('tuple[Any, ...], dtype[Any]', 'Any, Any')
     for number, line in enumerate(CALLS.read_text('utf-8').splitlines(), 1):
         expected = line.partition('  # ')[2]
         if expected.startswith('error: '):
             assert found[number].startswith('error: ') and expected[7:] in found[number]
         else:
             assert found.get(number, '') == expected, line
-
-
-def test_annotations_can_be_imported_by_python_3_8():
-    """Newer notation stands only where it isn't evaluated."""
-    for path in ROOT.glob('*/py.typed'):
-        for source in path.parent.rglob('*.py'):
-            text = source.read_text('utf-8')
-            if re.search(r'(: |-> )(list|dict|tuple|type)\[|\w \| None', text):
-                assert 'from __future__ import annotations' in text, source

@@ -164,6 +164,8 @@ def describe(served):
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         description['labels'] = pipeline.labels
+        description['is_regression'] = getattr(pipeline, 'is_regression', False)
+        description['knows_words'] = getattr(pipeline, 'knows_words', False)
     if pipeline.task == 'fill-mask':
         description['mask_token'] = pipeline.tokenizer.mask_token
     return description

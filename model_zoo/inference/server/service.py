@@ -60,11 +60,27 @@ class Service:
         if call.events is not None:
             events = call.events(self._stream(call.work, tokens))
             return StreamingResponse(events, media_type='text/event-stream')
-        outputs = await self._within(asyncio.wrap_future(future), self.settings.timeout)
+        outputs = await self._outputs(request, future)
         answer = await self.in_thread(call.finish, outputs)
         if isinstance(answer, Response):
             return answer
         return Response(answer, media_type='application/json')
+
+    async def _outputs(self, request, future):
+        """What a worker computes, unless the client goes before: then it is not computed."""
+        from starlette.requests import ClientDisconnect
+
+        outputs = asyncio.wrap_future(future)
+        gone = asyncio.ensure_future(request.receive())  # behind a body there is nothing else
+        try:
+            waiting = asyncio.wait({outputs, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._within(waiting, self.settings.timeout)
+            if not outputs.done():
+                raise ClientDisconnect
+            return outputs.result()
+        finally:
+            outputs.cancel()
+            gone.cancel()
 
     def in_thread(self, function, *args):
         """Run a slow function in a thread; await its result."""

@@ -10,6 +10,7 @@ import mxnet as mx
 
 import bert
 from bert import BertConfig
+from model_zoo.layers.graphs import uses_standard_operators
 from model_zoo.layers.losses import span_cross_entropy
 
 from .file_utils import archive_map
@@ -69,9 +70,20 @@ class BertModel(TorchLike, bert.BertModel):
     def call(self, output_all_encoded_layers=True, **inputs):
         return super().call(output_all_encoded_layers=output_all_encoded_layers, **inputs)
 
+    def _embed(self, F, words, token_types):
+        embedding = super()._embed(F, words, token_types)
+        if uses_standard_operators():  # of an export
+            return embedding
+        # the original's table has padding_idx=0: what looks up [PAD] doesn't train it
+        dtype = 'float16' if self.precision == 'float16' else 'float32'
+        is_pad = F.expand_dims(F.cast(words == 0, dtype), 2)  # (B, L, 1)
+        vectors = self.word_embed(words)
+        return embedding - F.broadcast_mul(is_pad, vectors - F.BlockGrad(vectors))
+
 
 class _BertHead(TorchLike):
     model_class = BertModel
+    parts = {'use_pooler': True}  # the original's backbone has it, whether the head uses it or not
 
 
 class BertForPreTraining(_BertHead, bert.BertForPreTraining):
@@ -87,6 +99,7 @@ class BertForPreTraining(_BertHead, bert.BertForPreTraining):
     """
 
     order = (*_TEXT, 'masked_lm_labels', 'next_sentence_label', 'head_mask')
+    parts = bert.BertForPreTraining.parts
 
     def call(self, masked_lm_labels=None, next_sentence_label=None, **inputs):
         labels = _both(masked_lm_labels=masked_lm_labels, next_sentence_label=next_sentence_label)
@@ -104,12 +117,14 @@ class BertForMaskedLM(_BertHead, bert.BertForMaskedLM):
     """
 
     order = (*_TEXT, 'masked_lm_labels', 'head_mask')
+    parts = {**bert.BertForMaskedLM.parts, **_BertHead.parts}
 
 
 class BertForNextSentencePrediction(_BertHead, bert.BertForNextSentencePrediction):
     """See :class:`bert.BertForNextSentencePrediction`, whose inputs have the same order."""
 
     order = (*_TEXT, 'next_sentence_label', 'head_mask')
+    parts = bert.BertForNextSentencePrediction.parts
 
 
 class _LabelsHead(_BertHead):

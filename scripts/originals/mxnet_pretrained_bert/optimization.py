@@ -84,6 +84,12 @@ class TorchLikeOptimizer:
         group['schedule'] = _schedule(group['schedule'], -1, -1)
         if group['lr'] is None:
             raise InputError('lr is missing: give the learning rate, of the class or of each group')
+        for parameter in params:
+            if not isinstance(parameter, mx.gluon.Parameter):
+                raise InputError(
+                    f'params has a {type(parameter).__name__}: pass gluon.Parameters, such as '
+                    'block.parameters()'
+                )
         known = {id(p) for old in self.param_groups for p in old['params']}
         twice = [p.name for p in params if id(p) in known]
         if twice or len({*map(id, params)}) < len(params):

@@ -1,5 +1,10 @@
 """BERT's tokenizers, by the names of ``tokenization.py``."""
 
+import copy
+from collections.abc import ItemsView, KeysView, ValuesView
+
+from gluonnlp.vocab import BERTVocab
+
 import bert
 from bert.tokenization import (
     _is_control,
@@ -31,5 +36,29 @@ VOCAB_NAME = 'vocab.txt'
 PRETRAINED_VOCAB_ARCHIVE_MAP = archive_map('bert')
 
 
+class TokenIds(BERTVocab):
+    """A vocabulary that is also the original's dict of tokens and ids, in the ids' order."""
+
+    def __iter__(self):
+        return iter(self.idx_to_token)
+
+    def keys(self):
+        return KeysView(self)
+
+    def values(self):
+        return ValuesView(self)
+
+    def items(self):
+        return ItemsView(self)
+
+    def get(self, token, default=None):
+        return self.token_to_idx.get(token, default)
+
+
 class BertTokenizer(CachedTokenizer, bert.BertTokenizer):
-    """See `bert.BertTokenizer`."""
+    """See `bert.BertTokenizer`; `vocab` is also a dict of tokens and ids."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.vocab = copy.copy(self.vocab)
+        self.vocab.__class__ = TokenIds

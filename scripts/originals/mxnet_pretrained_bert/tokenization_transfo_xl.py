@@ -3,6 +3,7 @@
 import glob
 import os
 
+import mxnet as mx
 import numpy as np
 
 import transfo_xl
@@ -10,6 +11,7 @@ from model_zoo.errors import InputError, UnknownNameError
 from transfo_xl.corpus import checked_dataset
 
 from .file_utils import CachedTokenizer, archive_map
+from .torch_like import find_context
 
 __all__ = [
     'PRETRAINED_VOCAB_ARCHIVE_MAP',
@@ -32,13 +34,13 @@ class TransfoXLTokenizer(CachedTokenizer, transfo_xl.TransfoXLTokenizer):
 class LMOrderedIterator:
     """Cuts one text into `bsz` streams, and these into segments that follow one another.
 
-    Yields ``(data, target, length)``: arrays of int32, shape (bsz, length), `target` being `data`
-    shifted by one; the last segment may be shorter. With `ext_len`, `data` also holds that many
-    preceding tokens. A remainder that doesn't fill all streams is dropped.
+    Yields ``(data, target, length)``: NDArrays of int32 on the `device`, shape (bsz, length),
+    `target` being `data` shifted by one; the last segment may be shorter. With `ext_len`, `data`
+    also holds that many preceding tokens. A remainder that doesn't fill all streams is dropped.
     """
 
-    def __init__(self, data, bsz, bptt, ext_len=0):
-        self.bsz, self.bptt, self.ext_len = _check(bsz, bptt, ext_len)
+    def __init__(self, data, bsz, bptt, device='cpu', ext_len=None):
+        self.bsz, self.bptt, self.device, self.ext_len = _check(bsz, bptt, device, ext_len)
         data = np.asarray(data, dtype=np.int32)
         if data.ndim != 1:
             raise InputError(f'data has shape {data.shape}; one text is one row of ids')
@@ -55,7 +57,7 @@ class LMOrderedIterator:
         """The segment that begins at position `i` of the streams."""
         length = min(bptt or self.bptt, self.n_step - 1 - i)
         data = self.data[:, max(0, i - self.ext_len) : i + length]
-        return data, self.data[:, i + 1 : i + 1 + length], length
+        return *_on(self.device, data, self.data[:, i + 1 : i + 1 + length]), length
 
     def get_fixlen_iter(self, start=0):
         """Segments of length `bptt`."""
@@ -92,9 +94,9 @@ class LMShuffledIterator:
     tokens of the last segment are repeated before the next one.
     """
 
-    def __init__(self, data, bsz, bptt, ext_len=0, shuffle=False):
+    def __init__(self, data, bsz, bptt, device='cpu', ext_len=None, shuffle=False):
         self.data, self.shuffle = data, shuffle
-        self.bsz, self.bptt, self.ext_len = _check(bsz, bptt, ext_len)
+        self.bsz, self.bptt, self.device, self.ext_len = _check(bsz, bptt, device, ext_len)
 
     def __iter__(self):
         count = len(self.data)
@@ -120,7 +122,7 @@ class LMShuffledIterator:
                     streams[row] = streams[row][stop:]
                     filled += stop
             data = np.concatenate([kept, data], axis=1)
-            yield data, target, self.bptt
+            yield *_on(self.device, data, target), self.bptt
             kept = data[:, data.shape[1] - min(data.shape[1], self.ext_len) :]
 
 
@@ -130,8 +132,8 @@ class LMMultiFileIterator(LMShuffledIterator):
     `shuffle` concerns the files and each file's sentences.
     """
 
-    def __init__(self, paths, vocab, bsz, bptt, ext_len=0, shuffle=False):
-        super().__init__(None, bsz, bptt, ext_len, shuffle)
+    def __init__(self, paths, vocab, bsz, bptt, device='cpu', ext_len=None, shuffle=False):
+        super().__init__(None, bsz, bptt, device, ext_len, shuffle)
         self.paths, self.vocab = list(paths), vocab
 
     def __iter__(self):
@@ -144,11 +146,18 @@ class LMMultiFileIterator(LMShuffledIterator):
             yield from self._segments(iter(sentences))
 
 
-def _check(bsz, bptt, ext_len):
+def _on(ctx, *arrays):
+    return [mx.nd.array(array, ctx, dtype='int32') for array in arrays]
+
+
+def _check(bsz, bptt, device, ext_len):
     for name, value, least in (('bsz', bsz, 1), ('bptt', bptt, 1), ('ext_len', ext_len or 0, 0)):
         if value < least:
             raise InputError(f'{name} is {value}; it must be at least {least}')
-    return bsz, bptt, ext_len or 0
+    ctx = find_context(device)
+    if ctx is None:
+        raise InputError(f"device is {device!r:.80}: pass such as 'cpu', 'cuda:0' or mx.gpu(0)")
+    return bsz, bptt, ctx, ext_len or 0
 
 
 _SPLITS = ('train', 'valid', 'test')
@@ -214,7 +223,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of 'train', 'valid' or 'test'; further arguments are ``bsz, bptt, ext_len``."""
+        """Batches of 'train', 'valid' or 'test'; then come ``bsz, bptt, device, ext_len``."""
         UnknownNameError.check('split', split, _SPLITS)
         data = getattr(self, split)
         if data is None:

@@ -12,13 +12,14 @@ from typing import List, NamedTuple
 
 import mxnet as mx
 
+from model_zoo.checkpoint.mapping import Mapping
 from model_zoo.checkpoint.tensor_files import plain_arrays
 from model_zoo.errors import InputError
 from model_zoo.util.arrays import check_gpu
 
 from .file_utils import cache_root
 
-__all__ = ['LoadedKeys', 'TorchLike']
+__all__ = ['LoadedKeys', 'TorchLike', 'find_context']
 
 _is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
 _opening = contextvars.ContextVar('opening', default=False)  # whose weights come from a file
@@ -170,7 +171,7 @@ class TorchLike:
         in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
         """
         for target in targets:
-            ctx = _context(target)
+            ctx = find_context(target)
             if ctx is None:
                 self.cast(str(target)[len('torch.') :] if _is_torch(target) else target)
             else:
@@ -199,12 +200,11 @@ class TorchLike:
         A parameter that the original has as several, such as the weight of queries, keys and
         values, has the name of the first one.
         """
-        mapping = self.mappings().get('huggingface')
-        ours = self.parameters_by_name()
-        for name, parameter in ours.items():
-            theirs = [] if mapping is None else mapping.names(name, ours, self.backbone is not None)
-            name = (theirs or [name.lstrip('^')])[0]
-            yield name.replace('_head.summary.', '_head.linear.'), parameter
+        parameters = self.parameters_by_name()
+        mapping = self.mappings().get('huggingface', Mapping([], ''))
+        for ours, _, theirs in mapping.parts(parameters, self.backbone is not None):
+            name = next(iter(theirs), ours.lstrip('^'))
+            yield name.replace('_head.summary.', '_head.linear.'), parameters[ours]
 
     def parameters(self):
         """Yield the parameters, each once."""
@@ -238,7 +238,7 @@ def _is_torch(target):
     return str(target).startswith('torch.')
 
 
-def _context(target):
+def find_context(target):
     """The device that is meant, or None if `target` is none."""
     if isinstance(target, mx.Context):
         return target

@@ -1,4 +1,7 @@
-"""Does what pytorch-pretrained-bert's run_openai_gpt.py does, with scripts/finetune_gpt.py."""
+"""Takes the flags of pytorch-pretrained-bert's run_openai_gpt.py, for scripts/finetune_gpt.py.
+
+The training isn't the original's, whose example and model both shift the language model's labels.
+"""
 
 from model_zoo.app.originals import original_main
 

@@ -13,7 +13,7 @@ from gluonnlp_models import SIZES, assert_both_ways, encoder, randomize
 
 import bert
 import model_zoo
-from model_zoo.errors import CheckpointError
+from model_zoo.errors import CheckpointError, InputError
 from model_zoo.tokenization.vocab import load_vocab
 
 CONFIG = bert.BertConfig(40, **SIZES)
@@ -171,6 +171,70 @@ def test_their_classifier_on_our_model(hybridized):
     assert losses[-1] < losses[0]
     with_valid = task(words, types, valid)
     assert_same(with_valid, task.classifier(model(words, types, valid)[1]))
+
+
+def roberta_models():
+    sizes = {'units': 16, 'embed_size': 16, 'use_decoder': False}
+    theirs = nlp.model.RoBERTaModel(encoder(layer_norm_eps=1e-5), vocab_size=40, **sizes)
+    config = bert.RobertaConfig(40, **{**SIZES, 'max_position_embeddings': 22})
+    return theirs, bert.RobertaModel(config, use_pooler=False)
+
+
+@pytest.mark.parametrize('deduplicate', [False, True])
+@pytest.mark.parametrize('task, models', [
+    (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
+    (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
+    (nlp.model.RoBERTaClassifier, roberta_models),
+])  # fmt: skip
+def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplicate):
+    """Within a block of theirs our parameters have their names, and each its own."""
+    theirs, ours = models()
+    words, types, valid, positions = make_inputs()
+    inputs = [words, valid] if task is nlp.model.RoBERTaClassifier else [words, types, valid]
+    randomize(theirs, *inputs, *([positions] if ours.has_decoder else []))
+    first, second, third = (task(model, dropout=0.1) for model in (theirs, ours, models()[0]))
+    first.classifier.initialize()
+    first.classifier(mx.nd.ones((1, 16)))
+    paths = [str(tmp_path / name) for name in ('first.params', 'second.params')]
+    first.save_parameters(paths[0], deduplicate=deduplicate)
+    nlp.utils.load_parameters(second, paths[0])
+    nlp.utils.save_parameters(second, paths[1])
+    third.load_parameters(paths[1])
+    names = [mx.nd.load(path) for path in paths]
+    assert deduplicate or names[0].keys() == names[1].keys()
+    if not ours.has_decoder:
+        assert_same(second(*inputs), first(*inputs))
+    values = zip(first.collect_params().values(), third.collect_params().values())
+    assert all((one.data() == other.data()).asnumpy().all() for one, other in values)
+
+
+def test_their_file_of_another_size(tmp_path):
+    path = str(tmp_path / 'model.params')
+    task = nlp.model.BERTClassifier(our_model())
+    task.initialize()
+    task(*make_inputs()[:3])
+    task.save_parameters(path)
+    config = bert.BertConfig(40, **{**SIZES, 'hidden_size': 32})
+    with pytest.raises(CheckpointError):
+        nlp.model.BERTClassifier(bert.BertModel(config)).load_parameters(path)
+
+
+@pytest.mark.parametrize('name', ['bert_12_768_12', 'roberta_12_768_12', 'distilbert_6_768_12'])
+def test_their_options_at_their_values(name):
+    build = functools.partial(
+        nlp.model.get_model, name, vocab=load_vocab(VOCAB), pretrained=False, num_layers=1,
+        units=16, hidden_size=32, num_heads=2, hparam_allow_override=True, use_classifier=False,
+        use_decoder=False,
+    )  # fmt: skip
+    usual = {
+        'embed_dropout': 0.1, 'use_residual': True, 'word_embed': None, 'scaled': True,
+        'use_token_type_embed': True, 'attention_cell': 'multi_head',
+    }  # fmt: skip
+    block, _ = build(**usual)
+    assert not block.has_decoder and not block.has_classifier
+    for name in usual.keys() - {'embed_dropout'}:
+        with pytest.raises(InputError):
+            build(**{name: not usual[name]})
 
 
 def test_attentions_and_all_layers_are_theirs(tmp_path):

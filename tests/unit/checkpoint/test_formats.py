@@ -296,6 +296,8 @@ def test_tensorflow_files_are_found(fixtures, tmp_path):
     (both / 'checkpoint').write_text('model_checkpoint_path: "/gone/model.ckpt-5"\n')
     assert weights_in_folder(str(both)) == str(both / 'model.ckpt-5.index')
     (both / 'checkpoint').unlink()
+    assert weights_in_folder(str(both)) == str(both / 'model.ckpt-10.index')  # after more steps
+    (both / 'model.ckpt-10.index').rename(both / 'other.ckpt.index')
     assert weights_in_folder(str(both)) is None  # two, and nothing says which
     for name in ('pytorch_model.bin', 'model.params'):
         (both / name).touch()

@@ -4,8 +4,10 @@ import types
 
 import numpy as np
 import pytest
+import tiny
 from arrays import assert_equal
 
+import bert
 from model_zoo.checkpoint import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed
 from model_zoo.errors import CheckpointError
 from model_zoo.layers.cells import padded_units
@@ -191,3 +193,32 @@ def test_tensors_without_names():
         del ours['layers.1.b']
         mapping.save(ours, CONFIG, with_prefix=False)
     assert mapping.matches({str(number): array(2) for number in range(4)}) == 0
+
+
+def masked_lm():
+    block = tiny.make(bert.BertForMaskedLM)
+    return block, block.tensors_in('huggingface')
+
+
+@pytest.mark.parametrize('prefix', ['module.', 'model.', '_orig_mod.', 'module.model.'])
+def test_prefixes_of_wrappers_are_dropped(prefix, caplog):
+    block, tensors = masked_lm()
+    ours, unknown = block.translate(tensors, {}, block.config)
+    caplog.set_level('INFO')
+    wrapped = {prefix + name: array for name, array in tensors.items()}
+    wrapped['loss.weight'] = np.ones(3)
+    loaded, others = block.translate(wrapped, {}, block.config)
+    assert others == [*unknown, 'loss.weight'] and list(loaded) == list(ours)
+    assert all((loaded[name] == ours[name]).all() for name in ours)
+    assert block.count_known(wrapped, {}) == block.count_known(tensors, {})
+    (record,) = caplog.records
+    assert prefix in record.getMessage()
+
+
+@pytest.mark.parametrize('is_tied', [True, False])
+def test_a_decoder_that_is_not_the_embedding_is_told(is_tied, caplog):
+    block, tensors = masked_lm()
+    name = 'cls.predictions.decoder.weight'
+    tensors[name] = tensors[name] + (not is_tied)
+    block.translate(tensors, {}, block.config)
+    assert [name in record.getMessage() for record in caplog.records] == [True] * (not is_tied)

@@ -1,7 +1,9 @@
 """Pipelines on tiny models: forms of input, order, batches, threads, and bad input."""
 
+import mxnet as mx
 import numpy as np
 import pytest
+import tiny
 from tiny_models import LENGTH, WORDS
 
 import bert
@@ -40,6 +42,8 @@ def test_columns_and_repr(classifier):
     texts = ['the cat', 'a']
     for column in (pandas.Series(texts, index=[5, 3]), np.array(texts)):
         assert classifier(column) == classifier(texts)
+    with pytest.raises(InputError):  # the names of its columns aren't texts
+        classifier(pandas.DataFrame({'text': texts}))
     assert repr(classifier).startswith('<pipeline text-classification: Bert')
     assert str(classifier.labels[0]) in repr(classifier) and "engine='mxnet'" in repr(classifier)
 
@@ -106,6 +110,40 @@ def test_tokens(saved):
             assert one['end'] <= other['start']
     token = tagger('the cat', ignore_labels=[])[1]
     assert (token['word'], token['start'], token['end'], token['index']) == ('cat', 4, 7, 2)
+
+
+def test_a_model_trained_on_words_answers_in_words(tmp_path):
+    extras = {'finetuning_task': 'tagging'}
+    tiny.save_bert(
+        tmp_path / 'ours', WORDS, bert.BertForTokenClassification, ['O', 'B-X'], extras, seed=3
+    )
+    tagger, text = model_zoo.pipeline(str(tmp_path / 'ours')), 'The CATS sleep'
+    found = tagger(text, ignore_labels=[])
+    assert found == [
+        {**each, 'word': text[each['start'] : each['end']]}
+        for each in tagger(text, ignore_labels=[], aggregation_strategy='first')
+    ]
+    pieces = tagger(text, ignore_labels=[], aggregation_strategy='none')
+    assert [each['word'] for each in pieces] == ['the', 'cat', '##s', 'sleep']
+    assert {each['start'] for each in found} <= {0, 4, 9}  # of words
+
+
+@pytest.mark.parametrize('scores', [[3.0, -2.0, 0.5], [-1.0, -2.0, -3.0]])
+def test_several_labels_are_those_that_are_likely(tmp_path, scores):
+    extras = {'problem_type': 'multi_label_classification'}
+    block = tiny.save_bert(
+        tmp_path, WORDS, bert.BertForSequenceClassification, ['x', 'y', 'z'], extras
+    )
+    block.classifier.weight.set_data(block.classifier.weight.data() * 0)
+    block.classifier.bias.set_data(mx.nd.array(scores))
+    block.save_pretrained(str(tmp_path))
+    classifier = model_zoo.pipeline(str(tmp_path))
+    likely = [name for name, score in zip('xyz', scores) if score > 0]
+    assert [each['label'] for each in classifier('the cat')] == likely
+    assert [[each['label'] for each in some] for some in classifier(['a', 'a'])] == [likely] * 2
+    assert [each['label'] for each in classifier('a', top_k=None)] == sorted(
+        'xyz', key=lambda name: -scores['xyz'.index(name)]
+    )
 
 
 def test_an_unknown_word_stands_in_an_entity_as_transformers_has_it(saved):

@@ -229,6 +229,33 @@ def test_a_client_that_does_not_read(app, address):
     assert_alive(address)
 
 
+def test_requests_of_clients_that_have_gone_are_not_computed(app, address, monkeypatch):
+    served = app.state.service.models.get('sentiment')
+    held, computed, run_batch = threading.Event(), [], served.pipeline.run_batch
+
+    def slow(rows):
+        computed.append(len(rows))
+        assert held.wait(PATIENCE)
+        return run_batch(rows)
+
+    monkeypatch.setattr(served.pipeline, 'run_batch', slow)
+    data = head('/models/sentiment', 'Connection: close') + BODY
+    with connect(address) as first:
+        first.sendall(data)
+        wait_until(lambda: computed)
+        left = [connect(address) for _ in range(30)]
+        for opened in left:
+            opened.sendall(data)
+        wait_until(lambda: served.worker.count == 31)
+        for opened in left:
+            opened.close()
+        wait_until(lambda: served.worker.count == 1)
+        held.set()
+        assert b'"label"' in read_all(first)
+    assert_alive(address)
+    assert computed == [1, 1]
+
+
 @pytest.mark.parametrize('start', [b'GET /heal', head(length=100) + b'{"inputs"'])
 def test_requests_that_follow_and_do_not_end(address, start):
     """A second request on a connection is timed as the first one is, and shuts nobody out."""

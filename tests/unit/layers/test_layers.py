@@ -37,17 +37,24 @@ FORMULAS = {
     'relu': lambda x: np.maximum(x, 0),
     'swish': lambda x: x / (1 + np.exp(-x)),
     'tanh': np.tanh,
+    'mish': lambda x: x * np.tanh(np.log1p(np.exp(x))),
+    'quick_gelu': lambda x: x / (1 + np.exp(-1.702 * x)),
 }
+FORMULAS['gelu_10'] = lambda x: np.clip(FORMULAS['gelu'](x), -10, 10)
+SAME = {'gelu_new': ('accurate', 'fast', 'pytorch_tanh'), 'gelu': ('python',)}
+for known, endings in SAME.items():
+    FORMULAS.update((f'gelu_{ending}', FORMULAS[known]) for ending in endings)
+FORMULAS['silu'] = FORMULAS['swish']
 
 
 @pytest.mark.parametrize('name', ACTIVATIONS)
 def test_activations(name):
     block = nn.HybridLambda(ACTIVATIONS[name])
-    x = np.linspace(-6, 6, 101)
+    x = np.linspace(-30, 30, 501)
     for hybridized in (False, True):
         block.hybridize(hybridized)
         result = block(mx.nd.array(x)).asnumpy()
-        np.testing.assert_allclose(result, FORMULAS[name](x), atol=2e-6)
+        np.testing.assert_allclose(result, FORMULAS[name](x), rtol=1e-6, atol=4e-6)
     assert block(mx.nd.zeros((1,))).asscalar() == 0, 'FeedForward relies on it'
 
 

@@ -329,3 +329,42 @@ def test_a_block_tells_its_size_in_a_line(saved):
         'BertForSequenceClassification(2 layers, 16 units, 2 heads, 7 tokens, 3 labels, '
     )
     assert repr(saved).endswith(', float32)')
+
+
+NAME = 'bert_6_384_12'
+
+
+def new_model(*args, **kwargs):
+    return tiny.initialized(model_zoo.get_model(*args, pretrained=False, **kwargs)[0], seed=2)
+
+
+@pytest.mark.parametrize('open_new', [
+    lambda root: new_model(NAME, root=root),
+    lambda root: new_model(NAME, 'all_minilm_l6_v2', root=root),
+    lambda root: new_model(NAME, root=root, units=24, hparam_allow_override=True),
+    lambda root: open_model('all-MiniLM-L6-v2', root=root, weights=False).block,
+    lambda root: open_model(NAME, 'classification', root=root, weights=False).block.base,
+    lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
+    lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
+    lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
+])  # fmt: skip
+def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, open_new):
+    saved = tiny.save_bert(tmp_path / f'{NAME}_all_minilm_l6_v2', ['a', 'cat'], BertModel)
+    pretrained = saved.word_embed.weight.data().asnumpy()
+    assert np.array_equal(
+        open_block('all-MiniLM-L6-v2', root=tmp_path)[0].word_embed.weight.data().asnumpy(),
+        pretrained,
+    )
+    weight = open_new(tmp_path).word_embed.weight.data().asnumpy()
+    assert weight.shape[0] == 7 and not np.isin(weight, pretrained).any()
+
+
+def test_training_from_scratch_begins_without_the_package_that_is_installed(minilm_dir):
+    rows = [('a b', 'yes'), ('c d', 'no')] * 2
+    trained = model_zoo.finetune(
+        'all-MiniLM-L6-v2', 'text-classification', rows, epochs=1, lr=1e-9, from_scratch=True,
+        max_length=8,
+    )  # fmt: skip
+    pretrained = open_block('all-MiniLM-L6-v2')[0].word_embed.weight.data().asnumpy()
+    weight = trained.model.base.word_embed.weight.data().asnumpy()
+    assert weight.shape == pretrained.shape and abs(weight - pretrained).max() > 0.01

@@ -21,15 +21,19 @@ def cases(fixtures):
 
 
 def as_lists(batches):
-    return [[data.tolist(), target.tolist(), length] for data, target, length in batches]
+    return [
+        [data.asnumpy().tolist(), target.asnumpy().tolist(), length]
+        for data, target, length in batches
+    ]
 
 
 def test_ordered_batches_are_the_originals(cases):
     ordered = [case for case in cases if case['kind'] == 'ordered']
     for case in ordered:
-        iterator = LMOrderedIterator(np.arange(case['tokens']), *case['arguments'])
+        bsz, bptt, ext_len = case['arguments']
+        iterator = LMOrderedIterator(np.arange(case['tokens']), bsz, bptt, mx.cpu(), ext_len)
         assert as_lists(iterator) == case['batches']
-        assert {array.dtype for each in iterator for array in each[:2]} == {np.dtype('int32')}
+        assert {array.dtype for each in iterator for array in each[:2]} == {np.int32}
         assert len(iterator) == len(case['batches'])
         np.random.seed(1)
         assert as_lists(iterator.get_varlen_iter()) == case['varlen']
@@ -42,7 +46,9 @@ def test_shuffled_batches_are_the_originals(cases):
         places = np.cumsum(case['lengths'])
         sents = np.split(np.arange(places[-1]), places[:-1])
         np.random.seed(1)
-        assert as_lists(LMShuffledIterator(sents, *case['arguments'])) == case['batches']
+        bsz, bptt, *options = case['arguments']
+        iterator = LMShuffledIterator(sents, bsz, bptt, 'cpu', *options)
+        assert as_lists(iterator) == case['batches']
     assert any(case['arguments'][3] for case in shuffled)
 
 
@@ -53,7 +59,7 @@ def test_files_are_read_one_after_the_other():
             return [np.arange(path, path + 5)] * 2
 
     batches = list(LMMultiFileIterator([0, 100], Vocab(), 1, 4))
-    assert [data[0].tolist() for data, _, _ in batches] == [
+    assert [data[0].asnumpy().tolist() for data, _, _ in batches] == [
         [0, 1, 2, 3], [0, 1, 2, 3], [100, 101, 102, 103], [100, 101, 102, 103]
     ]  # fmt: skip
 
@@ -64,7 +70,8 @@ def test_files_are_read_one_after_the_other():
         ((np.arange(9), 5, 2), '9 tokens are too few for bsz=5'),
         ((np.arange(9), 0, 2), 'bsz is 0'),
         ((np.arange(9), 2, 0), 'bptt is 0'),
-        ((np.arange(9), 2, 2, -1), 'ext_len is -1'),
+        ((np.arange(9), 2, 2, 'cpu', -1), 'ext_len is -1'),
+        ((np.arange(9), 2, 2, 'no_device'), 'device is'),
         ((np.zeros((2, 9)), 2, 2), r'data has shape \(2, 9\)'),
     ],
 )

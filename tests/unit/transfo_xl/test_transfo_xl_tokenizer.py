@@ -231,7 +231,7 @@ def test_a_corpus_is_built_saved_and_read(data_set, tmp_path, name):
         assert getattr(again, split).dtype == np.int32
         assert getattr(again, split).tolist() == getattr(corpus, split).tolist()
     batches = list(again.get_iterator('train', 1, 3, ext_len=1))
-    assert batches[0][0].tolist() == [corpus.train[:3].tolist()]
+    assert batches[0][0].asnumpy().tolist() == [corpus.train[:3].tolist()]
 
 
 def test_wikitext_103_counts_the_training_text_only(data_set):
@@ -262,7 +262,7 @@ def test_the_one_billion_word_benchmark(data_set, tmp_path):
     assert again.train == corpus.train
     assert [line.tolist() for line in again.valid] == [[0, 3, 2, 0], [0, 1, 0]]
     assert len(list(again.get_iterator('train', 1, 3))) == 3
-    assert next(iter(again.get_iterator('valid', 1, 3)))[1].tolist() == [[3, 2, 0]]
+    assert next(iter(again.get_iterator('valid', 1, 3)))[1].asnumpy().tolist() == [[3, 2, 0]]
 
 
 @pytest.mark.parametrize('name', ['corpus_zip.bin', 'corpus_legacy.bin'])

@@ -7,7 +7,7 @@ import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
-from model_zoo.tasks.tables import find_splits
+from model_zoo.tasks.tables import class_names, find_splits, read_records, usual_columns
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
 CSV = 'first,label,second\n"good, ""really""",pos,a b\n"bad\nfilm",neg,c\n\n天,pos,d\n'
@@ -31,8 +31,11 @@ def objects():
     return [dict(zip(('first', 'second', 'label'), row)) for row in ROWS]
 
 
-@pytest.fixture(params=['csv', 'jsonl', 'ndjson', 'json', 'datasets'])
+@pytest.fixture(params=['csv', 'jsonl', 'ndjson', 'json', 'array', 'datasets'])
 def path(request, tmp_path):
+    if request.param == 'array':
+        (tmp_path / 'train.json').write_text(json.dumps(objects(), indent=2))
+        return tmp_path / 'train.json'
     if request.param == 'csv':
         (tmp_path / 'train.CSV').write_text('\ufeff' + CSV, encoding='utf-8')
         return tmp_path / 'train.CSV'
@@ -46,6 +49,36 @@ def path(request, tmp_path):
 def test_columns_by_name(path):
     assert rows_of(read_examples(task_of(path))) == ROWS
     assert infer_labels(task_of(path, labels=None)).labels == ('neg', 'pos')
+
+
+@pytest.mark.parametrize(
+    'content',
+    [
+        'first;second;label\n"a;b";c, d;pos\n;"";neg\n'.replace(';"";', 'e, f;"";'),
+        'first\tsecond\tlabel\n"a;b"\tc, d\tpos\ne, f\t\tneg\n',
+        'first, second, label\n"a;b", "c, d", pos\n"e, f", , neg\n',
+        'first,second,label\ra;b,"c, d",pos\r"e, f",,neg\r',
+        'first,second,label\r\na;b,"c, d",pos\r\n"e, f",,neg'.encode('utf-16'),
+    ],
+)
+def test_csv_as_programs_write_it(tmp_path, content):
+    path = tmp_path / 'train.csv'
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    rows = [tuple(fields.values()) for _, fields in read_records(path)]
+    assert rows == [('a;b', 'c, d', 'pos'), ('e, f', '', 'neg')]
+
+
+def test_csv_that_only_looks_like_it(tmp_path):
+    path = tmp_path / 'train.csv'
+    path.write_text('text\ngood; really\nbad\n')
+    assert [fields['text'] for _, fields in read_records(path)] == ['good; really', 'bad']
+    path.write_text('text,label\n' + 'long ' * 60000 + ',pos\n')  # over the csv module's limit
+    assert len(next(read_records(path))[1]['text']) == 300000
+
+
+def test_usual_names_in_any_case(tmp_path):
+    assert usual_columns(['ID', 'Text', 'Label']) == (None, 'Text')
+    assert usual_columns(['Sentence1', 'Sentence2']) == (('Sentence1', 'Sentence2'), None)
 
 
 def test_numbers_and_truth_values_are_labels(tmp_path):
@@ -72,6 +105,8 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
     splits = find_splits(str(tmp_path / 'all'))
     assert set(splits) == {'train', 'dev'} and splits['dev'].endswith('validation')
     assert rows_of(read_examples(task_of(splits['dev']))) == ROWS
+    assert infer_labels(task_of(splits['train'], labels=None)).labels == ('neg', 'pos')
+    assert class_names(train.rename_column('label', 'x'), 'x') == ['neg', 'pos']
     without = train.map(lambda row: {'label': -1})
     without.save_to_disk(str(tmp_path / 'none'))
     with pytest.raises(InputError, match="none, row 0: the label in column 'label' is empty"):
@@ -88,8 +123,9 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.csv', 'first,second\n', "line 1: there is no column 'label'; the col"),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1: the label in col'),
         ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2: not JSON'),
-        ('a.jsonl', '["a"]\n', 'a.jsonl, line 1: one JSON object per line'),
-        ('a.json', '[' * 100000, 'line 1: not JSON'),
+        ('a.jsonl', '{"first": "a", "second": "b", "label": "pos"}\n["a"]\n', 'a.jsonl, line 2: '),
+        ('a.json', '["a"]\n', 'a.json, row 0: '),
+        ('a.json', '[' * 100000, 'a.json'),
         ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'a list or an object'),
         ('a.jsonl', '', 'a.jsonl is empty'),
         ('state.json', '{}', 'cannot read the data set'),

@@ -10,10 +10,10 @@ from tiny import SPECIAL
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
-    has_entities,
     labels_of_sentences,
     predict_words,
     read_conll,

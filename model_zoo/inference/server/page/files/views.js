@@ -20,7 +20,7 @@ const SECOND = {
 };
 
 function infer(task, makeBody) {
-  return (values, model, signal) => call(modelPath(model, task), makeBody(values), signal);
+  return (values, model, signal) => call(modelPath(model, task), makeBody(values, model), signal);
 }
 
 export const VIEWS = [
@@ -32,7 +32,7 @@ export const VIEWS = [
     ],
     run: infer('text-classification', ({ text, pair }) =>
       ({ inputs: [pair ? { text, text_pair: pair } : text] })),
-    show: ([labels]) => bars(labels, 'Labels'),
+    show: ([labels], values, model) => bars(labels, 'Labels', !model.is_regression),
   },
   {
     id: 'zero-shot-classification', title: 'Your own labels',
@@ -66,8 +66,9 @@ export const VIEWS = [
       { name: 'text', label: 'Text', kind: 'text', rows: 5,
         value: 'Marie Curie moved from Warsaw to Paris, and taught at the Sorbonne.' },
     ],
-    run: infer('token-classification', ({ text }) =>
-      ({ inputs: text, parameters: { aggregation_strategy: 'simple' } })),
+    run: infer('token-classification', ({ text }, model) =>
+      ({ inputs: text,
+        parameters: { aggregation_strategy: model.knows_words ? 'first' : 'simple' } })),
     show: showEntities,
   },
   {

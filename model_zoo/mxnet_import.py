@@ -1,0 +1,87 @@
+"""The import of MXNet 1.9.1 with a NumPy that is newer than 1.23."""
+
+import builtins
+import functools
+import re
+import sys
+import types
+
+__all__ = ['import_mxnet']
+
+# NumPy 2's way to write a scalar within a tuple
+_SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
+
+
+def import_mxnet():
+    """Import MXNet 1.9.1, which looks up names that NumPy has removed since 1.24.
+
+    MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
+    stays as it is.
+    """
+    if 'mxnet' in sys.modules:
+        return
+    import numpy
+    from packaging.version import Version
+
+    copy = types.ModuleType('numpy', numpy.__doc__)
+    vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
+    for name, value in _names_of_old_numpy(numpy).items():
+        vars(copy).setdefault(name, value)
+    # Python 3.12 and later have no distutils
+    versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
+    usual = builtins.__import__
+
+    def import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
+        is_for_mxnet = globals is not None and globals.get('__name__', '').startswith('mxnet')
+        if is_for_mxnet and name == 'distutils.version':
+            return versions
+        module = usual(name, globals, locals, fromlist, level)
+        return copy if is_for_mxnet and module is numpy else module
+
+    builtins.__import__ = import_for_mxnet
+    try:
+        import mxnet  # noqa: F401
+    finally:
+        builtins.__import__ = usual
+    if numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0':
+        _write_scalars_as_before()
+
+
+def _write_scalars_as_before():
+    """Pass a shape ``(np.int64(2), 3)`` to MXNet's library as '(2, 3)', as before NumPy 2."""
+    from mxnet import base
+
+    def plain(string):
+        return _SCALAR.sub(r'\1\2', string) if 'np.' in string else string
+
+    written = {
+        'c_str': lambda string, write=base.c_str: write(plain(string)),
+        'c_str_array': lambda strings, write=base.c_str_array: write([*map(plain, strings)]),
+    }
+    for module in [sys.modules[name] for name in sys.modules if name.startswith('mxnet.')]:
+        vars(module).update((name, written[name]) for name in written if name in vars(module))
+
+
+def _names_of_old_numpy(numpy):
+    """Names of NumPy that MXNet 1.9.1 looks up and later versions lack, with their meaning."""
+    names = {
+        'bool': numpy.bool_,
+        'int': int,
+        'NaN': numpy.nan,
+        'NAN': numpy.nan,
+        'Inf': numpy.inf,
+        'PINF': numpy.inf,
+        'NINF': -numpy.inf,
+        'PZERO': 0.0,
+        'NZERO': -0.0,
+        'alltrue': numpy.all,
+        'sometrue': numpy.any,
+        'product': numpy.prod,
+        'round_': numpy.round,
+        'in1d': numpy.isin,
+        'trapz': getattr(numpy, 'trapezoid', None),
+        'msort': functools.partial(numpy.sort, axis=0),
+        'compat': types.SimpleNamespace(basestring=str),
+    }
+    # They are gone since NumPy 1.20; MXNet passes them on under `mxnet.np`.
+    return names | dict.fromkeys(('mirr', 'npv', 'pmt', 'ppmt', 'pv', 'rate'))

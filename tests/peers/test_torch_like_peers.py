@@ -1,0 +1,98 @@
+"""mxnet_pretrained_bert beside pytorch-pretrained-bert 0.6.2: gradients, names, vocabularies."""
+
+import mxnet as mx
+import numpy as np
+import pytest
+import tiny
+
+import mxnet_pretrained_bert as ours
+from model_zoo.errors import InputError
+
+torch = pytest.importorskip('torch')
+original = pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
+
+SIZES = {
+    'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 32,
+    'max_position_embeddings': 20, 'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0,
+    'initializer_range': 0.3,
+}  # fmt: skip
+WORDS = [[2, 5, 6, 7, 3, 0, 0], [2, 9, 8, 3, 0, 0, 0]]
+#: class -> labels, some of them at [PAD]
+LABELS = {
+    'BertForMaskedLM': [[[-1, 4, -1, -1, 5, 7, 7], [-1, 4, -1, -1, 5, 7, 8]]],
+    'BertForTokenClassification': [[[1, 0, 2, 0, 0, 1, 1], [1, 1, 1, 1, 1, 1, 1]]],
+    'BertForQuestionAnswering': [[1, 2], [3, 3]],
+    'BertForPreTraining': [[[-1, 4, -1, -1, 5, 7, 7], [-1, 4, -1, -1, 5, 7, 8]], [0, 1]],
+    'BertForNextSentencePrediction': [[0, 1]],
+    'BertForSequenceClassification': [[2, 1]],
+}
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+@pytest.mark.parametrize('name', LABELS)
+def test_parameters_losses_and_gradients(name, hybridized):
+    """The table's row of [PAD] gets gradients only where the decoder uses it."""
+    labels, arguments = LABELS[name], (3,) if 'Classification' in name else ()
+    torch.manual_seed(0)
+    theirs = getattr(original, name)(original.BertConfig(30, **SIZES), *arguments)
+    block = getattr(ours, name)(ours.BertConfig(30, **SIZES), *arguments)
+    assert block.load_state_dict(theirs.state_dict()) == ([], [])
+    assert block.state_dict().keys() == theirs.state_dict().keys()
+    mask = [[int(word > 0) for word in row] for row in WORDS]
+    their_loss = theirs(torch.tensor(WORDS), None, torch.tensor(mask), *map(torch.tensor, labels))
+    their_loss.backward()
+    block.hybridize(hybridized)
+    arrays = [mx.nd.array(array, dtype='int32') for array in (WORDS, mask, *labels)]
+    with mx.autograd.record():
+        loss = block(arrays[0], None, *arrays[1:])
+    loss.backward()
+    np.testing.assert_allclose(loss.asscalar(), their_loss.item(), rtol=1e-5)
+    gradients = {key: each.grad for key, each in theirs.named_parameters()}
+    tables = {key: each for key, each in block.named_parameters() if 'embeddings.' in key}
+    assert len(tables) == 5
+    for key, parameter in tables.items():
+        np.testing.assert_allclose(parameter.grad().asnumpy(), gradients[key], atol=1e-5)
+
+
+def test_a_vocabulary_is_a_dict(tmp_path):
+    (tmp_path / 'vocab.txt').write_text('\n'.join([*tiny.SPECIAL, 'b', 'a', '##c']) + '\n')
+    theirs, tokenizer = (
+        package.BertTokenizer.from_pretrained(str(tmp_path)) for package in (original, ours)
+    )
+    vocab = tokenizer.vocab
+    assert list(vocab.items()) == list(theirs.vocab.items())
+    assert list(vocab.keys()) == list(vocab) == list(theirs.vocab)
+    assert list(vocab.values()) == list(theirs.vocab.values())
+    assert (vocab.get('a'), vocab.get('z'), vocab.get('z', 7)) == (6, None, 7)
+    assert tokenizer.tokenize('b ac z') == theirs.tokenize('b ac z')
+
+
+@pytest.mark.parametrize('shuffle', [False, True])
+def test_batches_of_a_corpus(tmp_path, shuffle):
+    for split in ('train', 'valid', 'test'):
+        (tmp_path / f'{split}.txt').write_text('a b c d\nb a\n' * 6)
+    batches = []
+    for package in (original.tokenization_transfo_xl, ours.tokenization_transfo_xl):
+        corpus = package.TransfoXLCorpus(special=['<eos>'])
+        corpus.build_corpus(str(tmp_path), 'wt2')
+        np.random.seed(0)
+        iterator = corpus.get_iterator('train', 2, 3, device='cpu', ext_len=1)
+        if shuffle:
+            sentences = [corpus.train[:5], corpus.train[5:8]] * 4
+            iterator = package.LMShuffledIterator(sentences, 2, 3, 'cpu', 1, True)
+        batches.append([
+            [*(array.numpy() if hasattr(array, 'numpy') else array.asnumpy() for array in arrays),
+             length] for *arrays, length in iterator
+        ])  # fmt: skip
+    assert len(batches[0]) == len(batches[1]) > 2
+    for (data, target, length), (own_data, own_target, own_length) in zip(*batches):
+        np.testing.assert_array_equal(data, own_data)
+        np.testing.assert_array_equal(target, own_target)
+        assert length == own_length
+
+
+@pytest.mark.parametrize('optimizer', [ours.BertAdam, ours.OpenAIAdam])
+def test_arrays_are_no_parameters(optimizer):
+    with pytest.raises(InputError):
+        optimizer([mx.nd.ones((3,))], lr=1)

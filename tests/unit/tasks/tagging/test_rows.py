@@ -1,0 +1,139 @@
+"""Tags as people have them: rows of `datasets`, JSON and DataFrames, CoNLL-U, GermEval, schemes."""
+
+import json
+
+import pytest
+import tiny_models
+from tiny import SPECIAL
+
+from bert import BertModel, BertTokenizer
+from model_zoo import finetune
+from model_zoo.batches import BucketedLoader
+from model_zoo.errors import InputError
+from model_zoo.tasks.entities import groups_of_entities
+from model_zoo.tasks.tagging import (
+    Sentence,
+    TaggingFeatures,
+    TaggingSettings,
+    TaggingTask,
+    read_conll,
+    score_tags,
+    write_conll,
+)
+from model_zoo.tokenization.vocab import load_vocab
+
+WORDS = [['Angela', 'sleeps'], ['in', 'Paris']]
+NAMES = ['O', 'B-PER', 'I-PER', 'B-LOC']
+NUMBERS = [[1, 0], [0, 3]]
+TAGS = [[NAMES[number] for number in row] for row in NUMBERS]
+GERMEVAL = (
+    '#\thttp://de.wikipedia.org/wiki/Paris [2009-10-17]\n1\tAngela\tB-PER\tO\n2\tsleeps\tO\tO\n\n'
+    '#\thttp://x [2009]\n1\tin\tO\tO\n2\tParis\tB-LOC\tO\n'
+)
+CONLLU = (
+    '# sent_id = 1\n# text = Angela sleeps\n1-2\tAngelasleeps\t_\t_\n1\tAngela\t_\tB-PER\n'
+    '2\tsleeps\t_\tO\n2.1\tdeep\t_\tO\n\n# newpar\n1\tin\t_\tO\n2\tParis\t_\tB-LOC\n'
+)
+
+
+def dataset(column, tags=NUMBERS):
+    datasets = pytest.importorskip('datasets')
+    features = datasets.Features({
+        'tokens': datasets.Sequence(datasets.Value('string')),
+        column: datasets.Sequence(datasets.ClassLabel(names=NAMES)),
+    })
+    return datasets.Dataset.from_dict({'tokens': WORDS, column: tags}, features=features)
+
+
+def read(source, **options):
+    """The labels and rows of a task's training set."""
+    task = TaggingTask(TaggingSettings(output_dir='unused', train_file='unused', **options))
+    rows = task.read(source, 'train')
+    task.prepare({'train': rows})
+    return task.labels, [(list(row.words), list(row.labels)) for row in rows]
+
+
+@pytest.mark.parametrize('column', ['ner_tags', 'tags', 'labels'])
+def test_classes_of_datasets_are_the_labels(tmp_path, column):
+    expected = NAMES, list(zip(WORDS, TAGS))
+    assert read(dataset(column)) == expected
+    pytest.importorskip('datasets').DatasetDict(train=dataset(column)).save_to_disk(tmp_path)
+    assert read(str(tmp_path)) == read(str(tmp_path / 'train')) == expected
+    assert read(dataset(column).to_pandas(), labels=NAMES) == expected
+
+
+@pytest.mark.parametrize('name', ['rows.json', 'rows.jsonl', 'array.json', 'memory', 'DataFrame'])
+def test_rows_with_the_usual_names(tmp_path, name):
+    rows = [dict(zip(('tokens', 'ner_tags'), row)) for row in zip(WORDS, TAGS)]
+    source = str(tmp_path / name)
+    if name.startswith('rows'):
+        (tmp_path / name).write_text('\n'.join(map(json.dumps, rows)))
+    elif name.startswith('array'):
+        (tmp_path / name).write_text(json.dumps(rows, indent=1))
+    else:
+        source = rows if name == 'memory' else pytest.importorskip('pandas').DataFrame(rows)
+    assert read(source) == (['O', 'B-LOC', 'B-PER'], list(zip(WORDS, TAGS)))
+
+
+def test_numbers_are_names_or_ordered():
+    assert read(list(zip(WORDS, NUMBERS)), labels=NAMES)[1] == list(zip(WORDS, TAGS))
+    assert read([(['a', 'b', 'c'], [11, 2, 0])])[0] == ['0', '2', '11']
+
+
+@pytest.mark.parametrize(
+    'row', [(['a', 'b'], ['O', None]), (['a'], [1.5]), (['a', 'b'], ['O']), (['a'], 'O'), ('a', [])]
+)
+def test_bad_rows_are_refused(row):
+    with pytest.raises(InputError, match='row 1'):
+        read([(['a'], ['O']), row])
+
+
+@pytest.mark.parametrize(('text', 'columns'), [(GERMEVAL, (1, 2)), (CONLLU, (1, 3))])
+def test_comments_ranges_and_empty_nodes(tmp_path, text, columns):
+    path, out = tmp_path / 'in.tsv', tmp_path / 'out.tsv'
+    path.write_text(text)
+    rows = read_conll(path, *columns)
+    assert [(list(row.words), list(row.labels)) for row in rows] == list(zip(WORDS, TAGS))
+    write_conll(str(out), path, TAGS, columns[1])
+    assert [row[:2] for row in read_conll(out, columns[0], -1)] == [row[:2] for row in rows]
+    same = [line.startswith('#') or line == '' for line in text.splitlines()]
+    lines = zip(out.read_text().splitlines(), text.splitlines(), same)
+    assert all(new == old if same else new.rpartition('\t')[0] == old for new, old, same in lines)
+    with pytest.raises(InputError, match='word_column'):
+        read_conll(path)
+
+
+def test_scores_of_games_and_hashes_are_words(tmp_path):
+    path = tmp_path / 'in.txt'
+    path.write_text('# CD O\n1 CD O\n1-2 CD O\n\n1 CD O\n2 CD O\n2-4 CD O\n8.1 CD O\n')
+    assert [row.words for row in read_conll(path)] == [('#', '1', '1-2'), ('1', '2', '2-4', '8.1')]
+
+
+@pytest.mark.parametrize(
+    ('labels', 'groups'),
+    [
+        ('B-P I-P E-P S-P S-P O B-L', [('P', 3), ('P', 1), ('P', 1), ('O', 1), ('L', 1)]),
+        ('B-P L-P U-P U-L O', [('P', 2), ('P', 1), ('L', 1), ('O', 1)]),
+        ('B I I B O I', [('_', 3), ('_', 1), ('O', 1), ('_', 1)]),
+        ('B-P I-P I-L S-Q S-Q X', [('P', 2), ('L', 1), ('S-Q', 2), ('X', 1)]),  # no scheme
+    ],
+)
+def test_groups(labels, groups):
+    labels = labels.split()
+    found = groups_of_entities([{'entity': label} for label in labels], labels)
+    assert [(kind, len(group)) for kind, group in found] == groups
+
+
+def test_ignored_labels_have_no_loss_and_no_score(tmp_path):
+    tokenizer = BertTokenizer(load_vocab([*SPECIAL, *'abc']))
+    rows = [Sentence(('a', 'b', 'c'), ('O', '-100', 'B-X'), 1)]
+    samples = TaggingFeatures(tokenizer, ['O', 'B-X'], 16)(rows)
+    (batch,) = BucketedLoader(samples, 2, pad_val=0)
+    assert batch.labels.asnumpy().tolist() == [[-1, 0, -1, 1, -1]] and batch.count == 2
+    assert score_tags([['N', '-100'], ['-100']], [['N', 'V'], ['V']]) == {'accuracy': 1}
+    folder = tiny_models.save_bert(tmp_path, BertModel)
+    rows = [(['the', 'cat', 'sleeps'], ['N', -100, 'V']), (['a', 'dog'], ['V', 'N'])]
+    tests = [(words, [-100] * len(words)) for words, _ in rows]
+    trained = finetune(folder, 'token-classification', rows, rows, tests, epochs=1, max_length=16)
+    assert trained.task.labels == ['N', 'V'] and set(trained.scores) == {'accuracy', 'loss'}
+    assert trained.test_scores == {} and [len(row) for row in trained.predictions] == [3, 2]
