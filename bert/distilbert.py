@@ -13,7 +13,7 @@ from . import heads, variants
 from .catalogue import DISTILBERT_ARCHITECTURES
 from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
-from .tokenizer import open_tokenizer
+from .tokenizer import BertTokenizer
 
 _NAMES = {
     'encoder.layer.': 'transformer.layer.', 'self.query': 'q_lin', 'self.key': 'k_lin',
@@ -100,8 +100,7 @@ class DistilBertSentenceEncoder(DistilBertTask, heads.BertSentenceEncoder):
 DISTILBERT = variants.add_family(
     'distilbert',
     DistilBertModel,
-    open_tokenizer,
-    vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
+    BertTokenizer,
     hparams={
         'num_layers': ('n_layers',), 'units': ('dim',), 'embed_size': ('dim',),
         'hidden_size': ('hidden_dim',), 'num_heads': ('n_heads',), 'activation': ('activation',),

@@ -15,7 +15,7 @@ from .catalogue import ELECTRA_ARCHITECTURES, HPARAMS
 from .config import ElectraConfig
 from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
-from .tokenizer import open_tokenizer
+from .tokenizer import BertTokenizer
 
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
@@ -139,8 +139,7 @@ class ElectraSentenceEncoder(ElectraTask, heads.BertSentenceEncoder):
 
 #: what ``open_model`` knows of ELECTRA
 ELECTRA = variants.add_family(
-    'electra', ElectraModel, open_tokenizer,
-    vocab_kinds=('wordpiece', 'gluonnlp', 'tokenizers'),
+    'electra', ElectraModel, BertTokenizer,
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
     classification=ElectraForSequenceClassification,
     tagging=ElectraForTokenClassification,

@@ -137,7 +137,7 @@ class RobertaSentenceEncoder(RobertaTask, heads.BertSentenceEncoder):
 
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variants.add_family(
-    'roberta', RobertaModel, RobertaTokenizer.from_vocab_file, vocab_kinds=('bpe',),
+    'roberta', RobertaModel, RobertaTokenizer,
     classification=RobertaForSequenceClassification,
     tagging=RobertaForTokenClassification,
     multiple_choice=RobertaForMultipleChoice,

@@ -1,40 +1,28 @@
 """Text to the ids of RoBERTa and of XLM-R, and back."""
 
-import itertools
-import re
+from tokenizers import AddedToken, models, processors
 
-from model_zoo.errors import InputError
-from model_zoo.tokenization.bpe import ByteLevelTokenizer
-from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer, MarkTokenizer
-from model_zoo.tokenization.library_files import (
-    FAIRSEQ_NAME,
-    PREFIX,
-    SentencePieceText,
-    fairseq_ids,
-    open_model,
-    save_model,
-    segment,
-    to_library,
-)
-from model_zoo.tokenization.vocab import make_vocab
+from model_zoo.errors import InputError, reporting
+from model_zoo.tokenization import FileTokenizer
+from model_zoo.tokenization.bpe import byte_level
+from model_zoo.tokenization.bpe_files import read_bpe_vocab, read_merges
+from model_zoo.tokenization.library_files import open_model, token_id, unigrams
 
-SPACE = '\u0120'  # as the vocabulary writes it
+_TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
 
-class _Framed(MarkTokenizer):
-    """``<s> text </s>`` and ``<s> text </s></s> pair </s>``, without token types."""
-
-    template = (('cls',), ('sep', 'sep'), ('sep',))
-    do_lower_case = False
-    _stand_ins = {'cls': 'bos', 'sep': 'eos'}
-    _needed = ('cls', 'sep', 'unk', 'pad')
-
-
-class RobertaTokenizer(_Framed, ByteLevelTokenizer):
+class RobertaTokenizer(FileTokenizer):
     """Byte pair encoding of a text's UTF-8 bytes, with RoBERTa's special tokens around it.
 
-    Gives the ids of transformers' ``RobertaTokenizer``. The special tokens are in the vocabulary,
-    and are recognized in texts. The arguments are those of the base.
+    Gives the ids of transformers' ``RobertaTokenizer``: ``<s> text </s>``, and ``<s> text </s></s>
+    pair </s>``, without token types. The special tokens are recognized in texts.
+
+    Parameters
+    ----------
+    vocab_file, merges_file : str or os.PathLike
+        ``vocab.json`` and ``merges.txt``.
+    max_len : int, optional
+        As of `FileTokenizer`.
 
     Examples
     --------
@@ -42,81 +30,66 @@ class RobertaTokenizer(_Framed, ByteLevelTokenizer):
     ``['<s>', 'Hello', ',', '<mask>', '!', '</s>']``.
     """
 
+    kinds, names = ('bpe',), frozenset(('Roberta', 'Longformer', 'Bart'))
     pretrained_max_len = 512
-    word_prefix = ' '
 
-    def set_special_tokens(self, special_tokens):
-        super().set_special_tokens(special_tokens)
-        self._set_marks()
+    def __init__(self, vocab_file, merges_file, max_len=None):
+        super().__init__(self._byte_pairs(vocab_file, merges_file), max_len=max_len)
 
-    def _special_ids(self):
-        return {*super()._special_ids(), *map(self._id_of, self._marks)}
-
-    def _align_chunk(self, text, chunk):
-        if chunk.words is not None:
-            return chunk
-        chunk = super()._align_chunk(text, chunk)
-        # a word's piece doesn't begin with the space before it
-        blank = len(text) - len(text.lstrip())
-        spans = tuple((min(max(start, blank), end), end) for start, end in chunk.spans)
-        return chunk._replace(spans=spans, words=(text.strip(),))
+    @classmethod
+    def _library_of(cls, file):
+        return cls._byte_pairs(file.path, file.merges_path)
 
     @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word that isn't the text's first."""
-        return token.startswith(SPACE)
-
-    def join(self, pieces):
-        """The word that `pieces` are of."""
-        return b''.join(map(self._bytes_of, pieces)).decode(errors=self.errors).strip()
-
-
-class _Pieces(ChunkTokenizer):
-    """Learns chunks by SentencePiece; `MarkTokenizer` asks it for those without marks."""
-
-    def _learn(self, chunks):
-        return [self._segment(chunk) for chunk in chunks]
-
-    def _segment(self, chunk):
-        tokens, spans = segment(self._sentencepiece, chunk)
-        begins = [not n or token[0] == PREFIX for n, token in enumerate(tokens)]
-        starts = [n for n, begin in enumerate(begins) if begin]
-        numbers = [count - 1 for count in itertools.accumulate(begins)]
-        ends = [*starts[1:], len(tokens)]
-        words = (chunk[spans[a][0] : spans[b - 1][1]].strip() for a, b in zip(starts, ends))
-        ids = (self._ids.get(token, self._ids['<unk>']) for token in tokens)
-        return Chunk(*map(tuple, (ids, tokens, spans, numbers, words)))
+    def _byte_pairs(vocab_file, merges_file):
+        ids, merges = read_bpe_vocab(vocab_file), list(read_merges(merges_file))
+        with reporting(f'{merges_file!r} does not fit {vocab_file!r}', errors=Exception):
+            model = models.BPE(ids, merges, unk_token='<unk>' if '<unk>' in ids else None)
+        rust = byte_level(model)
+        _add_special_tokens(rust)
+        rust.post_processor = processors.RobertaProcessing(
+            ('</s>', ids['</s>']), ('<s>', ids['<s>']), trim_offsets=True, add_prefix_space=False
+        )
+        return rust
 
 
-class XLMRobertaTokenizer(SentencePieceText, _Framed, _Pieces):
+class XLMRobertaTokenizer(FileTokenizer):
     """Sentence pieces of a text in any language, with XLM-R's special tokens around it.
 
     Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
+
+    Parameters
+    ----------
+    vocab_file : str or os.PathLike
+        SentencePiece model.
+    max_len : int, optional
+        As of `FileTokenizer`.
     """
 
-    _pattern = re.compile(r'(?s).+')  # SentencePiece itself looks for white space
+    kinds, names = ('fairseq', 'sentencepiece'), frozenset(['XLMRoberta'])
+    pretrained_max_len = 512
 
     def __init__(self, vocab_file, max_len=None):
-        super().__init__(max_len)
-        self._sentencepiece = open_model(vocab_file)
-        self._ids = fairseq_ids(self._sentencepiece)
-        self.vocab = make_vocab(self._ids)
-        self._set_marks()
+        super().__init__(self._pieces_of(vocab_file), max_len=max_len)
 
     @classmethod
-    def from_vocab_file(cls, file, **kwargs):
-        if file.kind not in ('fairseq', 'sentencepiece'):
-            raise InputError(f'{file.path!r} is not a SentencePiece model')
-        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
-
-    def save_vocabulary(self, path):
-        """Write the SentencePiece model."""
-        return save_model(self._sentencepiece, path, FAIRSEQ_NAME)
-
-    def _to_library(self):
-        return to_library(self._sentencepiece, self.vocab.idx_to_token, self.unk_token)
+    def _library_of(cls, file):
+        return cls._pieces_of(file.path)
 
     @staticmethod
-    def join(pieces):
-        """The word that `pieces` are of."""
-        return ''.join(pieces).replace(PREFIX, ' ').strip()
+    def _pieces_of(path):
+        rust = unigrams(open_model(path))
+        _add_special_tokens(rust)
+        rust.post_processor = processors.TemplateProcessing(
+            single='<s> $A </s>', pair='<s> $A </s> </s> $B </s>',
+            special_tokens=[(token, token_id(rust, token)) for token in ('<s>', '</s>')],
+        )  # fmt: skip
+        return rust
+
+
+def _add_special_tokens(rust):
+    """Keep the special tokens whole; the mask takes the space before it."""
+    for token in _TOKENS:
+        if token_id(rust, token) is None:
+            raise InputError(f'the vocabulary has no {token}: is it of RoBERTa or XLM-R?')
+    rust.add_special_tokens([AddedToken(token, lstrip=token == '<mask>') for token in _TOKENS])

@@ -21,21 +21,21 @@ import logging
 import os
 
 from gluonnlp.vocab import Vocab
-from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
+from tokenizers import Tokenizer, decoders, pre_tokenizers
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tokenization import BasicTokenizer, FileTokenizer, WordpieceTokenizer
+from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
-from model_zoo.tokenization.encoding import SPACED, UNLIMITED, cover, encode_rust
+from model_zoo.tokenization.encoding import SPACED, UNCUT, UNLIMITED, cover, encode_rust
 from model_zoo.tokenization.library_files import (
     PREFIX,
     SentencePieceText,
     open_model,
     save_model,
     segment,
-    word_pieces_of,
 )
+from model_zoo.tokenization.tokenizer import spell_word_pieces
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
 
@@ -84,6 +84,8 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
         Only for GluonNLP's signature; SentencePiece takes words of any length.
     """
 
+    kinds, names = ('sentencepiece',), frozenset(['BertSP'])
+
     def __init__(
         self,
         path,
@@ -116,8 +118,6 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.kind != 'sentencepiece':
-            raise InputError(f'{file.path!r} is a list of tokens; open it with BertTokenizer')
         return cls(file.path, **{'vocab': file.vocab, 'lower': file.do_lower_case, **kwargs})
 
     def save_vocabulary(self, path):
@@ -159,6 +159,7 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
 
 
 logger = logging.getLogger(__name__)
+_SWITCHES = ('do_basic_tokenize', 'strip_accents', 'tokenize_chinese_chars')
 #: positions of the released models
 _PRETRAINED_MAX_LEN = 512
 
@@ -187,6 +188,8 @@ class BertTokenizer(BertTokenizerBase):
         False for text that is already split by white space; then only WordPiece is run.
     max_input_chars_per_word : int
         Longer words are unknown. GluonNLP's BERTTokenizer has 200 here.
+    never_split, strip_accents, tokenize_chinese_chars
+        As of `BasicTokenizer`.
 
     Examples
     --------
@@ -198,6 +201,9 @@ class BertTokenizer(BertTokenizerBase):
     [(0, 0), (0, 1), (2, 6), (6, 7), (0, 0)]
     """
 
+    kinds = ('wordpiece', 'gluonnlp')
+    names = frozenset(('Bert', 'DistilBert', 'Electra', 'MobileBert', 'ConvBert', 'LayoutLM'))
+    _library = None  # the `FileTokenizer` that it stands for
     _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
     def __init__(
@@ -208,6 +214,8 @@ class BertTokenizer(BertTokenizerBase):
         do_basic_tokenize=True,
         never_split=SPECIAL_TOKENS,
         max_input_chars_per_word=100,
+        strip_accents=None,
+        tokenize_chinese_chars=True,
     ):
         super().__init__(max_len)
         self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
@@ -215,12 +223,16 @@ class BertTokenizer(BertTokenizerBase):
         self.do_basic_tokenize = bool(do_basic_tokenize)
         if not do_basic_tokenize:
             self._pattern = SPACED
-        self.basic_tokenizer = BasicTokenizer(do_lower_case, never_split)
+        elif not tokenize_chinese_chars:
+            self._pattern = UNCUT
+        self.basic_tokenizer = BasicTokenizer(
+            do_lower_case, never_split, strip_accents, tokenize_chinese_chars
+        )
         self.wordpiece_tokenizer = WordpieceTokenizer(
             self.vocab, self.unk_token, max_input_chars_per_word
         )
         self._rust = Tokenizer(self.wordpiece_tokenizer.model)
-        self._rust.normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
+        self._rust.normalizer = self.basic_tokenizer.library_normalizer()
         self._rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     @classmethod
@@ -246,19 +258,55 @@ class BertTokenizer(BertTokenizerBase):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.kind == 'sentencepiece':
-            raise InputError(
-                f'{file.path!r} is a SentencePiece model; open it with BertSPTokenizer'
-            )
-        kwargs = {'do_lower_case': file.do_lower_case, **cls._kept_settings(file), **kwargs}
-        return cls.from_vocab(file.vocab, **kwargs)
+        settings = file.settings
+        given = settings.options(*_SWITCHES)
+        given.update(do_lower_case=file.do_lower_case, max_len=settings.max_len())
+        given['never_split'] = (
+            *(settings.roles.values() or SPECIAL_TOKENS),
+            *(settings.fields.get('never_split') or ()),
+        )
+        return cls.from_vocab(file.vocab, **{**given, **kwargs})
+
+    @classmethod
+    def of_word_pieces(cls, tokenizer, options):
+        """Make a tokenizer that gives what a `FileTokenizer` of word pieces gives, or None.
+
+        `options` are those of `word_piece_options`.
+        """
+        roles = {role: token for role, token in tokenizer._roles.items() if token}
+        added = {*tokenizer.added_tokens.values()}
+        if not roles.keys() >= {*cls._needed} or added - {*roles.values()}:
+            return None
+        vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
+        whole = (*roles.values(), *options.pop('never_split', ()))
+        exact = cls.from_vocab(vocab, never_split=whole, max_len=tokenizer.max_len, **options)
+        exact._fields, exact.finds_marks = tokenizer._fields, exact.do_basic_tokenize
+        exact._library = tokenizer if exact.do_basic_tokenize else None
+        return exact if exact._frames == tokenizer._frames else None
+
+    def _pieces(self, texts):
+        pieces = super()._pieces(texts)
+        # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
+        for number, text in enumerate(texts) if self._library else ():
+            if any(token in text for token in self._library.added_tokens.values()):
+                (pieces[number],) = self._library._pieces([text])
+        return pieces
 
     def save_vocabulary(self, vocab_path):
         """Write the vocabulary in the order of its ids."""
         return save_vocab(self.vocab, vocab_path)
 
     def _settings(self):
-        return {'do_lower_case': self.do_lower_case, **super()._settings()}
+        settings = {**super()._settings(), 'do_lower_case': self.do_lower_case}
+        basic = self.basic_tokenizer
+        for name, value, default in (
+            ('do_basic_tokenize', self.do_basic_tokenize, True),
+            ('strip_accents', basic.strip_accents, self.do_lower_case),
+            ('tokenize_chinese_chars', basic.tokenize_chinese_chars, True),
+        ):
+            if value != default or name in settings:
+                settings[name] = value
+        return settings
 
     def _to_library(self):
         if not self.do_basic_tokenize:
@@ -271,8 +319,7 @@ class BertTokenizer(BertTokenizerBase):
         return decoders.WordPiece().decode(self.convert_ids_to_tokens(ids, skip_special_tokens))
 
     def spell(self, ids):
-        pieces = ' '.join(self.convert_ids_to_tokens(ids))
-        return ' '.join(pieces.replace(' ##', '').replace('##', '').split())
+        return spell_word_pieces(self.convert_ids_to_tokens(ids))
 
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original
@@ -351,12 +398,3 @@ def _chunk_of(encoding, offsets, words):
         tuple(encoding.word_ids),
         tuple(words),
     )
-
-
-def open_tokenizer(file):
-    """The tokenizer for a vocabulary's file, of the class that the file asks for."""
-    if file.kind == 'tokenizers' and not word_pieces_of(file.path)[0]:
-        return FileTokenizer.from_vocab_file(file)
-    if file.kind == 'sentencepiece':
-        return BertSPTokenizer(file.path, file.vocab, lower=file.do_lower_case)
-    return BertTokenizer(file.vocab, file.do_lower_case, **BertTokenizer._kept_settings(file))

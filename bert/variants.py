@@ -70,12 +70,10 @@ class OwnPooler:
         return self.dropout(self.activation(self.dense(x)))
 
 
-def add_family(name, base, open_tokenizer, vocab_kinds, hparams=HPARAMS, **tasks):
+def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
     """Register a `Family` that BERT's scripts and embedding take; the arguments are its own."""
     return register_family(
-        Family(
-            name, base, tasks, open_tokenizer, vocab_kinds, hparams, fixed=FIXED, variant_of='bert'
-        )
+        Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     )
 
 

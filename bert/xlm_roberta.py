@@ -63,8 +63,7 @@ class XLMRobertaSentenceEncoder(XLMRobertaTask, roberta.RobertaSentenceEncoder):
 XLMR = variants.add_family(
     'xlmr',
     XLMRobertaModel,
-    XLMRobertaTokenizer.from_vocab_file,
-    vocab_kinds=('fairseq', 'sentencepiece'),
+    XLMRobertaTokenizer,
     classification=XLMRobertaForSequenceClassification,
     tagging=XLMRobertaForTokenClassification,
     multiple_choice=XLMRobertaForMultipleChoice,

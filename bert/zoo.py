@@ -9,7 +9,7 @@ from model_zoo.registry import Family, register_family
 from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
 from .catalogue import FIXED, HPARAMS, PRETRAINED
 from .model import BertModel
-from .tokenizer import open_tokenizer
+from .tokenizer import BertSPTokenizer, BertTokenizer
 
 __all__ = ['BERT', 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
 
@@ -30,8 +30,7 @@ BERT = register_family(
             'pretraining': heads.BertForPreTraining,
             'sentence_embedding': heads.BertSentenceEncoder,
         },
-        open_tokenizer,
-        vocab_kinds=('wordpiece', 'gluonnlp', 'sentencepiece', 'tokenizers'),
+        (BertTokenizer, BertSPTokenizer),
         fixed=FIXED,
         hparams={**HPARAMS, 'token_type_vocab_size': ('type_vocab_size',)},
         release_names=('bert_config.json',),

@@ -88,6 +88,8 @@ class OpenAIGPTTokenizer(BPETokenizer):
     'hello, world!'
     """
 
+    names = frozenset(['OpenAIGPT'])
+    needs_python = True
     suffix = _END
     pretrained_max_len = 512
 

@@ -16,4 +16,5 @@ class GPT2Tokenizer(ByteLevelTokenizer):
     in the original, a text's ids never contain it, so put its id before or after them.
     """
 
+    names = frozenset(['GPT2'])
     pretrained_max_len = 1024

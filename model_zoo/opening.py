@@ -151,7 +151,7 @@ def _family_of(name, task, family, model, files):
     """The `Family` that a class, a name, a model, or files belong to."""
     if isinstance(task, type):
         # a class of the user's own needs no registered names
-        result = family_of_class(task) or Family(task.__name__, task, {}, None, ())
+        result = family_of_class(task) or Family(task.__name__, task, {}, ())
     elif family is not None:
         result = get_family(family)
     elif model is not None:

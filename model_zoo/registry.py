@@ -10,8 +10,7 @@ import gluonnlp
 from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
 from .pretrained import is_place, list_pretrained
-from .tokenization import FileTokenizer
-from .tokenization.bpe_files import has_word_ends
+from .tokenization.tokenizer import open_tokenizer
 
 __all__ = [
     'Family',
@@ -44,10 +43,8 @@ class Family:
         architectures and optional parts.
     tasks : dict of str to type
         Task -> class of its block.
-    open_tokenizer : callable
-        ``open_tokenizer(file)``, of a `model_zoo.tokenization.vocab_file.VocabFile`.
-    vocab_kinds : tuple of str
-        The kinds of vocabulary files (`VocabFile.kind`) that it accepts.
+    tokenizers : tuple of type
+        Classes of its tokenizers.
     hparams : dict of str to tuple of str
         GluonNLP's names of hyper-parameters -> fields of the configuration.
     always_allowed : tuple of str
@@ -70,8 +67,7 @@ class Family:
     name: str
     base: type
     tasks: Dict[str, type]
-    open_tokenizer: Callable
-    vocab_kinds: Tuple[str, ...]
+    tokenizers: Tuple[type, ...]
     hparams: Dict[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
     always_allowed: Tuple[str, ...] = ('dropout',)
     fixed: Dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -92,16 +88,30 @@ class Family:
         return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
 
     def make_tokenizer(self, file):
-        """The tokenizer for a vocabulary's `VocabFile`."""
-        if file.kind == 'tokenizers' and file.kind not in self.vocab_kinds:
-            return FileTokenizer.from_vocab_file(file)
-        return self.open_tokenizer(file)
+        """The tokenizer for a vocabulary's `VocabFile`, which may be of another family's kind."""
+        return open_tokenizer(file, self._tokenizers_for(file))
+
+    def reads(self, file):
+        """Whether there is a tokenizer for a vocabulary's file."""
+        kinds = [kind for cls in self._tokenizers_for(file) for kind in cls.kinds]
+        return file.kind in ('tokenizers', *kinds)
+
+    def _tokenizers_for(self, file):
+        """The family's classes first, then those of families like it, or of all."""
+        # a class that the folder names may be any family's; without one only a family like this
+        named, like = file.settings.tokenizer_class, self.variant_of or self.name
+        others = [
+            family for family in _FAMILIES.values()
+            if named is not None or like in (family.name, family.variant_of)
+        ]
+        return tuple(cls for family in (self, *others) for cls in family.tokenizers)
 
     def takes_vocab(self, file):
         """Whether a vocabulary's file may be one of the family's."""
-        if file.kind != 'bpe' or 'bpe' not in self.vocab_kinds:
-            return file.kind in self.vocab_kinds
-        return has_word_ends(file.merges_path) == bool(self.word_end)
+        kinds = {kind for cls in self.tokenizers for kind in cls.kinds}
+        return file.model_kind in kinds and (
+            file.model_kind != 'bpe' or file.has_word_ends == bool(self.word_end)
+        )
 
     def task_named(self, architectures):
         """The task of the head that a configuration's ``architectures`` name, or None."""

@@ -179,6 +179,11 @@ def build_classifier(args, ctx):
         args, choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,
     )  # fmt: skip
+    if args.max_seq_length > model.context_length:
+        raise InputError(
+            f'--max_seq_length {args.max_seq_length}: the model takes {model.context_length} '
+            'tokens at most'
+        )
     segment = task.dev_segments[0]
     examples = read_examples(task, args.data_dir, segment)[: args.data_subset]
     features = ClassifierFeatures(tokenizer, task, args.max_seq_length)(examples)

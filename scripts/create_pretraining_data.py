@@ -152,7 +152,7 @@ def family_of_vocab(path, file):
         if named is not None and not chosen:
             raise InputError(f'--vocab {path!r}: {named} models have no masked words')
         families = chosen or families
-    return next((family for family in families if file.kind in family.vocab_kinds), families[0])
+    return next((family for family in families if family.takes_vocab(file)), families[0])
 
 
 def show_sample(path, tokenizer):

@@ -43,7 +43,6 @@ import numpy as np
 
 from bert_embedding.writers import array_entry
 from model_zoo.app import cli
-from model_zoo.app.arguments import check_length
 from model_zoo.app.job import PartialOutput, describe_model, describe_vocab, job_of
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import parse_settings
@@ -263,7 +262,7 @@ def check_model(args, model):
                 f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
                 f'{count - 1}'
             )
-    check_length(args, 'max_seq_length', model)
+    args.fit_length('max_seq_length', model.context_length)
 
 
 def describe_input(path):

@@ -179,6 +179,8 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     sym2idx : collections.OrderedDict
     """
 
+    kinds, names = ('words',), frozenset(['TransfoXL'])
+    needs_python = True
     _default_pad_id = 0
 
     def __init__(
@@ -205,8 +207,6 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.kind != 'words':
-            raise InputError(f"{file.path!r} is not a vocabulary of words; is it another family's?")
         return cls.from_fields(read_words(file.path), kwargs)
 
     @classmethod

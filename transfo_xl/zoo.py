@@ -31,8 +31,7 @@ TRANSFO_XL = register_family(
         'transfo_xl',
         TransfoXLModel,
         {'language_model': TransfoXLLMHeadModel},
-        TransfoXLTokenizer.from_vocab_file,
-        vocab_kinds=('words',),
+        (TransfoXLTokenizer,),
         hparams={
             'num_layers': ('n_layer',),
             'units': ('d_model',),

@@ -78,13 +78,6 @@ def check_at_least_one(args, *names):
             raise InputError(f'--{name} {value}: give 1 or more')
 
 
-def check_length(args, name, model):
-    """Raise InputError, naming the flag, if it asks for more tokens than a model takes."""
-    length, longest = getattr(args, name), model.context_length
-    if length > longest:
-        raise InputError(f'--{name} {length}: the model takes {longest} tokens at most')
-
-
 def find_contexts(gpus, workers, gpu=None):
     """The devices of this process: several GPUs, one, or the CPU."""
     if gpus and gpu is not None:

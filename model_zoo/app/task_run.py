@@ -12,7 +12,6 @@ from ..tasks.labels import name_labels, write_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
-from .arguments import check_length
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
 from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
@@ -163,10 +162,12 @@ class TaskRun:
         lowers, options = task.lowers, task.model_options()
         if not task.has_own_head:
             return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
-        return make_task_model(
+        model, tokenizer = make_task_model(
             settings, choice, task.head, self.run.contexts, trains=task.trains,
-            length_flag=task.length, do_lower_case=lowers, **options,
+            do_lower_case=lowers, **options,
         )  # fmt: skip
+        settings.fit_length(task.length, model.context_length)
+        return model, tokenizer
 
     _teacher = None
 
@@ -337,7 +338,7 @@ def task_command(task, doc, originals=None):
 
 
 def make_task_model(
-    args, choice, task, ctx, trains, length_flag='max_seq_length', do_lower_case=None,
+    args, choice, task, ctx, trains, do_lower_case=None,
     **task_options,
 ):  # fmt: skip
     """A task's model with its parameters, and its tokenizer.
@@ -361,5 +362,4 @@ def make_task_model(
             choice.model,
             'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
         )
-    check_length(args, length_flag, model)
     return model, tokenizer

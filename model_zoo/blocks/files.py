@@ -458,7 +458,6 @@ class BlockFiles:
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
-        formats = ('tokenizers', *(family.vocab_kinds if family else ()))
-        if file is None or family is None or file.kind not in formats:
+        if file is None or family is None or not family.reads(file):
             return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges
         return family.make_tokenizer(file)

@@ -21,8 +21,9 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BPE_NAMES', 'GENERATION_CONFIG', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME', 'ONNX_NAME',
-    'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module', 'merges_beside',
+    'BESIDE_VOCAB', 'BPE_NAMES', 'GENERATION_CONFIG', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME',
+    'ONNX_NAME', 'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module',
+    'merges_beside',
     'modules_in_folder', 'read_tokenizer_config',
 ]  # fmt: skip
 
@@ -70,6 +71,7 @@ BPE_NAMES = {
 }
 #: names of vocabularies, in the order in which they are looked for
 VOCAB_NAMES = (
+    'tokenizer.json',
     'vocab.txt',
     'vocab.vocab',
     'vocab.spiece',
@@ -80,7 +82,6 @@ VOCAB_NAMES = (
     *BPE_NAMES,
     'vocab.bin',
     'vocab.pkl',
-    'tokenizer.json',
 )
 #: name of the file that ``zoo export --format onnx`` writes
 ONNX_NAME = 'model.onnx'
@@ -88,6 +89,10 @@ ONNX_NAME = 'model.onnx'
 TOKENIZER_CONFIG = 'tokenizer_config.json'
 #: name of the file of what ends a text, and how texts are continued
 GENERATION_CONFIG = 'generation_config.json'
+#: names of the files that say more of a tokenizer than its vocabulary
+BESIDE_VOCAB = (
+    TOKENIZER_CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'special_tokens.txt',
+)  # fmt: skip
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
 #: that of pytorch-pretrained-BERT and Google

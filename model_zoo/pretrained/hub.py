@@ -18,11 +18,11 @@ from ..util.files import atomic_write
 from ..util.reading import read_json
 from .download import Checksum, download, is_final, reason_of
 from .files import (
+    BESIDE_VOCAB,
     BPE_NAMES,
     GENERATION_CONFIG,
     MODULES_NAME,
     SENTENCE_CONFIGS,
-    TOKENIZER_CONFIG,
     VOCAB_NAMES,
     Source,
     SourceError,
@@ -35,7 +35,6 @@ __all__ = ['HubSource', 'Repository', 'upload']
 
 _INDEX = '.index.json'  # of weights in several files
 _DIGEST = re.compile('[0-9a-f]{40}|[0-9a-f]{64}')
-_BESIDE_VOCAB = (TOKENIZER_CONFIG, 'special_tokens_map.json')
 
 
 def _library():
@@ -113,7 +112,7 @@ class Repository:
             raise self._lacks('no config.json')
         if vocab:
             # it is small: what it lacks shows before the weights are fetched
-            for name in _BESIDE_VOCAB:
+            for name in BESIDE_VOCAB:
                 self._get(name)
             self._fetch_vocab()
         if weights:

@@ -219,16 +219,9 @@ class MaskedLMTask(TextTask):
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
         if self.reads_text:
-            self.check_length(model)
+            settings.fit_length('max_seq_length', model.context_length)
             self._options = make_sample_options(settings, self._has_pairs)
         return model
-
-    def check_length(self, model):
-        length = self.settings.max_seq_length
-        if length > model.context_length:
-            raise InputError(
-                f'`max_seq_length` {length}: the model takes {model.context_length} tokens at most'
-            )
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         options = {'ctx': contexts, 'workers': self.workers}
@@ -474,7 +467,7 @@ class PretrainingTask(MaskedLMTask):
     def fit(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.check_length(model)
+            self.settings.fit_length('max_seq_length', model.context_length)
         return super().fit(model, tokenizer)
 
     def _loader(self, trains, tokenizer, accumulate, options):

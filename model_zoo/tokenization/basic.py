@@ -117,15 +117,23 @@ class BasicTokenizer:
     never_split : iterable of str
         Words that aren't split if white space (or an ideograph) is on both sides. As in the
         original, this includes words that equal one of them after lower-casing.
+    strip_accents : bool, optional
+        Default: as `do_lower_case`.
+    tokenize_chinese_chars : bool
+        Whether CJK ideographs are words of their own.
     """
 
     _kinds = _Kinds('C')
-    _strips_cased = False
 
-    def __init__(self, do_lower_case=True, never_split=SPECIAL_TOKENS):
+    def __init__(
+        self, do_lower_case=True, never_split=SPECIAL_TOKENS, strip_accents=None,
+        tokenize_chinese_chars=True,
+    ):  # fmt: skip
         self.do_lower_case = bool(do_lower_case)
+        self.strip_accents = self.do_lower_case if strip_accents is None else bool(strip_accents)
+        self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
         self.never_split = tuple(never_split)
-        self._normalizer = normalizers.BertNormalizer(lowercase=self.do_lower_case)
+        self._normalizer = self.library_normalizer()
         self._splitter = pre_tokenizers.BertPreTokenizer()
         self._same = set()  # characters that the Rust library treats as we do
         self._differing = set()
@@ -138,6 +146,14 @@ class BasicTokenizer:
             and not any('A' <= char <= 'Z' for char in word)
             and any(_is_punctuation(char) for char in word)
         ]
+
+    def library_normalizer(self):
+        """The like in the library."""
+        return normalizers.BertNormalizer(
+            lowercase=self.do_lower_case,
+            strip_accents=self.strip_accents,
+            handle_chinese_chars=self.tokenize_chinese_chars,
+        )
 
     def tokenize(self, text):
         """List of the words of `text`."""
@@ -180,10 +196,10 @@ class BasicTokenizer:
         """
         if not self._kinds[char]:
             return False
-        if self.do_lower_case:
-            if char == '\u03a3':
-                return False
-            parts = unicodedata.normalize('NFD', char.lower())
+        if self.do_lower_case and char == '\u03a3':
+            return False
+        if self.strip_accents:
+            parts = unicodedata.normalize('NFD', char.lower() if self.do_lower_case else char)
             kept = [part for part in parts if unicodedata.category(part) != 'Mn']
             if not kept or any(map(unicodedata.combining, kept)):
                 return False
@@ -196,8 +212,10 @@ class BasicTokenizer:
         for chars, spans in self._clean(text):
             word = ''.join(chars)
             if word not in self.never_split:
-                if self.do_lower_case or self._strips_cased:
-                    word, spans = self._strip_accents(word, spans)
+                if self.do_lower_case:
+                    word, spans = _lower(word, spans)
+                if self.strip_accents:
+                    word, spans = _strip_accents(word, spans)
                 if word not in self.never_split:
                     words += _split_punctuation(word, spans)
                     continue
@@ -210,7 +228,7 @@ class BasicTokenizer:
         chars, spans = [], []
         for position, char in enumerate(text):
             result = self._kinds[char]
-            if result == 'text':
+            if result == 'text' or result == 'cjk' and not self.tokenize_chinese_chars:
                 chars.append(char)
                 spans.append((position, position + 1))
             elif result:
@@ -222,42 +240,44 @@ class BasicTokenizer:
         if chars:
             yield chars, spans
 
-    def _strip_accents(self, word, spans):
-        """Lower-case (where wanted), decompose, and drop the nonspacing marks."""
-        if self.do_lower_case:
-            lower = word.lower()
-            if len(lower) != len(word):  # U+0130 becomes two characters
-                spans = [s for char, s in zip(word, spans) for _ in char.lower()]
-            word = lower
-        if word.isascii():
-            return word, spans
-        parts = []
-        for char, span in zip(word, spans):
-            for part in unicodedata.normalize('NFD', char):
-                parts.append((unicodedata.combining(part), part, span))
-        chars, kept = [], []
-        for _, part, span in _canonical_order(parts):
-            if unicodedata.category(part) == 'Mn':
-                if kept:  # the accent lies where its letter does
-                    start, end = kept[-1]
-                    kept[-1] = (start, max(end, span[1]))
-            else:
-                chars.append(part)
-                kept.append(span)
-        return ''.join(chars), kept
-
 
 class GluonBasicTokenizer(BasicTokenizer):
     """GluonNLP's variant: drops fewer characters, and also strips accents in cased text."""
 
     _kinds = _Kinds(('Cc', 'Cf'))
-    _strips_cased = True
 
     def __init__(self, do_lower_case=True):
-        super().__init__(do_lower_case, never_split=())
+        super().__init__(do_lower_case, never_split=(), strip_accents=True)
 
     def suits_rust(self, text):
         return False
+
+
+def _lower(word, spans):
+    lower = word.lower()
+    if len(lower) != len(word):  # U+0130 becomes two characters
+        spans = [s for char, s in zip(word, spans) for _ in char.lower()]
+    return lower, spans
+
+
+def _strip_accents(word, spans):
+    """Decompose a word, and drop the nonspacing marks."""
+    if word.isascii():
+        return word, spans
+    parts = []
+    for char, span in zip(word, spans):
+        for part in unicodedata.normalize('NFD', char):
+            parts.append((unicodedata.combining(part), part, span))
+    chars, kept = [], []
+    for _, part, span in _canonical_order(parts):
+        if unicodedata.category(part) == 'Mn':
+            if kept:  # the accent lies where its letter does
+                start, end = kept[-1]
+                kept[-1] = (start, max(end, span[1]))
+        else:
+            chars.append(part)
+            kept.append(span)
+    return ''.join(chars), kept
 
 
 def _canonical_order(parts):

@@ -30,11 +30,11 @@ from ..util.reading import read_lines
 from .bpe_files import read_bpe_vocab, read_merges
 from .chunks import Chunk, ChunkTokenizer
 from .encoding import UNLIMITED, list_of_texts
+from .settings import ADDED_NAME, OWN_ADDED_NAME
 from .vocab import find_roles, make_vocab
 
-__all__ = ['BPETokenizer', 'ByteLevelTokenizer', 'bytes_to_unicode', 'merge_symbols']
+__all__ = ['BPETokenizer', 'ByteLevelTokenizer', 'byte_level', 'bytes_to_unicode', 'merge_symbols']
 
-SPECIAL_TOKENS_NAME = 'special_tokens.txt'
 _log = logging.getLogger(__name__)
 
 
@@ -99,6 +99,7 @@ class BPETokenizer(ChunkTokenizer):
     bpe_ranks : dict of (str, str) to int
     """
 
+    kinds = ('bpe',)
     suffix = ''  # that the last symbol of each word has
     pretrained_max_len = None  # positions of the released models
     _default_pad_id = 0
@@ -177,13 +178,8 @@ class BPETokenizer(ChunkTokenizer):
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
-        if file.kind != 'bpe':
-            hint = ''
-            if file.path.endswith('.json'):
-                hint = f'; put {" or ".join(BPE_NAMES.values())} beside it'
-            raise InputError(f'{file.path!r} is not a vocabulary of byte pairs with merges{hint}')
-        kwargs = {**cls._kept_settings(file), **kwargs}
-        special = os.path.join(os.path.dirname(file.path), SPECIAL_TOKENS_NAME)
+        kwargs = {'max_len': file.settings.max_len(), **kwargs}
+        special = os.path.join(os.path.dirname(file.path), OWN_ADDED_NAME)
         if 'special_tokens' not in kwargs and os.path.isfile(special):
             lines = (line.rstrip('\r\n') for _, line in read_lines(special))
             kwargs['special_tokens'] = [line for line in lines if line]
@@ -239,7 +235,7 @@ class BPETokenizer(ChunkTokenizer):
         """Write ``vocab.json``, ``merges.txt`` and ``special_tokens.txt``; returns the paths."""
         vocab_path = make_writable_dir(vocab_path)
         vocab_name, merges_name = next(iter(BPE_NAMES.items()))
-        names = vocab_name, merges_name, SPECIAL_TOKENS_NAME
+        names = vocab_name, merges_name, OWN_ADDED_NAME
         paths = tuple(os.path.join(vocab_path, name) for name in names)
         with atomic_write(paths[0]) as file:
             json.dump(self.encoder, file, ensure_ascii=False)
@@ -253,13 +249,11 @@ class BPETokenizer(ChunkTokenizer):
     def _save_files(self, directory):
         paths = self.save_vocabulary(directory)
         # where transformers looks for the special tokens
-        added_path = os.path.join(directory, 'added_tokens.json')
-        if self.special_tokens:
-            write_json(added_path, self.special_tokens)
-            return (*paths, added_path)
-        if os.path.exists(added_path):  # of another tokenizer that was here
-            os.remove(added_path)
-        return paths
+        added_path = os.path.join(directory, ADDED_NAME)
+        if not self.special_tokens:
+            return paths
+        write_json(added_path, self.special_tokens)
+        return (*paths, added_path)
 
     def _special_ids(self):
         return self.special_tokens_decoder
@@ -332,6 +326,14 @@ def bytes_to_unicode():
     return {byte: chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)}
 
 
+def byte_level(model):
+    """A tokenizer of the library for byte pairs of UTF-8."""
+    rust = Tokenizer(model)
+    rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    rust.decoder = decoders.ByteLevel()
+    return rust
+
+
 class ByteLevelTokenizer(BPETokenizer):
     """Byte pair encoding of a text's UTF-8 bytes: every text has ids, and can be decoded.
 
@@ -348,6 +350,7 @@ class ByteLevelTokenizer(BPETokenizer):
     """
 
     _pattern = _PATTERN
+    word_prefix = ' '
 
     def __init__(
         self, vocab_file, merges_file, errors='replace', special_tokens=None, max_len=None
@@ -368,10 +371,7 @@ class ByteLevelTokenizer(BPETokenizer):
         return content.decode('utf-8', errors=self.errors)
 
     def _to_library(self):
-        rust = super()._to_library()
-        rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        rust.decoder = decoders.ByteLevel()
-        return rust
+        return byte_level(super()._to_library().model)
 
     def _bytes_of(self, token):
         try:

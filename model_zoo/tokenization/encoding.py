@@ -12,6 +12,7 @@ from ..util.arrays import pad_rows
 __all__ = [
     'CHUNK',
     'SPACED',
+    'UNCUT',
     'UNLIMITED',
     'call_rust',
     'checked',
@@ -27,7 +28,8 @@ class Frame(NamedTuple):
 
     The first three fields have a tuple for each gap: before the first text, after it, and so on.
 
-    `text_types` has the token type of each text, `size` the number of special tokens.
+    `text_types` has the token type of each text, `size` the number of special tokens; `cuts_left`
+    says that texts lose their beginnings.
     """
 
     tokens: tuple
@@ -35,6 +37,7 @@ class Frame(NamedTuple):
     types: tuple
     text_types: tuple
     size: int
+    cuts_left: bool = False
 
     @classmethod
     def of(cls, tokens, id_of, types=None, text_types=None):
@@ -56,9 +59,13 @@ class Frame(NamedTuple):
         """Join the lists, cut to their lengths, with what `gaps` has around and between them."""
         result = [*gaps[0]]
         for part, length, gap in zip(lists, lengths, gaps[1:]):
-            result += part[:length]
+            result += self.cut(part, length)
             result += gap
         return result
+
+    def cut(self, part, length):
+        """What is kept of a list."""
+        return part[len(part) - length :] if self.cuts_left else part[:length]
 
     def fill_types(self, row, lengths):
         """Write the token types into a row of zeros."""
@@ -130,7 +137,7 @@ class Encoding(list):
         self.truncated = sum(map(len, ids)) - sum(lengths)
         super().__init__(frame.ids[0])
         for part, length, gap in zip(ids, lengths, frame.ids[1:]):
-            self += part if len(part) == length else part[:length]
+            self += part if len(part) == length else frame.cut(part, length)
             self += gap
 
     @property
@@ -232,6 +239,8 @@ CHUNK = re.compile(
     '[\u3400-\u4db5\u4e00-\u9fa5]'
     r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
 )
+#: the same where ideographs are letters like others
+UNCUT = re.compile('(?:[^\\s]+|[\x0b\x0c\x1c-\x1f\x85]+)+')
 #: what `str.split` finds, with places
 SPACED = re.compile(r'\S+')
 

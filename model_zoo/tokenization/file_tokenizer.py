@@ -1,20 +1,27 @@
 """Any tokenizer of the Rust library `tokenizers`, such as the hub's ``tokenizer.json``."""
 
+import dataclasses
 import functools
 import json
-import os
 
 import tokenizers
 
 from ..errors import InputError
-from ..pretrained.files import read_tokenizer_config
 from ..util.files import atomic_write, file_in
-from .encoding import Frame, Pieces, call_rust, checked, encode_rust
-from .library_files import FILE_NAME, ids_of, open_rust, token_id
-from .tokenizer import Tokenizer
+from .encoding import UNLIMITED, Frame, Pieces, call_rust, checked, encode_rust
+from .library_files import (
+    BYTE_SPACE,
+    FILE_NAME,
+    PREFIX,
+    ids_of,
+    open_rust,
+    steps_of,
+    token_id,
+    word_piece_options,
+)
+from .settings import PYTHON_OPTIONS, SWITCHES
+from .tokenizer import Tokenizer, spell_word_pieces
 from .vocab import ROLES, make_vocab
-
-_SPECIAL_TOKENS_NAME = 'special_tokens_map.json'
 
 # where no other file names a role's token
 _USUAL = {
@@ -29,16 +36,18 @@ _USUAL = {
 
 
 class _RustPieces(Pieces):
-    __slots__ = ('_encoding', '_text')
+    __slots__ = ('_added', '_encoding', '_text')
 
-    def __init__(self, text, encoding):
-        self._text, self._encoding = text, encoding
+    def __init__(self, added, text, encoding):
+        self._added, self._text, self._encoding = added, text, encoding
 
     def ids(self):
         return self._encoding.ids
 
     def tokens(self):
-        return self._encoding.tokens
+        # of an added token the library has the space that it takes
+        pairs = zip(self._encoding.ids, self._encoding.tokens)
+        return [t if t == t.lstrip() or not t.strip() else self._added.get(n, t) for n, t in pairs]
 
     def offsets(self):
         return self._encoding.offsets
@@ -53,7 +62,7 @@ class _RustPieces(Pieces):
                 first, last = spans.get(number, (start, end))
                 spans[number] = min(first, start), max(last, end)
         indices = range(max(spans, default=-1) + 1)
-        return [self._text[slice(*spans.get(index, (0, 0)))] for index in indices]
+        return [self._text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
 
 
 class FileTokenizer(Tokenizer):
@@ -82,12 +91,17 @@ class FileTokenizer(Tokenizer):
     ['a', '[UNK]', 'text']
     """
 
+    kinds = ('tokenizers',)
+    pretrained_max_len = UNLIMITED  # positions of the released models
+    finds_marks = True
+
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self._rust = open_rust(source)
         added = json.loads(self._rust.to_str())['added_tokens']
-        self._special = {token['id']: token['content'] for token in added if token['special']}
-        known = set(self._special.values())
+        self.added_tokens = {token['id']: token['content'] for token in added}
+        self._special = {token['id'] for token in added if token['special']}
+        known = {self.added_tokens[number] for number in self._special}
         roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
@@ -95,8 +109,67 @@ class FileTokenizer(Tokenizer):
             if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
-        self._roles = roles
-        self.vocab = make_vocab(ids_of(self._rust), roles)
+        self._roles, ids = roles, ids_of(self._rust)
+        self.vocab = make_vocab(ids, roles)
+        before, after = self._frames[0].tokens
+        if before and after and (roles['cls'] is None or roles['sep'] is None):
+            roles.update(cls=roles['cls'] or before[0], sep=roles['sep'] or after[-1])
+            self.vocab = make_vocab(ids, roles)
+        self._mark = self._mark_of_words()
+
+    def _mark_of_words(self):
+        """Whether a token's first characters say that it begins a word, or that it doesn't."""
+        content = json.loads(self._rust.to_str())
+        prefix = content['model'].get('continuing_subword_prefix')
+        if prefix:
+            return False, prefix
+        parts = ('normalizer', 'pre_tokenizer', 'decoder')
+        steps = [step for part in parts for step in steps_of(content.get(part))]
+        if any(step.get('type') == 'ByteLevel' for step in steps):
+            return True, BYTE_SPACE
+        return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
+
+    @functools.cached_property
+    def do_lower_case(self):
+        """Whether texts are lowered."""
+        return self._normalized('A').strip(PREFIX) == 'a'
+
+    def _normalized(self, text):
+        normalizer = self._rust.normalizer
+        return text if normalizer is None else call_rust(normalizer.normalize_str, text)
+
+    @functools.cached_property
+    def word_prefix(self):
+        first, both = (encode_rust(self._rust, [text])[0].tokens for text in ('a', 'a a'))
+        return '' if both == first * 2 else ' '
+
+    @functools.cached_property
+    def pair_type(self):
+        return self._frames[1].text_types[1]
+
+    def is_first_subword(self, token):
+        """Whether `token` begins a word that isn't the text's first."""
+        begins, mark = self._mark
+        return token.startswith(mark) is begins
+
+    def join(self, pieces):
+        """The word that `pieces` are of."""
+        decoder = self._rust.decoder
+        return call_rust(decoder.decode, list(pieces)).strip() if decoder else ''.join(pieces)
+
+    def normalized(self, word):
+        begins, _ = self._mark
+        if begins:
+            return super().normalized(word)
+        text, splitter = self._normalized(word), self._rust.pre_tokenizer
+        words = call_rust(splitter.pre_tokenize_str, text) if splitter else [(text, None)]
+        return ' '.join(word for word, _ in words)
+
+    def spell(self, ids):
+        begins, mark = self._mark
+        if begins:
+            return super().spell(ids)
+        return spell_word_pieces(self.convert_ids_to_tokens(ids), mark)
 
     @functools.cached_property
     def _frames(self):
@@ -116,31 +189,52 @@ class FileTokenizer(Tokenizer):
             else:
                 position, text_types[number] = number + 1, mark[-1]
         tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
+        if not any(ids):  # language models, whose blocks have no types
+            text_types = (0,) * count
         return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
     @classmethod
-    def from_pretrained(cls, name_or_dir, dataset_name=None, root=None, **kwargs):
-        """Make the tokenizer of a folder with ``tokenizer.json``, or of the file."""
-        path = file_in(name_or_dir, FILE_NAME)
-        return super().from_pretrained(path, dataset_name, root, **kwargs)
+    def from_vocab_file(cls, file, **kwargs):
+        return cls.of_settings(cls._library_of(file), file.settings, **kwargs)
 
     @classmethod
-    def from_vocab_file(cls, file, **kwargs):
-        return cls(file.path, **{**cls._kept_settings(file), **kwargs})
+    def _library_of(cls, file):
+        """The library's object for a vocabulary's `VocabFile`."""
+        return open_rust(file.path)
 
-    @staticmethod
-    def _kept_settings(file):
-        folder, rust = os.path.dirname(file.path), open_rust(file.path)
-        config = read_tokenizer_config(folder, _SPECIAL_TOKENS_NAME)
-        config.update(read_tokenizer_config(folder))
-        special = {}
-        for role in ROLES:
-            token = config.get(f'{role}_token')
-            if isinstance(token, dict):
-                token = token.get('content')
-            if isinstance(token, str) and token_id(rust, token) is not None:
-                special[role] = token
-        return {'special_tokens': special, **Tokenizer._kept_settings(file)}
+    @classmethod
+    def _released(cls, name, file, kwargs):
+        max_len = kwargs.get('max_len') or UNLIMITED
+        return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
+
+    @classmethod
+    def of_settings(cls, rust, settings, **kwargs):
+        """Make the tokenizer of the library's object and a folder's `TokenizerSettings`."""
+        names = [name for name in kwargs if name in (*SWITCHES, *PYTHON_OPTIONS)]
+        changes = {name: kwargs.pop(name) for name in names}
+        settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
+        rust = settings.applied_to(rust)
+        given = {
+            'special_tokens': settings.roles_among(rust.get_vocab()), 'max_len': settings.max_len()
+        }  # fmt: skip
+        tokenizer = cls.__new__(cls)  # a class for a kind of files is made of them
+        FileTokenizer.__init__(tokenizer, rust, **{**given, **kwargs})
+        return tokenizer.with_settings(settings)
+
+    def as_one_of(self, classes):
+        """A tokenizer of one of the classes that gives the same, or this one."""
+        options = word_piece_options(self._rust)
+        given = {name: self._fields[name] for name in PYTHON_OPTIONS if self._fields.get(name)}
+        if self._fields.get('do_basic_tokenize') is False:
+            given['do_basic_tokenize'] = False
+        makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
+        exact = makers[0](self, {**options, **given}) if makers else None
+        if exact is None and (given.get('never_split') or not given.get('do_basic_tokenize', True)):
+            raise InputError(
+                'do_basic_tokenize and never_split are for word pieces without added tokens: '
+                'leave them out'
+            )
+        return exact or self
 
     def save_vocabulary(self, path):
         """Write the file, or ``tokenizer.json`` in a directory; returns its path."""
@@ -154,7 +248,7 @@ class FileTokenizer(Tokenizer):
 
     def _settings(self):
         tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
-        return {**tokens, **super()._settings()}
+        return {**super()._settings(), **tokens}
 
     def _id_of(self, token):
         number = token_id(self._rust, token)
@@ -178,4 +272,8 @@ class FileTokenizer(Tokenizer):
 
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
-        return [_RustPieces(*parts) for parts in zip(texts, encode_rust(self._rust, texts))]
+        encodings = encode_rust(self._rust, texts)
+        return [_RustPieces(self.added_tokens, *parts) for parts in zip(texts, encodings)]
+
+
+Tokenizer.library = FileTokenizer

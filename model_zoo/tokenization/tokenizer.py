@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import functools
 import itertools
-import math
 import operator
 import os
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
@@ -17,7 +16,7 @@ from tokenizers import processors
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
-from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from ..pretrained.files import BESIDE_VOCAB, BPE_NAMES, TOKENIZER_CONFIG
 from ..util.files import make_writable_dir, write_json
 from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, warn_if_long
 from .vocab import ROLES
@@ -26,7 +25,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['TokenizerFiles']
+__all__ = ['TokenizerFiles', 'open_tokenizer', 'spell_word_pieces']
 
 TokenizerType = TypeVar('TokenizerType')
 
@@ -75,10 +74,16 @@ class TokenizerFiles(abc.ABC):
         name, root = os.fspath(name_or_dir), root or cache_dir
         is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
         if is_file or names_files(name, weights=False):
-            return cls.from_vocab_file(find_vocab_file(path=name, root=root), **kwargs)
+            return open_tokenizer(find_vocab_file(path=name, root=root), (cls,), **kwargs)
         model, default_dataset = resolve_alias(name)
         file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        return cls.from_vocab_file(file, **cls._released(name, file, kwargs))
+        return open_tokenizer(file, (cls,), **cls._released(name, file, kwargs))
+
+    def with_settings(self, settings):
+        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
+        roles = {f'{role}_token': token for role, token in settings.roles.items()}
+        self._fields = {**roles, **settings.fields}
+        return self
 
     @classmethod
     def _released(cls, name, file, kwargs):
@@ -89,20 +94,6 @@ class TokenizerFiles(abc.ABC):
     @abc.abstractmethod
     def from_vocab_file(cls, file, **kwargs):
         """Make the tokenizer from a vocabulary that was found."""
-
-    @staticmethod
-    def _kept_settings(file):
-        """The `max_len` of tokenizer_config.json beside the vocabulary."""
-        config = read_tokenizer_config(os.path.dirname(file.path))
-        max_len = config.get('max_len', config.get('model_max_length'))
-        if max_len is None:
-            return {}
-        if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
-            raise InputError(
-                f'{TOKENIZER_CONFIG} beside {file.path!r} has the length {max_len!r:.80}: give a '
-                'positive number'
-            )
-        return {'max_len': int(max_len)}
 
     @abc.abstractmethod
     def save_vocabulary(self, path):
@@ -117,6 +108,10 @@ class TokenizerFiles(abc.ABC):
             if settings is not None:
                 written.append(os.path.join(directory, TOKENIZER_CONFIG))
                 write_json(written[-1], settings)
+            for name in BESIDE_VOCAB:  # of another tokenizer that was here
+                path = os.path.join(directory, name)
+                if path not in written and os.path.exists(path):
+                    os.remove(path)
         return tuple(written)
 
     def _save_files(self, directory):
@@ -124,7 +119,8 @@ class TokenizerFiles(abc.ABC):
 
     def _settings(self):
         """The content of tokenizer_config.json, or None not to write it."""
-        return {} if self.max_len == UNLIMITED else {'model_max_length': self.max_len}
+        fields = {name: value for name, value in self._fields.items() if name != 'max_len'}
+        return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
 
     def to_library(self):
         """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
@@ -133,18 +129,14 @@ class TokenizerFiles(abc.ABC):
         split differently where the library's Unicode tables differ.
         """
         rust = self._to_library()
-        special = sorted({token for token in self._library_tokens() if token is not None})
-        rust.add_special_tokens(list(map(self._library_token, special)))
+        special = {token for token in self._library_tokens() if token is not None}
+        rust.add_special_tokens(sorted(special))
         if any(self.template):
             rust.post_processor = self._template_processing()
         return rust
 
     def _to_library(self):
         raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
-
-    def _library_token(self, token):
-        """A token that stays whole, in the library's form."""
-        return token
 
     def _library_tokens(self):
         """Tokens that stay whole in a text."""
@@ -204,6 +196,16 @@ eos_token_id : int or None
 
     template = ((), (), ())
     pair_type = 0
+    #: `FileTokenizer`, which derives from this class
+    library = None
+    #: kinds of vocabularies (`VocabFile.kind`) that the class reads
+    kinds = ()
+    #: whether the library's tokenizers of the kind are less exact
+    needs_python = False
+    #: what transformers calls tokenizers like this, without the ending ``Tokenizer``
+    names = frozenset()
+    #: tokenizer_config.json of the folder that the tokenizer is from
+    _fields = {}
     #: whether special tokens are found wherever in a text, not only between spaces
     finds_marks = False
     #: what stands before a word that isn't the first, where the tokens of the two differ
@@ -531,9 +533,12 @@ eos_token_id : int or None
 
     def _around(self, add_special_tokens):
         """The special tokens around a text and around a pair."""
+        frames = self._frames
+        if self._fields.get('truncation_side') == 'left':
+            frames = tuple(frame._replace(cuts_left=True) for frame in frames)
         if add_special_tokens:
-            return self._frames
-        return tuple(frame.without_tokens() for frame in self._frames)
+            return frames
+        return tuple(frame.without_tokens() for frame in frames)
 
     @functools.cached_property
     def _frames(self):
@@ -571,6 +576,54 @@ eos_token_id : int or None
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
         return rows
+
+
+def open_tokenizer(file, classes, **kwargs):
+    """Open the tokenizer of a vocabulary's file, as it and the files beside it say.
+
+    Parameters
+    ----------
+    file : VocabFile
+    classes : sequence of type
+        Classes of tokenizers; the first one for the file's kind reads it.
+    **kwargs
+        Arguments of the class, which override the files.
+
+    Returns
+    -------
+    Tokenizer
+        Of one of `classes`, or a `FileTokenizer` where only that gives the ids.
+
+    Raises
+    ------
+    InputError
+        If the files ask for a tokenizer that there isn't.
+    """
+    file = file.for_classes(classes)
+    library = Tokenizer.library
+    if file.kind in library.kinds:
+        return library.from_vocab_file(file, **kwargs).as_one_of(classes)
+    name = file.settings.tokenizer_class
+    for cls in classes:
+        if file.kind in cls.kinds and (name is None or name in cls.names):
+            tokenizer = cls.from_vocab_file(file, **kwargs)
+            if isinstance(tokenizer, library):
+                return tokenizer
+            if file.settings.ask_more_of(tokenizer):
+                rust, max_len = tokenizer.to_library(), tokenizer.max_len
+                return library.of_settings(rust, file.settings, max_len=max_len)
+            return tokenizer.with_settings(file.settings)
+    asked = f' of the class {name}Tokenizer' if name else ''
+    merges = ' or '.join(BPE_NAMES.values())
+    hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
+    raise InputError(
+        f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
+    )
+
+
+def spell_word_pieces(tokens, mark='##'):
+    """The text of word pieces, with single spaces between words."""
+    return ' '.join(' '.join(tokens).replace(f' {mark}', '').replace(mark, '').split())
 
 
 def _as_id(value):

@@ -63,8 +63,9 @@ ROLES = {
 _MOST_GAPS, _FEW = 10, 1000
 _MOST_TOKENS = 1_000_000  # each takes some hundred bytes
 
-# of BERT's special tokens those that a vocabulary may lack -> arguments of BERTVocab
-_OPTIONAL = {'[PAD]': 'padding_token', '[MASK]': 'mask_token'}
+# roles of BERT's special tokens, and those of them that a vocabulary may lack
+_BERT_ROLES = ('unk', 'sep', 'pad', 'cls', 'mask')
+_OPTIONAL = {'pad', 'mask'}
 
 # tokens of the language models and of RoBERTa that have a role
 _NAMES = {
@@ -76,7 +77,7 @@ _NAMES = {
 }
 
 
-def load_vocab(source):
+def load_vocab(source, roles=None):
     """Make a vocabulary from a file or a list; the ids are the tokens' positions.
 
     White space around a token is stripped, as in BERT's original ``tokenization.py``. If nothing is
@@ -91,6 +92,8 @@ def load_vocab(source):
     ----------
     source : str, os.PathLike, gluonnlp.Vocab or iterable of str
         Path of a ``vocab.txt``, a vocabulary, or the tokens themselves in the order of their ids.
+    roles : dict of str to str, optional
+        Role -> token, of the special tokens whose names aren't BERT's.
 
     Raises
     ------
@@ -133,16 +136,18 @@ def load_vocab(source):
             "BERT's original (%d such lines); is the file damaged?",
             origin, token, position + 1, ids[token] + 1, len(shadowed),
         )  # fmt: skip
-    missing = [token for token in SPECIAL_TOKENS if token not in ids]
-    if {*missing} - _OPTIONAL.keys():
+    named = dict(zip(_BERT_ROLES, SPECIAL_TOKENS))
+    named.update((role, token) for role, token in (roles or {}).items() if token in ids)
+    missing = {role: named[role] for role in _BERT_ROLES if named[role] not in ids}
+    if {*missing} - _OPTIONAL:
         raise InputError(
-            f'{origin} has {len(tokens)} tokens but not {", ".join(missing)}; '
+            f'{origin} has {len(tokens)} tokens but not {", ".join(missing.values())}; '
             "is it the vocab.txt of a BERT model? Add the missing tokens to it, at the model's ids"
         )
     if missing:
         _log.warning(
             '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
-            origin, ' and no '.join(missing),
+            origin, ' and no '.join(missing.values()),
         )  # fmt: skip
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
     held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}
@@ -150,7 +155,7 @@ def load_vocab(source):
     vocab = BERTVocab(
         counter=count_tokens(list(ids)),
         token_to_idx=ids,
-        **{_OPTIONAL[token]: None for token in missing},
+        **{ROLES[role]: None if role in missing else token for role, token in named.items()},
     )
     for position, name in held.items():
         vocab.idx_to_token[position] = shadowed[position]
@@ -238,9 +243,18 @@ def make_vocab(token_to_idx, roles=None):
         token_to_idx = dict(sorted(token_to_idx.items(), key=lambda item: item[1]))
     if roles is None:
         roles = find_roles(token_to_idx)
-    # without a role's name GluonNLP takes its own default
+    # without a role's name GluonNLP takes its own default; an unknown token with another role, too,
+    # it would add twice
     named = {ROLES[role]: roles.get(role) for role in {*roles, 'unk', 'pad', 'bos', 'eos'}}
-    return Vocab(count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, **named)
+    unknown = named.pop(ROLES['unk'])
+    shared = [name for name, token in named.items() if unknown is not None and token == unknown]
+    named.update(dict.fromkeys(shared))
+    vocab = Vocab(
+        count_tokens(list(token_to_idx)), token_to_idx=token_to_idx, unknown_token=unknown, **named
+    )
+    for name in shared:
+        setattr(vocab, name, unknown)
+    return vocab
 
 
 #: name of the file of a vocabulary of words

@@ -4,13 +4,14 @@ import dataclasses
 import functools
 import os
 import re
+import unicodedata
 from typing import Dict, Optional
 
 from ..errors import InputError
-from ..pretrained.files import merges_beside
+from ..pretrained.files import VOCAB_NAMES, merges_beside
 from ..pretrained.find import find_files
 from ..util.reading import parse_json, raised, read_whole
-from .bpe_files import read_bpe_vocab
+from .bpe_files import has_word_ends, read_bpe_vocab
 from .library_files import (
     FAIRSEQ_NAME,
     FILE_NAME,
@@ -18,11 +19,14 @@ from .library_files import (
     ids_of,
     open_model,
     open_rust,
-    word_pieces_of,
 )
+from .settings import TokenizerSettings
 from .vocab import ROLES, check_tokens, load_vocab, make_vocab, read_words
 
 __all__ = ['VocabFile', 'find_vocab_file']
+
+#: the library's models -> kinds of files with the like
+_MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,32 +74,66 @@ class VocabFile:
         """Path of the merges beside a vocabulary of byte pairs, or None."""
         return merges_beside(self.path)
 
+    def for_classes(self, classes):
+        """This file; or where Python's tokenizer is more exact than the library, the older one
+        that lies beside.
+        """
+        if self.kind != 'tokenizers' or not (classes and classes[0].needs_python):
+            return self
+        folder, kinds = os.path.dirname(self.path), classes[0].kinds
+        others = (os.path.join(folder, name) for name in VOCAB_NAMES)
+        files = (dataclasses.replace(self, path=path) for path in others if os.path.isfile(path))
+        return next((file for file in files if file.kind in kinds), self)
+
+    @functools.cached_property
+    def settings(self):
+        """The `TokenizerSettings` beside the file, with what else is known of it."""
+        settings = TokenizerSettings.read(os.path.dirname(self.path))
+        if self.said_lower_case is None:
+            return settings
+        fields = {**settings.fields, 'do_lower_case': self.said_lower_case}
+        return dataclasses.replace(settings, fields=fields)
+
+    @property
+    def model_kind(self):
+        """The kind of the older file whose content the file has."""
+        if self.kind != 'tokenizers':
+            return self.kind
+        return _MODELS.get(type(open_rust(self.path).model).__name__)
+
+    @property
+    def has_word_ends(self):
+        """Whether byte pairs mark the ends of words, as those of OpenAI GPT do."""
+        if self.kind == 'tokenizers':
+            return bool(open_rust(self.path).model.end_of_word_suffix)
+        return has_word_ends(self.merges_path)
+
     @functools.cached_property
     def do_lower_case(self):
         """Whether texts are lowered. Default: whether all tokens are in lower case."""
         if self.said_lower_case is not None:
             return self.said_lower_case
-        if self.kind == 'tokenizers':
-            return word_pieces_of(self.path)[1]
-        if self.kind in ('bpe', 'words', 'fairseq'):
+        if self.kind in ('bpe', 'words', 'fairseq', 'tokenizers'):
             return False  # their tokenizers know for themselves
         tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
-        return all(word == word.lower() for word in words)
+        # as BERT lowers them, without accents: not a vocabulary of Korean, whose letters it splits
+        return all(word == _lowered(word) for word in words)
 
     @functools.cached_property
     def vocab(self):
         """The vocabulary; the file is read once."""
         kind = self.kind
         if kind == 'wordpiece':
-            return load_vocab(self.path)
+            return load_vocab(self.path, self.settings.roles)
         if kind == 'bpe':
             return make_vocab(read_bpe_vocab(self.path))
         if kind == 'fairseq':
             return make_vocab(fairseq_ids(open_model(self.path)))
         if kind == 'tokenizers':
-            vocab = make_vocab(ids_of(open_rust(self.path)))
-            return load_vocab(vocab.idx_to_token) if '[UNK]' in vocab else vocab
+            ids = ids_of(self.settings.applied_to(open_rust(self.path)))
+            vocab = make_vocab(ids, self.settings.roles_among(ids) or None)
+            return load_vocab(vocab.idx_to_token) if '[UNK]' in ids else vocab
         if kind == 'words':
             words = read_words(self.path)['idx2sym']
             return make_vocab({word: index for index, word in enumerate(words)})
@@ -116,6 +154,11 @@ class VocabFile:
         except Exception as error:  # these libraries check little of what they read
             name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
             raise InputError(f'{self.path!r} cannot be read as a {name}: {error}') from error
+
+
+def _lowered(word):
+    parts = unicodedata.normalize('NFD', word.lower())
+    return ''.join(part for part in parts if unicodedata.category(part) != 'Mn')
 
 
 def _check_indices(tokens, ids=None):

@@ -216,6 +216,13 @@ class Settings:
         """Whether a field has a value that isn't its default."""
         return getattr(self, name, None) not in (None, self.defaults().get(name))
 
+    def fit_length(self, name, longest):
+        """Lower a default number of tokens to what a model takes; InputError for a given one."""
+        length = getattr(self, name)
+        if length > longest and self.is_given(name):
+            raise InputError(f'`{name}` {length}: the model takes {longest} tokens at most')
+        setattr(self, name, min(length, longest))
+
 
 @dataclasses.dataclass
 class DeviceSettings(Settings):

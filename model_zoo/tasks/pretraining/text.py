@@ -315,7 +315,7 @@ class SampleMaker:
             if token_id is None:
                 raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')
         self._cls, self._sep, self._mask, self._pad = roles.values()
-        if options.next_sentence and len(tokenizer.template[1]) != 1:
+        if options.next_sentence and tokenizer.pair_size() != 3:
             raise InputError(
                 f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of the '
                 'masked language model alone (next_sentence=False)'

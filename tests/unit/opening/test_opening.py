@@ -223,7 +223,7 @@ def test_a_family_of_ones_own(monkeypatch, folder):
 
     monkeypatch.setattr(registry, '_FAMILIES', dict(registry._FAMILIES))
     registry.register_family(
-        Family('other', OtherModel, {}, bert.zoo.open_tokenizer, ('wordpiece',))
+        Family('other', OtherModel, {}, (bert.BertTokenizer,))
     )
     block = tiny.initialized(OtherModel(OtherConfig(7, **tiny.BERT)))
     block.save_pretrained(str(folder))
@@ -242,7 +242,7 @@ def test_a_vocabulary_that_does_not_fit(folder):
 
 def test_a_folder_without_a_vocabulary(folder):
     (folder / 'vocab.txt').unlink()
-    with pytest.raises(InputError, match='no vocabulary belongs to .*; put vocab.txt or'):
+    with pytest.raises(InputError, match='no vocabulary belongs to'):
         open_model(folder)
     block, files = open_block(folder)
     assert files.vocab is None and block.own_tokenizer() is None

@@ -167,7 +167,7 @@ def test_files_of_another_family(write, tmp_path):
     with pytest.raises(InputError, match='lacks tokens that end in </w>'):
         OpenAIGPTTokenizer.from_pretrained(tmp_path)
     (tmp_path / 'vocab.txt').write_text('[UNK]\n[SEP]\n[PAD]\n[CLS]\n[MASK]\n')
-    with pytest.raises(InputError, match=r'vocab.txt.* is not a vocabulary of byte pairs'):
+    with pytest.raises(InputError, match='no tokenizer for .*vocab.txt'):
         GPT2Tokenizer.from_pretrained(tmp_path / 'vocab.txt')
 
 

@@ -13,7 +13,6 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import (
     add_settings,
     check_at_least_one,
-    check_length,
     check_training_arguments,
 )
 from model_zoo.app.run import Outcome, Training
@@ -110,7 +109,7 @@ def make_model(model_class, args, tokenizer, contexts, **options):
     elif getattr(args, 'pretrain_file', None):
         logger.info('loading the pretrained model from %s', args.pretrain_file)
         load_transformer(model, args.pretrain_file)
-    check_length(args, 'max_len', model)
+    args.fit_length('max_len', model.context_length)
     if args.dtype != 'float32':
         model.cast(args.dtype)
     model.hybridize(static_alloc=True)

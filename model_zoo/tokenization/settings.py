@@ -1,0 +1,177 @@
+"""What a folder says of its tokenizer, besides the vocabulary.
+
+The names and their meanings are those of transformers: ``tokenizer_config.json``,
+``special_tokens_map.json`` and ``added_tokens.json``.
+"""
+
+import dataclasses
+import json
+import math
+import os
+from typing import Any, Dict, Optional, Tuple
+
+import tokenizers
+from tokenizers import AddedToken
+
+from ..errors import InputError
+from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from .library_files import steps_of, token_id
+from .vocab import ROLES
+
+__all__ = [
+    'ADDED_NAME', 'OWN_ADDED_NAME', 'PYTHON_OPTIONS', 'SPECIAL_NAME', 'SWITCHES',
+    'TokenizerSettings',
+]  # fmt: skip
+
+SPECIAL_NAME, ADDED_NAME = 'special_tokens_map.json', 'added_tokens.json'
+#: the tokens after a vocabulary that this project's tokenizers never find in a text
+OWN_ADDED_NAME = 'special_tokens.txt'
+
+#: options of `BertTokenizer` that the library doesn't have
+PYTHON_OPTIONS = ('do_basic_tokenize', 'max_input_chars_per_word', 'never_split')
+#: options that are true or false
+SWITCHES = (
+    'add_prefix_space', 'do_basic_tokenize', 'do_lower_case', 'strip_accents',
+    'tokenize_chinese_chars',
+)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerSettings:
+    """The settings of a folder's tokenizer.
+
+    Parameters
+    ----------
+    fields : dict
+        All of ``tokenizer_config.json``; saving writes them again.
+    roles : dict of str to str
+        Role of a special token -> token.
+    added : dict of str to (AddedToken, int or None)
+        Tokens that stay whole in texts, and their ids where the files tell them.
+    """
+
+    fields: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    roles: Dict[str, str] = dataclasses.field(default_factory=dict)
+    added: Dict[str, Tuple[AddedToken, Optional[int]]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder):
+        """Read the settings of a folder's tokenizer; InputError for values of a wrong type."""
+        fields = read_tokenizer_config(folder)
+        for name in SWITCHES:
+            if not isinstance(fields.get(name), (bool, type(None))):
+                raise _wrong(folder, name, fields[name], 'give true or false')
+        named = {**read_tokenizer_config(folder, SPECIAL_NAME), **fields}
+        tokens = {role: _token(folder, named.get(f'{role}_token')) for role in ROLES}
+        extra = []
+        for name in ('additional_special_tokens', 'extra_special_tokens'):
+            some = named.get(name) or []
+            extra += some.values() if isinstance(some, dict) else some
+        tokens.update((f'extra {n}', _token(folder, token)) for n, token in enumerate(extra))
+        added = {token.content: (token, None) for token in tokens.values() if token is not None}
+        if not os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
+            for content, number in read_tokenizer_config(folder, ADDED_NAME).items():
+                token = added.get(content, (AddedToken(content, special=False),))[0]
+                added[content] = token, _id(folder, number)
+        for number, token in (fields.get('added_tokens_decoder') or {}).items():
+            token = _token(folder, token)
+            added[token.content] = token, _id(folder, number)
+        roles = {role: tokens[role].content for role in ROLES if tokens[role] is not None}
+        return cls(fields, roles, added)
+
+    @property
+    def tokenizer_class(self):
+        """Name of the class in transformers, without what all end in; or None."""
+        name = self.fields.get('tokenizer_class')
+        return name.replace('TokenizerFast', '').replace('Tokenizer', '') if name else None
+
+    def max_len(self):
+        """The most ids that the model takes, or None."""
+        max_len = self.fields.get('max_len', self.fields.get('model_max_length'))
+        if max_len is None:
+            return None
+        if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
+            raise InputError(
+                f'{TOKENIZER_CONFIG} has the length {max_len!r:.80}: give a positive number'
+            )
+        return int(max_len)
+
+    def options(self, *names):
+        """Those of the fields with these names that are there."""
+        return {name: self.fields[name] for name in names if self.fields.get(name) is not None}
+
+    def roles_among(self, ids):
+        """The special tokens that a vocabulary has."""
+        return {role: token for role, token in self.roles.items() if token in ids}
+
+    def ask_more_of(self, tokenizer):
+        """Whether a tokenizer, made from the vocabulary alone, would give other ids."""
+        ids, known = tokenizer.vocab.token_to_idx, set(tokenizer._roles.values())
+        added = (token for token, (_, number) in self.added.items() if number or token in ids)
+        return (
+            not known.issuperset(added)
+            or any(tokenizer._roles.get(r) != t for r, t in self.roles_among(ids).items())
+            or bool(tokenizer.word_prefix and self.fields.get('add_prefix_space'))
+        )
+
+    def applied_to(self, rust):
+        """A tokenizer of the library with these settings."""
+        content = json.loads(rust.to_str())
+        for step in steps_of(content.get('normalizer')):
+            if step.get('type') == 'BertNormalizer':
+                for name, ours in (
+                    ('lowercase', 'do_lower_case'), ('strip_accents', 'strip_accents'),
+                    ('handle_chinese_chars', 'tokenize_chinese_chars'),
+                ):  # fmt: skip
+                    step[name] = self.fields.get(ours, step.get(name))
+        space = self.fields.get('add_prefix_space')
+        for part in ('pre_tokenizer', 'post_processor'):
+            for step in steps_of(content.get(part)):
+                if step.get('type') in ('ByteLevel', 'RobertaProcessing') and space is not None:
+                    step['add_prefix_space'] = space
+        known = {token['content'] for token in content.get('added_tokens') or ()}
+        rust = tokenizers.Tokenizer.from_str(json.dumps(content))
+        for content, (token, number) in sorted(self.added.items(), key=_by_id):
+            # without an id, or a place in the vocabulary, the model has no vector for it
+            if content in known or (number is None and token_id(rust, content) is None):
+                continue
+            (rust.add_special_tokens if token.special else rust.add_tokens)([token])
+            if number not in (None, token_id(rust, content)):
+                raise InputError(
+                    f'the added token {content!r:.80} has the id {number}, but the next one is '
+                    f'{token_id(rust, content)}: the ids between have no tokens'
+                )
+        return rust
+
+
+def _by_id(item):
+    _, (_, number) = item
+    return number is None, number or 0
+
+
+def _wrong(folder, name, value, hint):
+    return InputError(
+        f'{os.path.join(folder, TOKENIZER_CONFIG)!r}: {name} is {value!r:.80}: {hint}'
+    )
+
+
+def _token(folder, token):
+    """A special token as the files write it, or None."""
+    if token is None:
+        return None
+    fields = {'content': token} if isinstance(token, str) else token
+    if not isinstance(fields, dict) or not isinstance(fields.get('content'), str):
+        raise _wrong(folder, 'a token', token, 'give its text')
+    flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
+    known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
+    try:
+        return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
+    except UnicodeEncodeError:
+        raise _wrong(folder, 'a token', token, 'give Unicode text') from None
+
+
+def _id(folder, number):
+    try:
+        return int(number)
+    except (TypeError, ValueError):
+        raise _wrong(folder, "an added token's id", number, 'give a number') from None
