@@ -191,7 +191,7 @@ def _extras():
         if importlib.util.find_spec(library) is None:
             cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
             yield Finding(library, 'optional', f'not installed; adds {use}', cure)
-        elif library in TESTED and _numbers(version) < _numbers(TESTED[library]):
+        elif version and library in TESTED and _numbers(version) < _numbers(TESTED[library]):
             yield Finding(
                 library, 'old', f'{version}; the tested version is {TESTED[library]}',
                 f'pip install -U {library}',

@@ -77,6 +77,7 @@ def connect(server, folder, monkeypatch):
     """Let this process take the server for the hub; the cache is in `folder`."""
     server.headers_of_404.update({'X-Error-Code': 'EntryNotFound', 'X-Repo-Commit': '1' * 40})
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
+    monkeypatch.setattr(constants, 'HF_HUB_DISABLE_XET', True)  # this hub has no such store
     point_at(server.url, monkeypatch.setattr)
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folder / 'hub'))
     monkeypatch.setenv('no_proxy', '127.0.0.1')

@@ -2,6 +2,7 @@
 
 __all__ = ['OUTSIDE', 'entity_parts', 'groups_of_entities', 'has_entities']
 
+#: the tag of words outside of all entities
 OUTSIDE = 'O'
 MARKS = 'BIESLU'  # B(egin), I(nside); and for a last and a single word E, S or L, U
 UNTYPED = '_'  # the type of an entity that is only marked, as seqeval calls it

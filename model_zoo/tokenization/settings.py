@@ -23,7 +23,10 @@ __all__ = [
     'TokenizerSettings',
 ]  # fmt: skip
 
-SPECIAL_NAME, ADDED_NAME = 'special_tokens_map.json', 'added_tokens.json'
+#: the roles of special tokens
+SPECIAL_NAME = 'special_tokens_map.json'
+#: tokens after a vocabulary, with their ids
+ADDED_NAME = 'added_tokens.json'
 #: the tokens after a vocabulary that this project's tokenizers never find in a text
 OWN_ADDED_NAME = 'special_tokens.txt'
 

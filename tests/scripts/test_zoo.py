@@ -83,7 +83,7 @@ def test_a_mistyped_command(zoo, capsys):
 
 def test_version(zoo, capsys):
     assert run(zoo, '--version') == 0
-    assert capsys.readouterr().out.startswith('gluon-transformer-zoo 0.')
+    assert capsys.readouterr().out.startswith('gluon-transformer-zoo 1.')
 
 
 @pytest.fixture(scope='module')

@@ -213,7 +213,7 @@ GPT = [
     (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume needs --do_train'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef -1.0: give'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--max_grad_norm', '0'], '--max_grad_norm 0.0'),
-    (['--do_eval', '--eval_dataset', 'VOCAB'], 'no stories below the columns InputStoryid'),
+    (['--do_eval', '--eval_dataset', 'VOCAB'], "vocab.json, line 1: ',' expected"),
     (
         ['--do_eval', '--eval_dataset', 'TRAIN', '--hparams', 'num_layers=1,max_length=4'],
         'a length of 4 is too small',

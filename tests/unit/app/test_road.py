@@ -60,7 +60,8 @@ ROADS = {
     ),
     'tags': ('token-classification', TAGGED, {}, 'a b', 'tag'),
     'answers': (
-        'question-answering', ASKED, {'max_query_length': 4}, QUESTION, 'ask', '--text', CONTEXT
+        'question-answering', ASKED, {'max_query_length': 4, 'max_length': 32}, QUESTION, 'ask',
+        '--text', CONTEXT,
     ),
     'no answers': (
         'question-answering', [*ASKED, ('g', CONTEXT, None, None)],
