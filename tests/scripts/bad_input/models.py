@@ -243,7 +243,10 @@ def extract(data, folder, edit):
 EXTRACT = [
     (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
     (['--layers', '-4'], '--layers -4: the model has 3 layers'),
-    (['--layers', '-1', '--max_seq_length', '99'], '--max_seq_length 99: the model takes 24 tokens at most'),
+    (
+        ['--layers', '-1', '--max_seq_length', '99'],
+        '--max_seq_length 99: the model takes 24 tokens at most',
+    ),
     (['--max_seq_length', '2'], '--max_seq_length 2: give 3 or more'),
     (['--batch_size', '0'], '--batch_size 0: give 1 or more'),
     (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
