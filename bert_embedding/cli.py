@@ -169,10 +169,11 @@ def _print(embedding, sentences, args):
     for text, result in zip(texts, _Wanted.of(args).results(embedding, sentences)):
         text = text.encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
-        if args.pooling:
-            print(f'Sentence embedding: {result!r}')
-        else:
-            print(f'Tokens embedding: {result[1]}')
+        with np.printoptions(legacy='1.21'):  # arrays as the original prints them
+            if args.pooling:
+                print(f'Sentence embedding: {result!r}')
+            else:
+                print(f'Tokens embedding: {result[1]}')
 
 
 def _options(args):

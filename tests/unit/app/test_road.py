@@ -60,7 +60,7 @@ ROADS = {
     ),
     'tags': ('token-classification', TAGGED, {}, 'a b', 'tag'),
     'answers': (
-        'question-answering', ASKED, {'max_query_length': 4, 'max_length': 32}, QUESTION, 'ask',
+        'question-answering', ASKED, {'max_query_length': 4, 'max_length': 24}, QUESTION, 'ask',
         '--text', CONTEXT,
     ),
     'no answers': (

@@ -82,7 +82,7 @@ def test_instances_of_listed_classes_are_namespaces(dump):
         (os.system, ('touch hacked',), f'{os.system.__module__}.system'),
         (eval, ('open("hacked", "w")',), 'builtins.eval|__builtin__.eval'),
         (getattr, ([], 'append'), 'builtins.getattr|__builtin__.getattr'),
-        (pathlib.Path, ('hacked',), 'pathlib.Path'),
+        (pathlib.Path, ('hacked',), f'{pathlib.Path.__module__}.Path'),
         (__import__, ('os',), 'builtins.__import__|__builtin__.__import__'),
         (np.load, ('hacked',), 'numpy.*load'),
     ],

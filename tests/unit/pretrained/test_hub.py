@@ -65,7 +65,9 @@ def test_upload(online, block, tmp_path, format):
     block.save_pretrained(
         folder, tokenizer, format, push_to_hub='me/mine', private=True, token='secret'
     )
-    assert made == [{'name': 'mine', 'organization': 'me', 'private': True}]
+    assert len(made) == 1 and {'name': 'mine', 'organization': 'me'}.items() <= made[0].items()
+    # the first of huggingface_hub 2, the second of 1
+    assert made[0].get('visibility') == 'private' or made[0].get('private') is True
     sent = {path.rpartition('/')[2] for path in online.resources if '/me/mine/' in path}
     weights = 'model.params' if format == 'native' else 'model.safetensors'
     assert sent == {'config.json', 'tokenizer_config.json', 'vocab.txt', 'SHA256SUMS', weights}
@@ -176,7 +178,7 @@ def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
 
 def test_no_such_repository(online):
     online.headers_of_404['X-Error-Code'] = 'RepoNotFound'
-    with pytest.raises(PretrainedNotFoundError, match='me/gone: 404'):
+    with pytest.raises(PretrainedNotFoundError, match='me/gone: .*404'):
         find_files('bert_x', 'gone')
     with pytest.raises(PretrainedNotFoundError, match='hub: it does not have these weights'):
         find_files('bert_x', 'local')

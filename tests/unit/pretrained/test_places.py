@@ -26,7 +26,6 @@ from model_zoo.opening import find_family, open_tokenizer
 from model_zoo.pretrained import find as archives
 from model_zoo.pretrained import is_model_folder, is_place, local_path
 from model_zoo.tasks.labels import labels_of_folder
-from model_zoo.tokenization import FileTokenizer
 
 
 def test_everything_of_a_repository(server, files, block):
@@ -98,7 +97,7 @@ def rust_tokenizer(lowercase=True, strip_accents=None):
     [
         (rust_tokenizer(), bert.BertTokenizer),
         (rust_tokenizer(lowercase=False), bert.BertTokenizer),
-        (rust_tokenizer(strip_accents=False), FileTokenizer),  # which BERT's own can't do
+        (rust_tokenizer(strip_accents=False), bert.BertTokenizer),
     ],
 )
 def test_a_tokenizer_in_its_only_file(server, files, rust, kind):

@@ -109,7 +109,8 @@ def make_model(model_class, args, tokenizer, contexts, **options):
     elif getattr(args, 'pretrain_file', None):
         logger.info('loading the pretrained model from %s', args.pretrain_file)
         load_transformer(model, args.pretrain_file)
-    args.fit_length('max_len', model.context_length)
+    if args.max_len > model.context_length:
+        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
     if args.dtype != 'float32':
         model.cast(args.dtype)
     model.hybridize(static_alloc=True)
