@@ -69,7 +69,7 @@ def test_model_and_texts_come_first(tiny_dir, tmp_path, capsys):
 def test_prints_as_the_original(call, tiny):
     status, output, _ = call('--sentences', 'a bert', 'b')
     assert status == 0
-    with np.printoptions(threshold=5):
+    with np.printoptions(threshold=5, legacy='1.21'):
         expected = [str(vectors) for _, vectors in tiny(['a bert', 'b'])]
     assert output == (
         f'Text: a bert\nTokens embedding: {expected[0]}\nText: b\nTokens embedding: {expected[1]}\n'
@@ -83,7 +83,7 @@ def test_prints_sentence_vectors(call, tiny):
     status, output, _ = call('--sentences', 'A  Bert', '--pooling', 'max', '--normalize')
     assert status == 0
     vector = tiny.sentence_vectors(['A  Bert'], 'max', normalize=True)[0]
-    with np.printoptions(threshold=5):
+    with np.printoptions(threshold=5, legacy='1.21'):
         assert output == f'Text: A  Bert\nSentence embedding: {vector!r}\n'
 
 
