@@ -610,7 +610,6 @@ class ClassificationTask(Task):
 
     @functools.cached_property
     def given_labels(self):
-        """Label -> what the training rows have for it, where that isn't a text."""
         if self.record.regression:
             return {}
         one = dataclasses.replace(self.record, multi_label=False)
