@@ -68,7 +68,7 @@ def test_onnx_folder(tmp_path, made, family):
 
 
 def both(task, folder):
-    theirs = transformers.pipeline(task, str(folder), framework='pt', device='cpu')
+    theirs = transformers.pipeline(task, str(folder), device='cpu')
     return model_zoo.pipeline(task, str(folder)), theirs
 
 
