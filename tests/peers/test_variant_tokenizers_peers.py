@@ -135,8 +135,14 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
         expected = theirs(text, return_offsets_mapping=True)
         found = written(text, return_offsets_mapping=True)
         assert found['input_ids'] == expected['input_ids'], text
+        tokens = theirs.convert_ids_to_tokens(expected['input_ids'])
+        # version 5 counts a space to its word or not by another rule
         parts, wanted = (
-            [text[start:end].strip() for start, end in each['offset_mapping']]
+            [
+                text[start:end].strip()
+                for (start, end), token in zip(each['offset_mapping'], tokens)
+                if token != '\u2581'
+            ]
             for each in (found, expected)
         )
         assert parts == wanted, text
