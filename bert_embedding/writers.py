@@ -126,7 +126,7 @@ class Npz:
             if self._has_words:
                 offsets = np.array(self._offsets, dtype='<i8')
                 with array_entry(archive, 'offsets', '<i8', offsets.shape) as entry:
-                    entry.write(offsets.tobytes())  # Python 3.8 would count a view's items
+                    entry.write(offsets.tobytes())
                 dtype = f'<U{self._width}'  # mostly zeros, hence compressed
                 packed = zipfile.ZIP_DEFLATED
                 with array_entry(archive, 'tokens', dtype, (self._rows,), packed) as entry:

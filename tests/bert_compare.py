@@ -1,5 +1,7 @@
 """What the comparisons of our BERT with the originals share; needs no original itself."""
 
+import re
+
 import mxnet as mx
 import numpy as np
 import safetensors.numpy
@@ -121,6 +123,36 @@ def torch_gradients(model):
     """The gradients that a model of torch's has, by its names."""
     gradients = {name: each.grad for name, each in model.named_parameters()}
     return {name: each.numpy().copy() for name, each in gradients.items() if each is not None}
+
+
+def mask_heads(projections, mask):
+    """Scale each head's output where it enters its layer's projection, one of `projections`.
+
+    That is what a head mask does. Transformers has had none since version 5.
+    """
+    for projection, row in zip(projections, mask.expand(len(projections), -1)):
+        projection.register_forward_pre_hook(
+            lambda _, inputs, row=row: (
+                (inputs[0].unflatten(-1, (len(row), -1)) * row[:, None]).flatten(-2),
+            )
+        )
+
+
+def without_heads(tensors, heads, num_heads=4):
+    """The arrays `tensors`, by transformers' names, without the `heads` of each layer."""
+    pruned = {}
+    for name, array in tensors.items():
+        found = re.search(
+            r'\.(\d+)\.(attention\.(?:self|output\.dense\.w)|attn\.(?:c_attn|c_proj\.w))', name
+        )
+        if found and int(found[1]) in heads:
+            axis = array.ndim - 1 if found[2] in ('attn.c_attn', 'attention.output.dense.w') else 0
+            before, after = array.shape[:axis], array.shape[axis + 1 :]
+            parts = 3 if found[2] == 'attn.c_attn' else 1  # query, key and value are one there
+            split = array.reshape(*before, parts, num_heads, -1, *after)
+            array = np.delete(split, heads[int(found[1])], axis + 1).reshape(*before, -1, *after)
+        pruned[name] = array
+    return pruned
 
 
 def assert_gradients(ours, theirs, tolerance=1e-4, rounding=5e-6):

@@ -21,7 +21,7 @@ FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
 #: a server on Ray under load, trainings by all contenders, and the original's own tokenizer
 LONGEST = re.compile(r'/test_(server_ray|training_benchmarks|tokenizer_peers)\.py')
 #: libraries that no file of requirements/ brings
-OPTIONAL = ('ftfy', 'spacy', 'transformers.models.deprecated')
+OPTIONAL = ('ftfy', 'spacy')
 
 
 def lacks_library(report):

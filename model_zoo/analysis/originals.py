@@ -161,9 +161,10 @@ def _load(software, family, checkpoint, library, class_name, config):
         their_config = config_class(fields['vocab_size'])
         known = {key: value for key, value in fields.items() if hasattr(their_config, key)}
         their_config.__dict__.update(known)
-    if weights.endswith(('.safetensors', '.bin', '.index.json')):
-        if software == 'transformers':
-            return model_class.from_pretrained(checkpoint, config=their_config).eval()
+    is_torch = weights.endswith(('.safetensors', '.bin', '.index.json'))
+    if is_torch and software == 'transformers':
+        return model_class.from_pretrained(checkpoint, config=their_config).eval()
+    if is_torch:
         # 2019's library doesn't read today's formats by itself
         state = {key: torch.tensor(value) for key, value in read_tensors(weights)[0].items()}
         model = part = model_class(their_config)
@@ -178,9 +179,9 @@ def _load(software, family, checkpoint, library, class_name, config):
         return model.eval()
     model = model_class(their_config)
     module = sys.modules[model_class.__module__]
-    if weights.endswith('params_shapes.json'):
+    if weights.endswith('params_shapes.json') and software != 'transformers':
         load, base, path = module.load_tf_weights_in_openai_gpt, model, checkpoint
-    elif weights.endswith('.index'):
+    elif weights.endswith('.index') and software != 'transformers':  # gone in version 5
         load = getattr(module, f'load_tf_weights_in_{family}')
         base, path = model, weights[: -len('.index')]
     else:
@@ -190,7 +191,7 @@ def _load(software, family, checkpoint, library, class_name, config):
     # their converters write on standard output, and end at names that the model lacks
     with contextlib.redirect_stdout(sys.stderr):
         try:
-            load(base, their_config, path) if software == 'transformers' else load(base, path)
+            load(base, path)
         except (AttributeError, AssertionError, OSError) as error:
             raise InputError(f'{software} cannot read {path!r}: {error}') from error
     return model.eval()

@@ -211,10 +211,19 @@ def write_onnx(layers, units, path):
     import torch
 
     model = torch_model(Namespace(layers=int(layers), units=int(units)))
-    model.config.return_dict = False
     names = list(_feed((2, 8)))
+
+    class Positional(torch.nn.Module):  # the exporter gives no inputs by their names
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, *arrays):
+            outputs = self.model(**dict(zip(names, arrays)))
+            return outputs.last_hidden_state, outputs.pooler_output
+
     torch.onnx.export(
-        model,
+        Positional().eval(),
         tuple(map(torch.from_numpy, _feed((2, 8)).values())),
         path,
         input_names=names,
@@ -298,7 +307,7 @@ def sentence_transformers(options, precision):
 
     torch.set_num_threads(threads())
     encoder = models.Transformer(options.model, max_seq_length=options.max_seq_length)
-    pooling = models.Pooling(encoder.get_word_embedding_dimension(), 'mean')
+    pooling = models.Pooling(encoder.get_embedding_dimension(), 'mean')
     model = SentenceTransformer(modules=[encoder, pooling, models.Normalize()], device='cpu')
     if precision == 'bfloat16':
         model = model.bfloat16()

@@ -39,7 +39,7 @@ class TransformersPipeline:
         import transformers
 
         torch.set_num_threads(int(os.environ['OMP_NUM_THREADS']))
-        self._pipeline = transformers.pipeline('text-classification', folder, framework='pt')
+        self._pipeline = transformers.pipeline('text-classification', folder)
         self.batch_tokens, self.engine, self.max_length = batch_tokens, self, 512
         self.block = self.tokenizer = self.files = None
         self.name = self.task

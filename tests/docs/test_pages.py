@@ -52,10 +52,8 @@ def serve_peers(monkeypatch, hub_cache, models):
     """Let transformers and pytorch-pretrained-bert find tiny models under the names."""
     import huggingface_hub.constants
     import pytorch_pretrained_bert as peer
-    import transformers.utils.hub
 
     monkeypatch.setattr(huggingface_hub.constants, 'HF_HUB_CACHE', str(hub_cache))
-    monkeypatch.setattr(transformers.utils.hub, 'TRANSFORMERS_CACHE', str(hub_cache))
     files = {
         'PRETRAINED_MODEL_ARCHIVE_MAP': 'pytorch_model.bin',
         'PRETRAINED_CONFIG_ARCHIVE_MAP': 'config.json',

@@ -16,8 +16,10 @@ from bert_compare import (
     loss_and_gradients,
     make_block,
     make_inputs,
+    mask_heads,
     run,
     torch_gradients,
+    without_heads,
 )
 
 import bert
@@ -155,10 +157,14 @@ def their_classifier():
         config = transformers.BertConfig(
             **LARGER, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **options
         )
-        config._attn_implementation = 'eager'  # the others have no head mask
+        config._attn_implementation = 'eager'  # the others give no attentions
         return transformers.BertForSequenceClassification(config).eval()
 
     return make
+
+
+def projections(theirs):
+    return [layer.attention.output.dense for layer in theirs.bert.encoder.layer]
 
 
 def our_classifier(theirs, folder, **options):
@@ -180,7 +186,8 @@ def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
     words, types, mask = oracle.arguments(inputs)
     labels = inputs['labels'][0]
     head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
-    expected = theirs(words, mask, types, head_mask=head_mask, labels=torch.tensor(labels))
+    mask_heads(projections(theirs), head_mask)
+    expected = theirs(words, mask, types, labels=torch.tensor(labels))
     expected.loss.backward()
 
     our_mask = mx.nd.array(HEAD_MASKS[kind])
@@ -224,18 +231,22 @@ def test_prune_heads(oracle, tmp_path, their_classifier, called):
     inputs = make_inputs('BertForSequenceClassification', padded=True)
     if called:
         run(block, inputs, labels=True)
+    mask, gone = torch.ones(3, 4), {}
+    mask_heads(projections(theirs), mask)  # the same results as without the heads
     for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
-        theirs.base_model._prune_heads(heads)
         block.prune_heads(heads)
+        for layer, numbers in heads.items():
+            mask[layer, numbers] = 0
+            gone[layer] = [*gone.get(layer, ()), *numbers]
         expected = oracle_result(oracle, theirs, inputs)
         np.testing.assert_allclose(run(block, inputs).asnumpy(), expected['scores'], atol=1e-5)
         loss, ours = loss_and_gradients(block, inputs)
         assert abs(loss - expected['loss']) < 1e-5
-        assert_gradients(ours, expected['gradients'])
+        assert_gradients(ours, without_heads(expected['gradients'], gone))
     # and the pruned weights come in and go out
     (tmp_path / 'pruned').mkdir()
     config = {**LARGER, 'pruned_heads': {'0': [0, 1, 2], '1': [3], '2': [0]}}
-    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
+    state = without_heads({k: value.numpy() for k, value in theirs.state_dict().items()}, gone)
     loaded = make_block('BertForSequenceClassification', state, tmp_path / 'pruned', config)
     np.testing.assert_allclose(run(loaded, inputs).asnumpy(), expected['scores'], atol=1e-5)
 

@@ -19,6 +19,7 @@ from model_zoo.errors import CheckpointError
 torch = pytest.importorskip('torch')
 original = pytest.importorskip('pytorch_pretrained_bert')
 transformers = pytest.importorskip('transformers')
+load_file = pytest.importorskip('safetensors.torch').load_file
 pytestmark = pytest.mark.peers
 
 BERT = bert.BertConfig(
@@ -94,59 +95,41 @@ def assert_same(ours, theirs):
 # -- transformers ---------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def retired_model(monkeypatch):
-    """Its Transformer-XL wants to be asked for, and calls ``type_as(dtype=...)``: no such call."""
-    monkeypatch.setenv('TRUST_REMOTE_CODE', '1')
-    monkeypatch.setattr(
-        torch.Tensor, 'type_as', lambda tensor, dtype: tensor.to(getattr(dtype, 'dtype', dtype))
-    )
-
-
-def their_class(name):
-    if name.startswith('TransfoXL'):
-        module = pytest.importorskip('transformers.models.deprecated.transfo_xl')
-        return getattr(module, name)
-    return getattr(transformers, name)
+#: it has no Transformer-XL any more
+IN_TRANSFORMERS = [name for name in BLOCKS if not name.startswith('TransfoXL')]
 
 
 @pytest.mark.parametrize('format', ['huggingface', 'pytorch'])
-@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('name', IN_TRANSFORMERS)
 def test_transformers_read_ours(name, format, tmp_path):
     block = make(name)
     block.save_pretrained(str(tmp_path), format=format)
-    model, info = their_class(name).from_pretrained(str(tmp_path), output_loading_info=True)
+    kind = getattr(transformers, name)
+    model, info = kind.from_pretrained(str(tmp_path), output_loading_info=True)
     assert not any(info.values()), info
-    if name == 'TransfoXLLMHeadModel':  # gives logarithms of probabilities
-        mems = our_mems = None
-        for _ in range(2):
-            with torch.no_grad():
-                theirs = model(torch.tensor(WORDS), mems=mems)
-            scores, our_mems = block(mx.nd.array(WORDS), our_mems)
-            np.testing.assert_allclose(
-                scores.asnumpy(), theirs.prediction_scores.numpy(), rtol=0, atol=1e-5
-            )
-            mems = theirs.mems
-        return
     assert_same(run(block), run_theirs(model.eval()))
 
 
 @pytest.mark.parametrize('safe', [True, False])
-@pytest.mark.parametrize('name', BLOCKS)
+@pytest.mark.parametrize('name', IN_TRANSFORMERS)
 def test_we_read_transformers(name, safe, tmp_path):
-    """What it writes, in safetensors and in .bin, in several files."""
-    if name.startswith('TransfoXL') and safe:
-        pytest.skip('it cannot write the tensors that this model shares')
+    """What it writes in several files, and what it wrote before version 5."""
     make(name).save_pretrained(str(tmp_path / 'ours'), format='huggingface')
-    model = their_class(name).from_pretrained(str(tmp_path / 'ours')).eval()
-    model.save_pretrained(
-        str(tmp_path / 'theirs'), safe_serialization=safe, max_shard_size='4KB'
-    )
-    weights = sorted(path.name for path in (tmp_path / 'theirs').glob('*.index.json'))
-    assert weights == ['model.safetensors.index.json' if safe else 'pytorch_model.bin.index.json']
+    model = getattr(transformers, name).from_pretrained(str(tmp_path / 'ours')).eval()
+    model.save_pretrained(str(tmp_path / 'theirs'), max_shard_size='4KB')
+    index = tmp_path / 'theirs' / 'model.safetensors.index.json'
+    if not safe:
+        for path in index.parent.glob('*.safetensors'):
+            file = path.name.replace('model', 'pytorch_model').replace('safetensors', 'bin')
+            torch.save(load_file(path), path.with_name(file))
+            path.unlink()
+        text = index.read_text().replace('"model-', '"pytorch_model-')
+        index.unlink()
+        index = index.with_name('pytorch_model.bin.index.json')
+        index.write_text(text.replace('.safetensors"', '.bin"'))
+    assert index.is_file()
     block = BLOCKS[name][0].from_pretrained(str(tmp_path / 'theirs'))
-    if name != 'TransfoXLLMHeadModel':
-        assert_same(run(block), run_theirs(model))
+    assert_same(run(block), run_theirs(model))
 
 
 def test_tokenizers_come_along(tmp_path):

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import assert_gradients, gradients, torch_gradients
+from bert_compare import assert_gradients, gradients, mask_heads, torch_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
@@ -64,32 +64,33 @@ def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):
     assert_gradients(gradients(block), torch_gradients(head))
 
 
-def test_masked_attentions_with_past(tmp_path):
+@pytest.mark.parametrize('pruned', [False, True])
+def test_masked_attentions_with_past(tmp_path, pruned):
     transformers = pytest.importorskip('transformers')
     torch.manual_seed(4)
     config = transformers.GPT2Config(**OF_TRANSFORMERS, attn_implementation='eager')
     theirs = transformers.GPT2Model(config).eval()
     state = {key: value.numpy() for key, value in theirs.state_dict().items()}
     block = make_block('GPT2Model', state, tmp_path, LARGER, output_attentions=True)
-    heads = {0: [1], 2: [0, 3]}
-    before, after = (make_inputs('GPT2Model', LARGER, i, (3,), 5, optional=False) for i in (1, 2))
     mask = np.array([[1, 0, 0.5, 1], [1, 1, 0, 1], [1, 2, 1, 0]], 'float32')
-    for pruned in (False, True):
-        if pruned:
-            theirs._prune_heads(heads)
-            block.prune_heads(heads)
-        # theirs takes no mask after pruning
-        their_mask, our_mask = (None, None) if pruned else (torch.tensor(mask), mx.nd.array(mask))
-        with torch.no_grad():
-            expected = theirs(torch.tensor(before['words']), head_mask=their_mask)
-            expected = theirs(
-                torch.tensor(after['words']),
-                past_key_values=expected.past_key_values,
-                head_mask=their_mask,
-                output_attentions=True,
-            )
-        _, past, _ = run(block, before, head_mask=our_mask)
-        hidden, _, attentions = run(block, after, past=past, head_mask=our_mask)
-        assert_same(hidden, expected.last_hidden_state.numpy())
-        assert_same(attentions, [attention.numpy() for attention in expected.attentions])
-        assert attentions[0].shape == (3, 4 - pruned, 5, 10)
+    gone = [[], [], []]
+    if pruned:
+        gone = [[1], [], [0, 3]]
+        mask = np.array([[1, 0, 1, 1], [1, 1, 1, 1], [0, 1, 1, 0]], 'float32')
+        block.prune_heads({0: [1], 2: [0, 3]})
+    mask_heads([layer.attn.c_proj for layer in theirs.h], torch.tensor(mask))
+    before, after = (make_inputs('GPT2Model', LARGER, i, (3,), 5, optional=False) for i in (1, 2))
+    with torch.no_grad():
+        expected = theirs(torch.tensor(before['words']))
+        expected = theirs(
+            torch.tensor(after['words']),
+            past_key_values=expected.past_key_values,
+            output_attentions=True,
+        )
+    options = {} if pruned else {'head_mask': mx.nd.array(mask)}
+    _, past, _ = run(block, before, **options)
+    hidden, _, attentions = run(block, after, past=past, **options)
+    assert_same(hidden, expected.last_hidden_state.numpy())
+    theirs = [x.numpy() * row[:, None, None] for x, row in zip(expected.attentions, mask)]
+    assert_same(attentions, [np.delete(x, heads, 1) for x, heads in zip(theirs, gone)])
+    assert attentions[0].shape == (3, 4 - pruned, 5, 10)

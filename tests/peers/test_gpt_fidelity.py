@@ -4,7 +4,13 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import HEAD_MASKS, assert_gradients, torch_gradients
+from bert_compare import (
+    HEAD_MASKS,
+    assert_gradients,
+    mask_heads,
+    torch_gradients,
+    without_heads,
+)
 from gpt_compare import (
     CONFIGS,
     HEADS,
@@ -190,6 +196,10 @@ def test_attentions_and_hidden_states(tmp_path, family, theirs, hybridized):
     assert_same(attentions, [each.numpy() for each in expected.attentions])
 
 
+def projections(theirs):
+    return [layer.attn.c_proj for layer in theirs.transformer.h]
+
+
 @pytest.mark.parametrize('kind', HEAD_MASKS)
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_head_mask(tmp_path, family, theirs, kind, hybridized):
@@ -197,7 +207,8 @@ def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     block.hybridize(hybridized, static_alloc=True)
     inputs, for_theirs = language_inputs(family)
     head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
-    expected = theirs(**for_theirs, head_mask=head_mask)
+    mask_heads(projections(theirs), head_mask)
+    expected = theirs(**for_theirs)
     expected.loss.backward()
     our_mask = mx.nd.array(HEAD_MASKS[kind])
     our_mask.attach_grad()
@@ -219,9 +230,12 @@ def test_prune_heads(tmp_path, family, theirs, called):
     if called:
         run(block, inputs)
         run(block, inputs, labels=True)
+    mask = torch.ones(3, 4)
+    mask_heads(projections(theirs), mask)  # the same results as without the heads
     for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
-        theirs.transformer._prune_heads(heads)
         block.prune_heads(heads)
+        for layer, numbers in heads.items():
+            mask[layer, numbers] = 0
         theirs.zero_grad()
         expected = theirs(**for_theirs)
         expected.loss.backward()
@@ -230,7 +244,8 @@ def test_prune_heads(tmp_path, family, theirs, called):
         assert_same(scores, expected.logits.detach().numpy())
         (loss,), ours = losses_and_gradients(block, inputs)
         assert abs(loss - expected.loss.item()) < 1e-5
-        assert_gradients(ours, torch_gradients(theirs))
+        pruned = block.config.pruned_heads
+        assert_gradients(ours, without_heads(torch_gradients(theirs), pruned))
     assert block.config.pruned_heads == {0: [0, 1, 2], 1: [3], 2: [0]}
 
 
@@ -238,8 +253,8 @@ def test_prune_heads(tmp_path, family, theirs, called):
 def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
     """What the original's attention hands to its output layer, and the gradients there."""
     kept = []
-    for layer in theirs.transformer.h:
-        layer.attn.c_proj.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0]))
+    for projection in projections(theirs):
+        projection.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0]))
     inputs, for_theirs = language_inputs(family)
     expected = theirs(**for_theirs)
     for output in kept:

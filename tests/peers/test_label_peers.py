@@ -6,6 +6,7 @@ and saved, and the order of labels that the program gives its outputs.
 
 import os
 import pathlib
+import unicodedata
 
 import gluonnlp as nlp
 import mxnet as mx
@@ -68,8 +69,10 @@ class Rows:
         for segment in self.task.dev_segments:
             (folder / f'{segment}.tsv').write_text('\n'.join(lines) + '\n', 'utf-8')
         self.segment = self.task.dev_segments[0]
-        letters = sorted({letter for row in rows for text in row[:-1] for letter in text.lower()})
-        words = [word for word in letters if word.strip()]
+        text = unicodedata.normalize('NFD', ' '.join(text for row in rows for text in row[:-1]))
+        letters = sorted({*text.lower()})
+        # as in an uncased vocabulary, without accents
+        words = [word for word in letters if word.strip() and unicodedata.category(word) != 'Mn']
         tiny.write_words(folder, [*words, *(f'##{word}' for word in words)])
         self.tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
         self.labels = [row[-1] for row in rows]

@@ -157,17 +157,6 @@ def test_token_classification(folder_of, strategy):
         assert_alike(ours(LONG, stride=100, **options), whole(LONG))
 
 
-@pytest.mark.parametrize('options', [
-    {}, {'top_k': 3}, {'handle_impossible_answer': True}, {'align_to_words': False},
-    {'max_answer_len': 3, 'top_k': 2}, {'max_seq_len': 64, 'doc_stride': 20}])
-def test_question_answering(folder_of, options):
-    folder = folder_of('question_answering')
-    ours, theirs = model_zoo.pipeline(folder), their_pipeline('question-answering', folder)
-    for context in (TEXTS[1], LONG):
-        asked = {'question': 'Where does the unbelievable cat sleep?', 'context': context}
-        assert_alike(ours(**asked, **options), theirs(**asked, **options))
-
-
 @pytest.mark.parametrize('options', [{}, {'top_k': 2}, {'targets': ['cat', 'dog', 'house']}])
 def test_fill_mask(masked, options):
     ours, theirs = model_zoo.pipeline(masked), their_pipeline('fill-mask', masked)

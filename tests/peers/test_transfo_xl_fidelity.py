@@ -1,4 +1,4 @@
-"""Transformer-XL against pytorch-pretrained-bert and transformers themselves."""
+"""Transformer-XL against pytorch-pretrained-bert itself."""
 
 import sys
 import types
@@ -77,33 +77,6 @@ def test_released_proportions(oracle, tmp_path, large):
     block.hybridize(static_alloc=True, static_shape=True)
     segments = make_inputs(config, 5, 2, (30, 30, 30))
     assert_same(run(block, segments), oracle.run_model(model, segments))
-
-
-@pytest.mark.parametrize(
-    'variant', [name for name in VARIANTS if 'ext_len' not in name and name != 'all']
-)
-def test_transformers(oracle, tmp_path, variant, monkeypatch):
-    """A directory of ours in transformers, and its directory here."""
-    transformers = pytest.importorskip('transformers')
-    if not hasattr(transformers, 'TransfoXLLMHeadModel'):
-        pytest.skip('this version of transformers has no Transformer-XL')
-    # its last versions call it with a dtype, which it doesn't take
-    monkeypatch.setattr(torch.Tensor, 'type_as', lambda self, dtype: self.to(dtype))
-    config = make_config(variant)
-    block = make_block(oracle.state_of(oracle.make_model(config)), tmp_path, config)
-    block.save_pretrained(str(tmp_path / 'ours'), format='huggingface')
-    model = transformers.TransfoXLLMHeadModel.from_pretrained(str(tmp_path / 'ours')).eval()
-    model.save_pretrained(str(tmp_path / 'theirs'))
-    again = type(block).from_pretrained(str(tmp_path / 'theirs'))
-    mems = ours = None
-    for words, _ in make_inputs(config, 6):
-        with torch.no_grad():
-            result = model(torch.tensor(words), mems=mems)
-        for each in (block, again):
-            scores, new = each(mx.nd.array(words), ours)
-            wanted = result.prediction_scores.numpy()
-            np.testing.assert_allclose(scores.asnumpy(), wanted, atol=1e-5)
-        mems, ours = result.mems, new
 
 
 def test_tensorflow_names(oracle, tmp_path, monkeypatch):

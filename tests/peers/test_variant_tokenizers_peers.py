@@ -13,6 +13,7 @@ from model_zoo.pretrained.files import read_tokenizer_config
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
+tokenizers = pytest.importorskip('tokenizers')
 pytestmark = pytest.mark.peers
 
 ODD = [
@@ -63,10 +64,11 @@ def assert_same_ids(ours, theirs, texts):
         assert ours.encode(text, max_length=12) == cut
 
 
-@pytest.mark.parametrize('kind', ['RobertaTokenizer', 'RobertaTokenizerFast'])
-def test_roberta_tokenizer(roberta_folder, real_texts, kind):
+def test_roberta_tokenizer(roberta_folder, real_texts):
     ours = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
-    theirs = getattr(transformers, kind).from_pretrained(roberta_folder)
+    # the released model's mask takes the space before it, which version 5 has to be told
+    mask = tokenizers.AddedToken('<mask>', lstrip=True)
+    theirs = transformers.RobertaTokenizer.from_pretrained(roberta_folder, mask_token=mask)
     assert_same_ids(ours, theirs, [*ODD, *real_texts])
     assert len(ours) == len(theirs) and ours.mask_token_id == theirs.mask_token_id
     for text in real_texts[:50]:
@@ -83,14 +85,9 @@ def spm(data_dir, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize('kind', ['XLMRobertaTokenizer', 'XLMRobertaTokenizerFast'])
-def test_xlmr_tokenizer(spm, real_texts, kind, monkeypatch):
-    convert = pytest.importorskip('transformers.convert_slow_tokenizer')
-    # sentencepiece brings classes for a newer protobuf than the other peers take
-    protobuf = pytest.importorskip('transformers.utils.sentencepiece_model_pb2_new')
-    monkeypatch.setattr(convert, 'import_protobuf', lambda message='': protobuf)
+def test_xlmr_tokenizer(spm, real_texts):
     ours = bert.XLMRobertaTokenizer.from_pretrained(str(spm / 'sentencepiece.bpe.model'))
-    theirs = getattr(transformers, kind).from_pretrained(spm)
+    theirs = transformers.XLMRobertaTokenizer.from_pretrained(spm)
     assert_same_ids(ours, theirs, [*ODD, *real_texts])
     assert len(ours) == len(theirs) and ours.mask_token_id == theirs.mask_token_id
     assert len(ours.vocab) == ours.mask_token_id + 1
@@ -125,23 +122,30 @@ HOSTILE = [
 ]
 
 
-def test_xlmr_tokenizer_json(spm, real_texts, monkeypatch, tmp_path):
+def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     """What is saved is transformers' own conversion, and is opened where there is nothing else."""
-    convert = pytest.importorskip('transformers.convert_slow_tokenizer')
-    protobuf = pytest.importorskip('transformers.utils.sentencepiece_model_pb2_new')
-    monkeypatch.setattr(convert, 'import_protobuf', lambda message='': protobuf)
     ours = bert.XLMRobertaTokenizer.from_pretrained(str(spm / 'sentencepiece.bpe.model'))
     ours.to_library().save(str(tmp_path / 'tokenizer.json'))
     (tmp_path / 'config.json').write_text('{"model_type": "xlm-roberta"}')
     written = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / 'tokenizer.json'))
-    theirs = transformers.XLMRobertaTokenizerFast.from_pretrained(spm)
+    theirs = transformers.XLMRobertaTokenizer.from_pretrained(spm)
     opened = open_tokenizer(str(tmp_path))
     texts = [*ODD, *HOSTILE, *real_texts]
     for text in texts:
         expected = theirs(text, return_offsets_mapping=True)
         found = written(text, return_offsets_mapping=True)
         assert found['input_ids'] == expected['input_ids'], text
-        assert found['offset_mapping'] == expected['offset_mapping'], text
+        tokens = theirs.convert_ids_to_tokens(expected['input_ids'])
+        # version 5 counts a space to its word or not by another rule
+        parts, wanted = (
+            [
+                text[start:end].strip()
+                for (start, end), token in zip(each['offset_mapping'], tokens)
+                if token != '\u2581'
+            ]
+            for each in (found, expected)
+        )
+        assert parts == wanted, text
         assert opened.encode(text) == expected['input_ids'], text
     pairs = list(zip(texts, reversed(texts)))
     assert written(pairs)['input_ids'] == theirs(pairs)['input_ids']
@@ -153,7 +157,7 @@ def test_xlmr_tokenizer_json(spm, real_texts, monkeypatch, tmp_path):
 
 def test_roberta_offsets(roberta_folder, real_texts):
     ours = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
-    theirs = transformers.RobertaTokenizerFast.from_pretrained(roberta_folder)
+    theirs = transformers.RobertaTokenizer.from_pretrained(roberta_folder)
     for text in real_texts[:200]:
         encoded = ours.encode(text)
         expected = theirs(text, return_offsets_mapping=True)['offset_mapping']

@@ -45,7 +45,6 @@ DECODER = ['layer 1', 'layer 2', 'next word']
 @pytest.mark.peers
 @pytest.mark.parametrize('software, family, name, expected', [
     ('transformers', 'bert', 'bert_transformers', BERT),
-    ('transformers', 'bert', 'bert_tensorflow', BERT),
     ('transformers', 'gpt', 'gpt_transformers', DECODER),
     ('transformers', 'gpt2', 'gpt2_transformers', DECODER),
     ('pytorch-pretrained-bert', 'bert', 'bert_tensorflow', BERT),
@@ -86,11 +85,12 @@ def test_models_like_bert(tmp_path, family, task):
 @pytest.mark.peers
 def test_real_text(fixtures, tmp_path):
     """Pairs of sentences through the checkpoint's vocabulary, some words masked."""
-    pytest.importorskip('transformers')
+    pytest.importorskip('pytorch_pretrained_bert')
     pytest.importorskip('tensorflow')
     text = tmp_path / 'text.txt'
     text.write_text('a b c d e ||| f g h\n\ni j k\nl m n o p q r s t u v w x y z\n')
-    argv = ['--family', 'bert', '--software', 'transformers', '--output_dir', tmp_path]
+    software = 'pytorch-pretrained-bert'
+    argv = ['--family', 'bert', '--software', software, '--output_dir', tmp_path]
     argv += ['--input_file', text, fixtures / 'checkpoints/bert_tensorflow']
     assert run(compare_checkpoints, *argv) == 0
     check(tmp_path, BERT)
