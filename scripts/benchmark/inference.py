@@ -788,13 +788,14 @@ def main(argv=None):
         args.count = len(read_sentences(args.file, args.count))
         cases, unit = [Case(str(args.count), args.count, args.count)], 'sentences/s'
     # a call of generation or of words takes seconds: the one that gave the answer has warmed it up
+    sides = contenders(args.work, args.precision, args.only)
     measured = measure(
-        *contenders(args.work, args.precision, args.only), cases, args,
-        args.work not in ('generation', 'words'), WORKS[args.work][1],
-    )  # fmt: skip
+        *sides, cases, args, args.work not in ('generation', 'words'), WORKS[args.work][1]
+    )
     report(f'{args.work}, {", ".join(args.precision)}', measured, args, unit)
     if args.table:
-        record(args.table, args.work, measured)
+        own = {contender.name for side in sides for contender in side}  # not of other checkouts
+        record(args.table, args.work, [each for each in measured if each.contender in own])
     if args.readme:
         from model_zoo.inference.engines import SPEED_FILE, processor
         from model_zoo.util.reading import read_json
