@@ -132,21 +132,9 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     opened = open_tokenizer(str(tmp_path))
     texts = [*ODD, *HOSTILE, *real_texts]
     for text in texts:
-        expected = theirs(text, return_offsets_mapping=True)
-        found = written(text, return_offsets_mapping=True)
-        assert found['input_ids'] == expected['input_ids'], text
-        tokens = theirs.convert_ids_to_tokens(expected['input_ids'])
-        # version 5 counts a space to its word or not by another rule
-        parts, wanted = (
-            [
-                text[start:end].strip()
-                for (start, end), token in zip(each['offset_mapping'], tokens)
-                if token != '\u2581'
-            ]
-            for each in (found, expected)
-        )
-        assert parts == wanted, text
-        assert opened.encode(text) == expected['input_ids'], text
+        expected = theirs(text)['input_ids']
+        assert written(text)['input_ids'] == expected, text
+        assert opened.encode(text) == expected, text
     pairs = list(zip(texts, reversed(texts)))
     assert written(pairs)['input_ids'] == theirs(pairs)['input_ids']
     assert opened.mask_token == '<mask>' and opened.pad_token_id == 1
