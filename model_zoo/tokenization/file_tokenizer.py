@@ -227,7 +227,7 @@ class FileTokenizer(Tokenizer):
         given = {name: self._fields[name] for name in PYTHON_OPTIONS if self._fields.get(name)}
         if self._fields.get('do_basic_tokenize') is False:
             given['do_basic_tokenize'] = False
-        makers = [cls.of_word_pieces for cls in classes if options and 'wordpiece' in cls.kinds]
+        makers = [cls.of_word_pieces for cls in classes if options and cls.of_word_pieces]
         exact = makers[0](self, {**options, **given}) if makers else None
         if exact is None and (given.get('never_split') or not given.get('do_basic_tokenize', True)):
             raise InputError(

@@ -200,6 +200,8 @@ eos_token_id : int or None
     library = None
     #: kinds of vocabularies (`VocabFile.kind`) that the class reads
     kinds = ()
+    #: makes one that gives what a `FileTokenizer` of word pieces gives
+    of_word_pieces = None
     #: whether the library's tokenizers of the kind are less exact
     needs_python = False
     #: what transformers calls tokenizers like this, without the ending ``Tokenizer``
