@@ -193,8 +193,8 @@ class OpenVINOEngine(OnnxEngine):
             'INFERENCE_NUM_THREADS': used_processors(),
             'NUM_STREAMS': self._streams,
             'ENABLE_CPU_PINNING': False,
-            # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16 after
-            # the same file has been opened in float32.
+            # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
+            # after the same file has been opened in float32.
             'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
         })  # fmt: skip
 

@@ -143,7 +143,7 @@ def test_openvino_computes_in_what_it_is_told(cache):
             'NUM_STREAMS': min(2, used_processors()), 'INFERENCE_NUM_THREADS': used_processors(),
             'ENABLE_CPU_PINNING': False, 'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,
         }  # fmt: skip
-    assert list((cache / 'openvino').glob('*.blob'))  # a second start is fast
+    assert list((cache / 'openvino').rglob('*.blob'))  # a second start is fast
 
 
 @pytest.mark.skipif('avx512_bf16' not in cpu_flags(), reason='this processor has no bfloat16')
