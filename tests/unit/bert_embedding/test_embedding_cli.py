@@ -108,7 +108,7 @@ def test_reads_a_file_line_by_line(call, text):
 
 def test_options_reach_the_model(call, tiny):
     _, output, errors = call('--sentences', 'encoder', '--oov_way', 'sum')
-    with np.printoptions(threshold=5):
+    with np.printoptions(threshold=5, legacy='1.21'):
         assert str(tiny(['encoder'], oov_way='sum')[0][1]) in output
     assert not errors
     _, output, errors = call('--sentences', 'a b c d e', '--max_seq_length', 5)
