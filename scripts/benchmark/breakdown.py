@@ -168,6 +168,7 @@ def profile(step, rounds):
 
 def machine():
     """The machine's product of matrices, operations per second, and memory, bytes per second."""
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import mxnet as mx
 
     def fastest(call):
@@ -250,6 +251,7 @@ def show_operators(args):
 
 def our_member(options, variant=None):
     """A process of a team: ``prepare`` of a request, a tuple of a name and arguments."""
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import mxnet as mx
 
     from model_zoo.training import HorovodWorkers

@@ -86,6 +86,7 @@ def make_batch(vocab_size, shape):
 
 def gluonnlp_block(options, vocab=None, **more):
     """GluonNLP's BERTModel with random weights, hybridized."""
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import gluonnlp
     import mxnet as mx
 
@@ -486,6 +487,7 @@ def _write_model(options):
 
 
 def gluonnlp_words(options):
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import gluonnlp as nlp
     import mxnet as mx
 
@@ -586,6 +588,7 @@ def original_config(values):
 
 
 def ours_perplexity(options):
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import mxnet as mx
 
     from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel

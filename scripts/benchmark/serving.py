@@ -82,6 +82,7 @@ def serve(options):
 
 def write_model(name, folder):
     """A classifier with an untrained head, as transformers reads it."""
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import mxnet as mx
 
     from model_zoo import open_model

@@ -354,6 +354,7 @@ def write_between(path, begin, end, lines):
 
 def matrix_product(options):
     """MXNet's product of two square matrices: the floor that all times stand on."""
+    import model_zoo  # noqa: F401  isort: skip  before MXNet
     import mxnet as mx
 
     def prepare(size):
