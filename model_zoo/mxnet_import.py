@@ -43,7 +43,7 @@ def import_mxnet():
         import mxnet  # noqa: F401
     finally:
         builtins.__import__ = usual
-    if numpy.lib.NumpyVersion(numpy.__version__) >= '2.0.0':
+    if Version(numpy.__version__) >= Version('2'):
         _write_scalars_as_before()
 
 

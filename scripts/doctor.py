@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
 
+from packaging.version import Version
+
 from model_zoo.app import cli
 
 #: library -> (extra of this project, what it is for)
@@ -61,10 +63,6 @@ def _version(library):
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _numbers(version):
-    return tuple(int(part) for part in version.split('.')[:2])
 
 
 def _python():
@@ -191,7 +189,7 @@ def _extras():
         if importlib.util.find_spec(library) is None:
             cure = CURES.get(library, f"pip install 'gluon-transformer-zoo[{extra}]'")
             yield Finding(library, 'optional', f'not installed; adds {use}', cure)
-        elif version and library in TESTED and _numbers(version) < _numbers(TESTED[library]):
+        elif version and library in TESTED and Version(version) < Version(TESTED[library]):
             yield Finding(
                 library, 'old', f'{version}; the tested version is {TESTED[library]}',
                 f'pip install -U {library}',
