@@ -46,8 +46,7 @@ export const VIEWS = [
     ],
     run: infer('zero-shot-classification', ({ text, labels, several }) =>
       ({ inputs: text, parameters: { candidate_labels: labels, multi_label: several } })),
-    show: ({ labels, scores }) =>
-      bars(labels.map((label, place) => ({ label, score: scores[place] })), 'Labels'),
+    show: (labels) => bars(labels, 'Labels'),
   },
   {
     id: 'question-answering', title: 'Answers', fits: does('question-answering'),
