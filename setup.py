@@ -56,7 +56,7 @@ setup(
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
             'originals/*/*.py', 'originals/*/config/*', 'originals/*/mxnet_*/*.py',
-            'benchmark/peer_training.py', 'demo_data/*', 'recipes/*.json',
+            'demo_data/*',
         ],
     },
     python_requires='>=3.10,<3.14',
