@@ -260,8 +260,6 @@ EXTRACT = [
     ),
     (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
 ]
-MEMORY = [(['--shapes', '1x513'], 'the model takes 512 tokens, not 513')]
-
 MODELS = {
     name: BadInput(script, arguments, rows, write=write)
     for name, script, arguments, rows, write in (
@@ -279,6 +277,5 @@ MODELS = {
         ('convert_checkpoint', 'convert_checkpoint', convert, CONVERT, nothing),
         ('compare_checkpoints', 'compare_checkpoints', compare, COMPARE, nothing),
         ('extract_features', 'extract_features', extract, EXTRACT, write_extracted),
-        ('memory', 'memory', use, MEMORY, nothing),
     )
 }
