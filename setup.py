@@ -74,7 +74,6 @@ setup(
         'tensorflow': ['tensorflow-cpu>=2.15'],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
-        'compare': ['pytorch-pretrained-bert==0.6.2', 'transformers>=4.40'],
         'tensorboard': ['tensorboard>=2.14'],
         'wandb': ['wandb>=0.16'],
         'mlflow': ['mlflow-skinny>=2.9'],

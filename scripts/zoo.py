@@ -26,7 +26,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 FUNCTIONS = {'embed': bert_embedding.cli.embed, 'export': export.export.main}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
-    'compare': 'compare_checkpoints.py',
     'convert': 'convert_checkpoint.py',
     'generate': 'generate_gpt2.py',
     'pretrain': 'run_pretraining.py',

@@ -59,7 +59,6 @@ SHORTENING = {
     'bertology': '--data_subset 8 --batch_size 8 --block_size 16',
     'extract_features': '',
     'convert_checkpoint': '',
-    'compare_checkpoints': '--num_examples 2',
     'export': '',
     'bert': '',
     **dict.fromkeys(['ask', 'doctor', 'encode', 'fill', 'info', 'predict', 'search', 'tag'], ''),
