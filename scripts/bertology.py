@@ -25,7 +25,7 @@ An interrupted run leaves its measurements in ``results.json.part``. The same co
 import logging
 import os
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import numpy as np
 
 from gpt import OpenAIGPTLMHeadModel

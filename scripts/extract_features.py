@@ -37,7 +37,7 @@ import zipfile
 import zlib
 from typing import List, Optional
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 import numpy as np
 
