@@ -19,22 +19,19 @@ With ``--output_file output.npz`` the output is arrays, which take half the spac
 rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
 ``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
 
-Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. An interrupted run
-leaves its finished lines in the folder ``OUTPUT.part``. The same command with ``--resume``
-continues from there; without it, it is refused. For an output at a URL, that folder is in the
-system's folder for temporary files.
+Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run.
 """
 
 import argparse
-import array
 import itertools
 import json
 import logging
 import os
+import shutil
 import sys
+import tempfile
 import time
 import zipfile
-import zlib
 from typing import List, Optional
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet
@@ -43,16 +40,13 @@ import numpy as np
 
 from bert_embedding.writers import array_entry
 from model_zoo.app import cli
-from model_zoo.app.job import PartialOutput, describe_model, describe_vocab, job_of
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
-from model_zoo.app.run_folder import upload_files, working_file
 from model_zoo.batches import make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files
-from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import (
     BertSettings,
     CheckpointSettings,
@@ -63,16 +57,8 @@ from model_zoo.training.settings import (
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import read_lines
-from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')
-
-OTHER_MODEL = (
-    'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
-    'hparams',
-)  # fmt: skip
-# What may differ when a run is resumed: where things are; what they hold is compared.
-FREE = ('output_file', 'init_checkpoint', 'bert_config_file', *OTHER_MODEL)
 
 
 def layer_numbers(text):
@@ -107,7 +93,6 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     do_lower_case: Optional[bool] = lower_case()
     gpu: Optional[int] = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
-    resume: bool = setting(False, 'continue an interrupted run')
 
     def check(self):
         super().check()
@@ -126,64 +111,39 @@ POOL = 4  # batches whose lines are sorted by length together: their vectors are
 
 
 def _split(line):
-    """The two texts of a line; the second one may be empty."""
+    """Return the two texts of a line; the second one may be empty."""
     text, separator, pair = line.strip().rpartition(SEPARATOR)
     return (text, pair) if separator else (pair, '')
 
 
-class FeatureExtractor:
-    """Vectors of the tokens of texts, batch by batch."""
-
-    def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):
-        self._model, self._tokenizer, self._layers = model, tokenizer, layers
-        self._max_length, self._batch_size, self._ctx = max_length, batch_size, ctx
-
-    def extract(self, lines, done=0, guard=None):
-        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
-
-        The first `done` lines have None instead of vectors. Batches are the same as without `done`,
-        since the rounding of the vectors depends on the batch.
-        """
-        lines, first = iter(lines), 0
-        for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
-            encoded = list(
-                self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length)
-            )
-            vectors = [None] * len(pool)
-            if done < first + len(pool):
-                self._fill(pool, encoded, vectors, guard)
-            for index in range(min(done - first, len(pool))):
-                vectors[index] = None
-            yield from zip(encoded, vectors)
-            first += len(pool)
-
-    def _fill(self, pool, encoded, vectors, guard):
-        """Set the vectors of a pool of lines."""
-        for rows in longest_first(list(map(len, encoded)), self._batch_size):
-            if guard is not None:
-                guard.check()
-            encodings = [encoded[row] for row in rows]
-            batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
-            states = self._model(
+def extract(args, model, tokenizer, lines, ctx):
+    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
+    lines = iter(lines)
+    for pool in iter(lambda: list(itertools.islice(lines, POOL * args.batch_size)), []):
+        encoded = list(tokenizer.encode_pairs(list(map(_split, pool)), args.max_seq_length))
+        vectors = [None] * len(pool)
+        for rows in longest_first(list(map(len, encoded)), args.batch_size):
+            batch = make_batch([encoded[row] for row in rows], tokenizer.pad_token_id, ctx=ctx)
+            states = model(
                 batch.words, token_types=batch.token_types, valid_length=batch.valid_length
             )
-            chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
+            chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: len(encoded[row])]
                 if not np.isfinite(vectors[row]).all():
                     raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
-
-
-CHUNK = 65536  # tokens written at once
+        yield from zip(encoded, vectors)
 
 
 class JsonLines:
-    """Google's form: the records are lines of JSON, and the output is the records."""
+    """Google's form: a line of JSON for each line."""
 
-    def __init__(self, layers, units, vocab):
-        self._layers = layers
+    mode = 'w'
 
-    def record(self, number, encoding, vectors):
+    def __init__(self, file, layers, units):
+        self._file, self._layers, self._count = file, layers, 0
+
+    def add(self, encoding, vectors):
         values = np.round(vectors.astype(np.float64), 6).tolist()
         features = [
             {
@@ -194,45 +154,41 @@ class JsonLines:
             }
             for token, row in zip(encoding.tokens, values)
         ]
-        return (json.dumps({'linex_index': number, 'features': features}) + '\n').encode()
+        self._file.write(json.dumps({'linex_index': self._count, 'features': features}) + '\n')
+        self._count += 1
 
-    def finish(self, partial):
-        partial.publish()
+    def finish(self):
+        """All has been written."""
 
 
 class Arrays:
-    """An .npz. A record has the tokens' numbers, int32, and their vectors, float32."""
+    """An .npz. Vectors wait in a temporary file: an array's header has its size."""
 
-    def __init__(self, layers, units, vocab):
-        self._layers, self._tokens = layers, vocab.idx_to_token
-        self._shape = len(layers), units
+    mode = 'wb'
 
-    def record(self, number, encoding, vectors):
-        return encoding.input_ids.astype('<i4').tobytes() + vectors.astype('<f4').tobytes()
+    def __init__(self, file, layers, units):
+        self._file, self._layers, self._shape = file, layers, (len(layers), units)
+        self._values = tempfile.TemporaryFile()  # noqa: SIM115  open until `finish`
+        self._tokens, self._bounds = [], [0]
 
-    def finish(self, partial):
-        # an array in a file begins with its size
-        counts = partial.sizes // (4 + 4 * int(np.prod(self._shape)))
-        bounds = np.array([0, *np.cumsum(counts)], '<i8')
-        ids = array.array('i')
-        for count, record in zip(counts, partial):
-            ids.extend(np.frombuffer(record, '<i4', count).tolist())
-        width = max(len(self._tokens[number]) for number in set(ids))
-        names = (
-            np.array([self._tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
-            for start in range(0, len(ids), CHUNK)
-        )
-        values = (record[4 * count :] for count, record in zip(counts, partial))
-        layers = np.array(self._layers, '<i4')
-        with atomic_write(partial.path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-            for name, dtype, shape, parts in (
-                ('layers', '<i4', layers.shape, [layers]),
-                ('bounds', '<i8', bounds.shape, [bounds]),
-                ('tokens', f'<U{width}', (len(ids),), names),
-                ('values', '<f4', (len(ids), *self._shape), values),
+    def add(self, encoding, vectors):
+        self._tokens += encoding.tokens
+        self._bounds.append(len(self._tokens))
+        self._values.write(vectors.astype('<f4').tobytes())
+
+    def finish(self):
+        self._values.seek(0)
+        with zipfile.ZipFile(self._file, 'w') as archive:
+            for name, values in (
+                ('layers', np.array(self._layers, '<i4')),
+                ('bounds', np.array(self._bounds, '<i8')),
+                ('tokens', np.array(self._tokens)),
             ):
-                with array_entry(archive, name, dtype, shape) as entry:
-                    entry.writelines(map(bytes, parts))
+                with array_entry(archive, name, values.dtype.str, values.shape) as entry:
+                    entry.write(values.tobytes())
+            shape = (len(self._tokens), *self._shape)
+            with array_entry(archive, 'values', '<f4', shape) as entry, self._values:
+                shutil.copyfileobj(self._values, entry, 1 << 20)
 
 
 def parse_arguments(argv=None):
@@ -265,11 +221,11 @@ def check_model(args, model):
     args.fit_length('max_seq_length', model.context_length)
 
 
-def describe_input(path):
-    """Check that all lines can be read; return their number and checksum."""
-    count, checksum, single = 0, 0, 0
+def check_input(path):
+    """Check that all lines can be read; return their number."""
+    count = single = 0
     for _, line in read_lines(path):
-        count, checksum = count + 1, zlib.crc32(line.encode(), checksum)
+        count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
         raise InputError(f'--input_file {path!r} is empty')
@@ -280,31 +236,7 @@ def describe_input(path):
             single,
             count,
         )
-    return count, f'{count} lines with checksum {checksum:08x}'
-
-
-def describe_job(args, lines, model, tokenizer):
-    """The job, which must be the same for a run to be resumed."""
-    return job_of(
-        args,
-        FREE,
-        input_file=lines,
-        bert_model=describe_model(model),
-        vocab_file=describe_vocab(tokenizer.vocab),
-        do_lower_case=tokenizer.do_lower_case,
-    )
-
-
-def keep(results, output, partial, guard):
-    """Add the lines that aren't done yet; returns the numbers of tokens and cut lines of all."""
-    tokens, cut = 0, 0
-    for number, (encoding, vectors) in enumerate(results):
-        if vectors is not None:
-            partial.append(output.record(number, encoding, vectors))
-            guard.check()
-        tokens += len(encoding)
-        cut += encoding.truncated > 0
-    return tokens, cut
+    return count
 
 
 def main(argv=None):
@@ -312,55 +244,40 @@ def main(argv=None):
     check_files(args, 'input_file')
     if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
         raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
-    target = args.output_file
-    if is_url(target):
-        args.output_file = working_file(target)
-    args.output_file = PartialOutput.target(args.output_file)
     cli.setup_logging()
     # fail on bad lines before the work
-    count, described = describe_input(args.input_file)
-    ctx = cli.get_ctx(args.gpu)
-    model, tokenizer = make_model(args, ctx)
-    check_model(args, model)
-    extractor = FeatureExtractor(
-        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
-    )
+    count = check_input(args.input_file)
     form = Arrays if args.output_file.endswith('.npz') else JsonLines
-    output = form(args.layers, model.config.hidden_size, tokenizer.vocab)
-    job = describe_job(args, described, model, tokenizer)
-    lines = (line for _, line in read_lines(args.input_file))
-    about = f'{args.output_file}.results.json'
-    partial = PartialOutput(args.output_file, job, args.resume, about)
-    if partial.is_complete():
-        return
-    started = time.perf_counter()
-    with partial, InterruptGuard() as guard:
-        done = partial.count
-        results = extractor.extract(lines, done, guard)
-        results = progress(results, 'lines', total=count, leave=True)
-        tokens, cut = keep(results, output, partial, guard)
-        output.finish(partial)
-        seconds = time.perf_counter() - started
-        write_results(
-            about,
-            {**vars(args), 'output_file': target if is_url(target) else args.output_file},
-            lines=count,
-            tokens=tokens,
-            cut_lines=cut,
-            resumed_after=done,
-            seconds=seconds,
-            lines_per_second=(count - done) / seconds,
-            model=model.config.to_dict(),
-            job=job,
-        )
-        partial.remove()
-    if is_url(target):
-        upload_files([about, args.output_file], target)
+    tokens = cut = 0
+    with atomic_write(args.output_file, form.mode) as file:
+        ctx = cli.get_ctx(args.gpu)
+        model, tokenizer = make_model(args, ctx)
+        check_model(args, model)
+        started = time.perf_counter()
+        output = form(file, args.layers, model.config.hidden_size)
+        lines = (line for _, line in read_lines(args.input_file))
+        results = extract(args, model, tokenizer, lines, ctx)
+        for encoding, vectors in progress(results, 'lines', total=count, leave=True):
+            output.add(encoding, vectors)
+            tokens += len(encoding)
+            cut += encoding.truncated > 0
+        output.finish()
+    seconds = time.perf_counter() - started
+    write_results(
+        f'{args.output_file}.results.json',
+        vars(args),
+        lines=count,
+        tokens=tokens,
+        cut_lines=cut,
+        seconds=seconds,
+        lines_per_second=count / seconds,
+        model=model.config.to_dict(),
+    )
     if cut:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
         )
-    logger.info('%s: %d lines, %d tokens, %.1f s', target, count, tokens, seconds)
+    logger.info('%s: %d lines, %d tokens, %.1f s', args.output_file, count, tokens, seconds)
 
 
 if __name__ == '__main__':

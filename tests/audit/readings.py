@@ -17,7 +17,6 @@ import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.engines import load_exported
-from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
@@ -228,13 +227,6 @@ def finished(folder):
     return FinishedTasks(str(folder), ['job'], Tuple[int, int]).get('a.txt')
 
 
-def rest(folder):
-    """The rest of a job that was killed goes on, or is refused."""
-    job = {'model': 'x', 'layers': [1, 2]}
-    with PartialOutput(str(folder / 'out.jsonl'), job, True) as partial:
-        return list(partial)
-
-
 def results(folder):
     return load_script('info').history(str(folder))
 
@@ -378,8 +370,6 @@ READINGS = {
         '0_Transformer/sentence_bert_config.json': 'json',
     }, vectors, {'seconds': 60}),
     'note of a finished part': ('notes', {'.done/a.txt.json': 'json'}, finished, {}),
-    'rest of a job': ('notes', {'out.jsonl.part/job.json': 'json', 'out.jsonl.part/ends': 'bytes',
-                                'out.jsonl.part/records': 'bytes'}, rest, {}),
     'results of a training': ('notes', {'results.json': 'json'}, results, {}),
     'settings of a training': ('notes', {'settings.yaml': 'lines'}, settings, {}),
     'note of a copy': ('notes', {'copied.json': 'json'}, copied,
