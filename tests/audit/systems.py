@@ -424,7 +424,7 @@ def _meet_others(_, rng, folder):
     elif outcome == RIGHT and kind != 'race':
         raise Unequal(f'{kind}: it was used')
     sent = set(remote.sizes_in('memory://audit'))
-    wanted = {'out.txt'} if use is _as_a_file else {'out/log.txt', 'out/results.json'}
+    wanted = {'out/log.txt', 'out/results.json'}
     if sent != (wanted if outcome == RIGHT else set()):
         raise Unequal(f'{kind}: {sent} was sent')
     return outcome
