@@ -67,6 +67,7 @@ def transfo_xl_sizes(options):
     return {
         'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
         'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
+        'cutoffs': [number for number in (20000, 40000, 200000) if number < options.vocab_size],
     }  # fmt: skip
 
 
