@@ -17,6 +17,7 @@ look.
 ``--masking_threshold`` of its first value. (A language model's metric is 1 / perplexity.) Then it
 prunes them, measures metric, speed and size before and after, and writes ``pruned_model/`` for
 ``from_pretrained`` and for all scripts.
+
 """
 
 import logging
@@ -153,7 +154,7 @@ def find_family(args):
 
 
 def build_classifier(args, ctx):
-    """Return BERT on the dev set of a task."""
+    """BERT on the dev set of a task."""
     task = adopt_labels(
         make_task(args), args.model, args.labels, dataset=args.dataset,
         parameters=args.model_parameters,
@@ -175,12 +176,13 @@ def build_classifier(args, ctx):
     features = ClassifierFeatures(tokenizer, task, args.max_seq_length)(examples)
     labels = np.array([feature.label for feature in features])
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
+    subject = analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
-    return analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
+    return subject
 
 
 def build_language_model(args, ctx):
-    """Return OpenAI GPT or GPT-2 on a text."""
+    """OpenAI GPT or GPT-2 on a text."""
     model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
     if args.block_size is None:
         args.block_size = min(128, model.context_length)
@@ -195,12 +197,13 @@ def build_language_model(args, ctx):
         tokens = tokens[: args.data_subset * (size - 1) + 1]
     loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
     name = os.path.basename(args.eval_file)
+    subject = analysis.LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
     logger.info('%s: %d tokens', args.eval_file, len(tokens))
-    return analysis.LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
+    return subject
 
 
 def build_alone(args, ctx):
-    """Return a model without data, whose backbone alone is looked at."""
+    """A model without data, whose backbone alone is looked at."""
     head = LANGUAGE_MODELS.get(args.family)
     if head is not None:
         return analysis.OneSentence(*ModelChoice(args).build(head, ctx))
@@ -274,32 +277,34 @@ def main(argv=None):
     folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
     is_decoder = args.family in LANGUAGE_MODELS
     build = build_language_model if is_decoder else build_classifier
-    is_alone = vars(args).pop('sentence_alone')
+    is_alone = args.sentence_alone
+    del args.sentence_alone
     task = (build_alone if is_alone else build)(args, ctx)
-    path, results = folder.file('results.json'), {}
-    if args.sentence:
-        results['attention'] = draw_attention(args, folder, task, ctx)
-    if not is_alone:
-        study = analysis.HeadStudy(
-            task,
-            by_layer=not args.dont_normalize_importance_by_layer,
-            overall=not args.dont_normalize_global_importance,
-        )
-        scores, importance, entropy = study.measure()
-        for name, values in (('entropy', entropy), ('importance', importance)):
-            analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
-        results.update(
-            scores=scores,
-            entropy=nested(entropy),
-            importance=nested(importance),
-            ranks=nested(analysis.rank_heads(importance), int),
-        )
-        logger.info('scores: %s', scores)
-        compare_with_baseline(args, task, scores, results)
-    write_results(path, vars(args), **results)
-    if args.try_masking:
-        results['pruning'] = prune(args, folder, task, study, scores, importance)
+    path = folder.file('results.json')
+    results = {'attention': draw_attention(args, folder, task, ctx)} if args.sentence else {}
+    if is_alone:
         write_results(path, vars(args), **results)
+        return
+    study = analysis.HeadStudy(
+        task,
+        by_layer=not args.dont_normalize_importance_by_layer,
+        overall=not args.dont_normalize_global_importance,
+    )
+    scores, importance, entropy = study.measure()
+    for name, values in (('entropy', entropy), ('importance', importance)):
+        analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
+    results.update(
+        scores=scores,
+        entropy=nested(entropy),
+        importance=nested(importance),
+        ranks=nested(analysis.rank_heads(importance), int),
+    )
+    logger.info('scores: %s', scores)
+    compare_with_baseline(args, task, scores, results)
+    if args.try_masking:
+        write_results(path, vars(args), **results)
+        results['pruning'] = prune(args, folder, task, study, scores, importance)
+    write_results(path, vars(args), **results)
 
 
 if __name__ == '__main__':

@@ -19,15 +19,16 @@ With ``--output_file output.npz`` the output is arrays, which take half the spac
 rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
 ``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
 
-Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run.
+Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. The output appears
+when it is complete: an interrupted run starts anew.
 """
 
 import argparse
+import array
 import itertools
 import json
 import logging
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -57,6 +58,7 @@ from model_zoo.training.settings import (
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import read_lines
+from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')
 
@@ -111,84 +113,90 @@ POOL = 4  # batches whose lines are sorted by length together: their vectors are
 
 
 def _split(line):
-    """Return the two texts of a line; the second one may be empty."""
+    """The two texts of a line; the second one may be empty."""
     text, separator, pair = line.strip().rpartition(SEPARATOR)
     return (text, pair) if separator else (pair, '')
 
 
-def extract(args, model, tokenizer, lines, ctx):
-    """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
-    lines = iter(lines)
-    for pool in iter(lambda: list(itertools.islice(lines, POOL * args.batch_size)), []):
-        encoded = list(tokenizer.encode_pairs(list(map(_split, pool)), args.max_seq_length))
+class FeatureExtractor:
+    """Vectors of the tokens of texts, batch by batch."""
+
+    def __init__(self, model, tokenizer, layers, max_length, batch_size, ctx):
+        self._model, self._tokenizer, self._layers = model, tokenizer, layers
+        self._max_length, self._batch_size, self._ctx = max_length, batch_size, ctx
+
+    def extract(self, lines):
+        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
+        lines = iter(lines)
+        for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
+            encoded = list(
+                self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length)
+            )
+            yield from zip(encoded, self._vectors(pool, encoded))
+
+    def _vectors(self, pool, encoded):
+        """The vectors of a pool of lines."""
         vectors = [None] * len(pool)
-        for rows in longest_first(list(map(len, encoded)), args.batch_size):
-            batch = make_batch([encoded[row] for row in rows], tokenizer.pad_token_id, ctx=ctx)
-            states = model(
+        for rows in longest_first(list(map(len, encoded)), self._batch_size):
+            encodings = [encoded[row] for row in rows]
+            batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
+            states = self._model(
                 batch.words, token_types=batch.token_types, valid_length=batch.valid_length
             )
-            chosen = mx.nd.stack(*(states[layer] for layer in args.layers), axis=2)
+            chosen = mx.nd.stack(*(states[layer] for layer in self._layers), axis=2)
             for row, vector in zip(rows, chosen.astype('float32').asnumpy()):
                 vectors[row] = vector[: len(encoded[row])]
                 if not np.isfinite(vectors[row]).all():
                     raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
-        yield from zip(encoded, vectors)
+        return vectors
 
 
-class JsonLines:
-    """Google's form: a line of JSON for each line."""
-
-    mode = 'w'
-
-    def __init__(self, file, layers, units):
-        self._file, self._layers, self._count = file, layers, 0
-
-    def add(self, encoding, vectors):
-        values = np.round(vectors.astype(np.float64), 6).tolist()
-        features = [
-            {
-                'token': token,
-                'layers': [
-                    {'index': index, 'values': value} for index, value in zip(self._layers, row)
-                ],
-            }
-            for token, row in zip(encoding.tokens, values)
-        ]
-        self._file.write(json.dumps({'linex_index': self._count, 'features': features}) + '\n')
-        self._count += 1
-
-    def finish(self):
-        """All has been written."""
+CHUNK = 65536  # tokens written at once
 
 
-class Arrays:
-    """An .npz. Vectors wait in a temporary file: an array's header has its size."""
+def write_json_lines(path, results, layers, vocab):
+    """Write Google's form: a line of JSON for each line of the input."""
+    with atomic_write(path) as file:
+        for number, (encoding, vectors) in enumerate(results):
+            values = np.round(vectors.astype(np.float64), 6).tolist()
+            features = [
+                {
+                    'token': token,
+                    'layers': [
+                        {'index': index, 'values': value} for index, value in zip(layers, row)
+                    ],
+                }
+                for token, row in zip(encoding.tokens, values)
+            ]
+            file.write(json.dumps({'linex_index': number, 'features': features}) + '\n')
 
-    mode = 'wb'
 
-    def __init__(self, file, layers, units):
-        self._file, self._layers, self._shape = file, layers, (len(layers), units)
-        self._values = tempfile.TemporaryFile()  # noqa: SIM115  open until `finish`
-        self._tokens, self._bounds = [], [0]
-
-    def add(self, encoding, vectors):
-        self._tokens += encoding.tokens
-        self._bounds.append(len(self._tokens))
-        self._values.write(vectors.astype('<f4').tobytes())
-
-    def finish(self):
-        self._values.seek(0)
-        with zipfile.ZipFile(self._file, 'w') as archive:
-            for name, values in (
-                ('layers', np.array(self._layers, '<i4')),
-                ('bounds', np.array(self._bounds, '<i8')),
-                ('tokens', np.array(self._tokens)),
+def write_arrays(path, results, layers, vocab):
+    """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
+    ids, bounds, shape = array.array('i'), [0], ()
+    folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
+    with tempfile.TemporaryFile(dir=folder) as kept:
+        for encoding, vectors in results:
+            ids.extend(encoding.input_ids.tolist())
+            bounds.append(len(ids))
+            shape = vectors.shape[1:]
+            kept.write(vectors.astype('<f4').tobytes())
+        kept.seek(0)
+        tokens = vocab.idx_to_token
+        width = max(len(tokens[number]) for number in set(ids))
+        names = (
+            np.array([tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
+            for start in range(0, len(ids), CHUNK)
+        )
+        with atomic_write(path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
+            for name, dtype, count, parts in (
+                ('layers', '<i4', (len(layers),), [np.array(layers, '<i4')]),
+                ('bounds', '<i8', (len(bounds),), [np.array(bounds, '<i8')]),
+                ('tokens', f'<U{width}', (len(ids),), names),
+                ('values', '<f4', (len(ids), *shape), iter(lambda: kept.read(1 << 20), b'')),
             ):
-                with array_entry(archive, name, values.dtype.str, values.shape) as entry:
-                    entry.write(values.tobytes())
-            shape = (len(self._tokens), *self._shape)
-            with array_entry(archive, 'values', '<f4', shape) as entry, self._values:
-                shutil.copyfileobj(self._values, entry, 1 << 20)
+                with array_entry(archive, name, dtype, count) as entry:
+                    entry.writelines(map(bytes, parts))
 
 
 def parse_arguments(argv=None):
@@ -221,9 +229,9 @@ def check_model(args, model):
     args.fit_length('max_seq_length', model.context_length)
 
 
-def check_input(path):
+def count_lines(path):
     """Check that all lines can be read; return their number."""
-    count = single = 0
+    count, single = 0, 0
     for _, line in read_lines(path):
         count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
@@ -242,42 +250,48 @@ def check_input(path):
 def main(argv=None):
     args = parse_arguments(argv)
     check_files(args, 'input_file')
-    if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
-        raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
+    output = args.output_file
+    if os.path.realpath(args.input_file) == os.path.realpath(output):
+        raise InputError(f'--output_file {output!r} is the input: give another name')
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise InputError(f'--output_file {output!r} is not a regular file')
     cli.setup_logging()
-    # fail on bad lines before the work
-    count = check_input(args.input_file)
-    form = Arrays if args.output_file.endswith('.npz') else JsonLines
-    tokens = cut = 0
-    with atomic_write(args.output_file, form.mode) as file:
-        ctx = cli.get_ctx(args.gpu)
-        model, tokenizer = make_model(args, ctx)
-        check_model(args, model)
-        started = time.perf_counter()
-        output = form(file, args.layers, model.config.hidden_size)
+    count = count_lines(args.input_file)  # fail on bad lines before the work
+    ctx = cli.get_ctx(args.gpu)
+    model, tokenizer = make_model(args, ctx)
+    check_model(args, model)
+    extractor = FeatureExtractor(
+        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
+    )
+    started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
+
+    def counted():
         lines = (line for _, line in read_lines(args.input_file))
-        results = extract(args, model, tokenizer, lines, ctx)
-        for encoding, vectors in progress(results, 'lines', total=count, leave=True):
-            output.add(encoding, vectors)
-            tokens += len(encoding)
-            cut += encoding.truncated > 0
-        output.finish()
+        for encoding, vectors in progress(
+            extractor.extract(lines), 'lines', total=count, leave=True
+        ):
+            totals['tokens'] += len(encoding)
+            totals['cut_lines'] += encoding.truncated > 0
+            yield encoding, vectors
+
+    write = write_arrays if output.endswith('.npz') else write_json_lines
+    write(output, counted(), args.layers, tokenizer.vocab)
     seconds = time.perf_counter() - started
     write_results(
-        f'{args.output_file}.results.json',
+        f'{output}.results.json',
         vars(args),
         lines=count,
-        tokens=tokens,
-        cut_lines=cut,
+        **totals,
         seconds=seconds,
         lines_per_second=count / seconds,
         model=model.config.to_dict(),
     )
-    if cut:
+    if totals['cut_lines']:
         logger.warning(
-            '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
-        )
-    logger.info('%s: %d lines, %d tokens, %.1f s', args.output_file, count, tokens, seconds)
+            '%d of %d lines have more than %d tokens and were cut',
+            totals['cut_lines'], count, args.max_seq_length,
+        )  # fmt: skip
+    logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 
 
 if __name__ == '__main__':

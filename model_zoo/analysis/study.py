@@ -1,4 +1,4 @@
-"""A study of a model's heads: measure, mask and prune."""
+"""A study of a model's heads: measure, mask, prune."""
 
 import logging
 import time
@@ -32,13 +32,13 @@ def rank_heads(importance):
 
 
 class HeadStudy:
-    """A series of measurements of a model's heads; `normal` goes to `normalize_importance`."""
+    """A series of measurements of a model's heads."""
 
     def __init__(self, subject, **normal):
         self._subject, self._normal = subject, normal
 
     def measure(self, mask=None, title='heads'):
-        """Return scores by name, normalized importance, and entropy."""
+        """Scores by name, normalized importance, and entropy."""
         subject = self._subject
         measures = measure_heads(subject.model, subject.forward, subject.loader, mask, title)
         importance = normalize_importance(measures.importance, **self._normal)

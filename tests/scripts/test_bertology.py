@@ -1,6 +1,5 @@
 """scripts/bertology.py end to end, on small random models, and on MRPC."""
 
-
 import shutil
 import types
 

@@ -1,18 +1,20 @@
 """scripts/extract_features.py end to end, on a small random model."""
 
+import itertools
 import json
+import os
 import re
+from unittest import mock
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, read_json, run
+from script_runs import read_json, run
 
 from bert import BertModel, BertTokenizer
 from model_zoo.util import display
 
-SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
 TOKENS = [*tiny.SPECIAL, *WORDS]
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'
@@ -137,7 +139,10 @@ def test_input_is_not_held_in_memory(script, folder, tmp_path):
     model, tokenizer = script.make_model(args, mx.cpu())
     taken = []
     lines = (taken.append(number) or 'a b' for number in range(100))
-    results = script.extract(args, model, tokenizer, lines, mx.cpu())
+    extractor = script.FeatureExtractor(
+        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, mx.cpu()
+    )
+    results = extractor.extract(lines)
     for count in range(1, 30):
         next(results)
         assert len(taken) <= count + 2 * script.POOL
@@ -150,22 +155,41 @@ def test_results(script, folder, tmp_path):
     results = read_json(tmp_path, 'x.npz.results.json')
     with np.load(path) as file:
         assert results['tokens'] == len(file['tokens'])
-    assert (results['lines'], results['cut_lines']) == (6, 2)
+    counts = {name: results[name] for name in ('lines', 'cut_lines')}
+    assert counts == {'lines': 6, 'cut_lines': 2}
     assert results['lines_per_second'] == pytest.approx(6 / results['seconds'])
     assert results['args']['layers'] == [-1, 0] and results['model']['num_hidden_layers'] == 3
     assert 'mxnet' in results['versions']
 
 
-def test_nothing_is_left_after_an_error(script, folder, tmp_path, monkeypatch):
-    """An earlier output stays as it was; a folder is refused before any work."""
+def failing_after(count, script):
+    """A patch by which an extraction ends with an error after so many lines."""
+    original = script.FeatureExtractor.extract
+
+    def failing(*args):
+        yield from itertools.islice(original(*args), count)
+        raise script.InputError('enough')
+
+    return mock.patch.object(script.FeatureExtractor, 'extract', failing)
+
+
+@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
+def test_a_run_that_fails_leaves_the_output_as_it_was(script, folder, tmp_path, name):
+    path = tmp_path / name
+    path.write_text('old')
+    with failing_after(3, script):
+        assert extract(script, folder, path, '--layers=-1', '--max_seq_length=12') == 1
+    assert [each.name for each in tmp_path.iterdir()] == [name] and path.read_text() == 'old'
+
+
+def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys):
     (tmp_path / 'folder').mkdir()
-    (tmp_path / 'x.npz').write_text('old')
-    monkeypatch.setattr(script, 'make_model', None)
-    with pytest.raises(TypeError):
-        extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12')
-    assert extract(script, folder, tmp_path / 'folder', '--layers=0') == 1
-    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'x.npz']
-    assert (tmp_path / 'x.npz').read_text() == 'old'
+    os.mkfifo(tmp_path / 'pipe')
+    monkeypatch.setattr(script, 'count_lines', None)  # it is known before any work
+    for name in ('folder', 'pipe'):
+        assert extract(script, folder, tmp_path / name, '--layers=0', '--max_seq_length=12') == 1
+        assert 'not a regular file' in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
 
 
 def test_output_that_is_a_link(script, folder, tmp_path):
@@ -209,7 +233,7 @@ def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, caps
     monkeypatch.setattr(script, 'make_model', make_model)
     assert extract(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
     assert "error: the model's outputs are not finite for 'ä A" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
+    assert not list(tmp_path.iterdir())  # the first batch has failed
 
 
 @pytest.mark.parametrize('text', ['1,x', 'a', ''])
