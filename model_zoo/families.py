@@ -7,6 +7,8 @@ __all__ = ['FAMILIES', 'load_exporter', 'load_families']
 
 #: packages of models
 FAMILIES = ('bert', 'gpt', 'gpt2', 'transfo_xl')
+#: package that writes ONNX
+EXPORTER = 'export'
 
 
 @functools.lru_cache(maxsize=None)
@@ -18,4 +20,4 @@ def load_families():
 
 def load_exporter():
     """Return the package `export`, for engines that run ONNX."""
-    return importlib.import_module('export')
+    return importlib.import_module(EXPORTER)

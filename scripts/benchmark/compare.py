@@ -261,7 +261,7 @@ def speed_lines(table):
             rows.append([f'{engine} {precision}', *texts])
         cells = []
         for work, case in columns:
-            peers = table['peers'].get(work, {}).get(case, {})
+            peers = table.get('peers', {}).get(work, {}).get(case, {})
             peers = {name: ms for name, ms in peers.items() if name.endswith(precision)}
             best = min(peers, key=peers.get, default=None)
             cells.append('' if best is None else f'{peers[best]:.1f} ({best.split()[0]})')

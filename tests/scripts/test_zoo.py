@@ -42,7 +42,7 @@ def test_help_is_short(zoo, capsys):
     assert len(set(commands)) == len(commands) < 20
     assert all(f'  {name} ' in printed for name in commands)
     assert len(printed.splitlines()) < 40 and 'zoo --help-all' in printed
-    assert 'google' in printed and 'bertology' not in printed
+    assert 'google' in printed and 'eval-transfo-xl' not in printed
 
 
 @pytest.mark.parametrize('name', ['train', 'fine-tune', 'finetune_'])
