@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from typing import Dict, Tuple
+from typing import Dict
 
 import mxnet as mx
 import numpy as np
@@ -18,7 +18,6 @@ import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.engines import load_exported
-from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
@@ -36,7 +35,7 @@ from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
 from model_zoo.training.checkpoint import Checkpoint, TrainingState
-from model_zoo.util.executor import FinishedTasks
+from model_zoo.util.done import read_done
 from model_zoo.util.reading import read_json
 from model_zoo.util.remote import upload
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS, make_config
@@ -227,14 +226,7 @@ def gluon_vocab(folder):
 
 
 def finished(folder):
-    return FinishedTasks(str(folder), ['job'], Tuple[int, int]).get('a.txt')
-
-
-def rest(folder):
-    """The rest of a job that was killed goes on, or is refused."""
-    job = {'model': 'x', 'layers': [1, 2]}
-    with PartialOutput(str(folder / 'out.jsonl'), job, True) as partial:
-        return list(partial)
+    return read_done(str(folder / 'a.txt'), ['job'])
 
 
 def recipe(folder):
@@ -396,8 +388,6 @@ READINGS = {
         '0_Transformer/sentence_bert_config.json': 'json',
     }, vectors, {'seconds': 60}),
     'note of a finished part': ('notes', {'.done/a.txt.json': 'json'}, finished, {}),
-    'rest of a job': ('notes', {'out.jsonl.part/job.json': 'json', 'out.jsonl.part/ends': 'bytes',
-                                'out.jsonl.part/records': 'bytes'}, rest, {}),
     'recipe': ('notes', {'recipe.json': 'json'}, recipe, {}),
     'summary of recipes': ('notes', {'summary.json': 'json'}, summary, {}),
     'results of a training': ('notes', {'results.json': 'json'}, results, {}),
