@@ -2,6 +2,7 @@
 
 import logging
 import signal
+import sys
 import threading
 
 from ...errors import InputError
@@ -35,7 +36,7 @@ def serve_on_ray(build, address, settings, replicas=(1, 4), cpus=1.0, cluster='l
     ray, is_started = join_cluster(cluster, shows_logs=True)
     from ray import serve
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's would abort the process
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Ray's would abort the process
     have = ray.cluster_resources().get('CPU', 0)
     if not 1 <= replicas[0] <= replicas[1] or replicas[0] * cpus > have:
         raise InputError(
