@@ -15,7 +15,7 @@ class RayTasks:
     The machines of the cluster need this project, and see the same files.
     """
 
-    def __init__(self, function, address='auto'):
+    def __init__(self, function, address):
         self._ray, self._is_own = join_cluster(address)
         self._function = self._ray.put(function)
         # -1: as often as it takes; each loss of a worker costs the task that it was at
@@ -44,7 +44,7 @@ def _call(function, *arguments):
     return function(*arguments)
 
 
-def join_cluster(address='local', shows_logs=False):
+def join_cluster(address, shows_logs=False):
     """Use a Ray cluster, unless this process uses one already.
 
     Returns ``ray``, and whether this call has joined the cluster.

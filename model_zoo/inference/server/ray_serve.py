@@ -15,7 +15,7 @@ NAME = 'zoo'
 TARGET_REQUESTS = 16
 
 
-def serve_on_ray(build, address, settings, replicas=(1, 4), cpus=1.0, cluster='local'):
+def serve_on_ray(build, address, settings, replicas, cpus, cluster):
     """Serve replicas of an application on Ray until SIGTERM or Ctrl-C.
 
     Parameters
