@@ -37,15 +37,7 @@ ROWS = [('good film .', 'a cat', 'pos', 1.0), ('bad film .', 'a dog', 'neg', 0.5
 def notes(folder):
     """What commands keep beside their results."""
     (folder / 'a.txt').write_text('x')
-<<<<<<< HEAD
-    FinishedTasks(str(folder), ['job'], Tuple[int, int]).put('a.txt', [3, 4])
-=======
     mark_done(str(folder / 'a.txt'), ['job'], texts=3)
-    shutil.copy(FIXTURES.parents[1] / 'scripts' / 'recipes' / 'lcqmc.json', folder / 'recipe.json')
-    content = {'title': 'x', 'scores': {'f1': {'expected': 1, 'ours': {
-        'mean': 0.5, 'spread': None, 'values': [0.5]}}}, 'runs': {'ours': {'1': {}}}}  # fmt: skip
-    (folder / 'summary.json').write_text(json.dumps({'toy': content}))
->>>>>>> helper-server
     best = {'epoch': 1, 'dev': {'f1': 0.5}}
     (folder / 'results.json').write_text(json.dumps({'task': 'x', 'best': best, 'seconds': 3.5}))
     cli.write_yaml(str(folder / 'settings.yaml'), {'lr': 5e-5, 'labels': ['a', 'b'], 'fast': True})

@@ -132,6 +132,18 @@ def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
     assert_all_the_same(script, argv, [[], ['--mirror']], tmp_path, 1e-5)
 
 
+def assert_all_the_same(script, argv, ways, folder, tolerance):
+    """That trainings with more flags, one way or another, end at one model; without dropout."""
+    argv[argv.index('--hparams') + 1] += ',dropout=0.0'
+    models = []
+    for number, flags in enumerate(ways):
+        assert run(script, *argv, *flags, '--ckpt_dir', folder / str(number)) == 0
+        models.append(final_model(folder / str(number)))
+    for name, value in models[0].items():
+        for model in models[1:]:
+            assert np.abs(value - model[name]).max() < tolerance, name
+
+
 def test_total_batch_size(script, arguments, tmp_path, capsys):
     argv = arguments('--total_batch_size', 16, '--accumulate', 2, '--num_steps', 2)
     assert run(script, *argv) == 0
