@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import tarfile
 import zipfile
-from typing import Tuple
 
 import mxnet as mx
 import numpy as np
@@ -26,7 +25,7 @@ from model_zoo.tasks.pretraining.text import Corpus
 from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore, TrainingState
-from model_zoo.util.executor import FinishedTasks
+from model_zoo.util.done import mark_done
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / 'fixtures'
@@ -38,7 +37,7 @@ ROWS = [('good film .', 'a cat', 'pos', 1.0), ('bad film .', 'a dog', 'neg', 0.5
 def notes(folder):
     """What commands keep beside their results."""
     (folder / 'a.txt').write_text('x')
-    FinishedTasks(str(folder), ['job'], Tuple[int, int]).put('a.txt', [3, 4])
+    mark_done(str(folder / 'a.txt'), ['job'], texts=3)
     best = {'epoch': 1, 'dev': {'f1': 0.5}}
     (folder / 'results.json').write_text(json.dumps({'task': 'x', 'best': best, 'seconds': 3.5}))
     cli.write_yaml(str(folder / 'settings.yaml'), {'lr': 5e-5, 'labels': ['a', 'b'], 'fast': True})

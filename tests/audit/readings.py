@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from typing import Tuple
 
 import mxnet as mx
 import numpy as np
@@ -34,7 +33,7 @@ from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
 from model_zoo.training.checkpoint import Checkpoint, TrainingState
-from model_zoo.util.executor import FinishedTasks
+from model_zoo.util.done import read_done
 from model_zoo.util.reading import read_json
 from model_zoo.util.remote import upload
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS, make_config
@@ -224,7 +223,7 @@ def gluon_vocab(folder):
 
 
 def finished(folder):
-    return FinishedTasks(str(folder), ['job'], Tuple[int, int]).get('a.txt')
+    return read_done(str(folder / 'a.txt'), ['job'])
 
 
 def results(folder):
