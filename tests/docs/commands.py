@@ -257,7 +257,7 @@ def _fitting(extra, argv, name):
 
 def _data_that_is_downloaded(name, argv):
     """Flags for files in the place of those that a user needn't have."""
-    if name == 'finetune_classifier' and not {'--data_dir', '--train_file'}.intersection(argv):
+    if name == 'finetune_classifier' and not {'--config', '--data_dir', '--train_file'} & {*argv}:
         task = argv[argv.index('--task_name') + 1]
         if task != 'custom':
             return ['--data_dir', os.path.join('downloaded', task)]
