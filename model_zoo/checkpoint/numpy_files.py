@@ -78,7 +78,7 @@ def _array_of(content, path):
 
 
 def is_shapes(value):
-    """Whether `value`, read from JSON, is a list of shapes."""
+    """Return whether `value`, read from JSON, is a list of shapes."""
     return isinstance(value, list) and all(
         isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
         for shape in value
@@ -86,8 +86,9 @@ def is_shapes(value):
 
 
 def read_numpy(path, shapes):
-    """The tensors of these `shapes`, the content of ``params_shapes.json`` at `path`; and no
-    metadata.
+    """Read the tensors of these `shapes`, the content of ``params_shapes.json`` at `path`.
+
+    There is no metadata.
     """
     folder = os.path.dirname(path)
     parts = []

@@ -261,7 +261,7 @@ def settle(value, numbers=None):
 
 
 def _view(tensor, numbers):
-    """A tensor as a part of its storage's numbers, which may overlap with others."""
+    """Return a tensor as a part of its storage's numbers, which may overlap with others."""
     storage, offset, size, stride, code = tensor
     numbers = numbers[storage.start :][: storage.count]
     numbers = numbers if code is None else numbers.view(f'<{code}')

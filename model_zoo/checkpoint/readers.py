@@ -77,7 +77,7 @@ LAYOUTS = {
 
 
 def weights_in_folder(folder, format=None):
-    """Path of the file of weights in `folder`, for `read_tensors`."""
+    """Find the file of weights in `folder`, for `read_tensors`."""
     path = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
     if path is None and format in (None, 'tensorflow'):
         return newest_checkpoint(folder)
@@ -85,7 +85,7 @@ def weights_in_folder(folder, format=None):
 
 
 def first_file(folder, names):
-    """Path of the first of the files that a folder has, or None."""
+    """Return the path of the first of the files that a folder has, or None."""
     paths = (os.path.join(folder, name) for name in names)
     return next(filter(os.path.isfile, paths), None)
 
@@ -202,7 +202,10 @@ def write_sums(path, files):
 
 
 def read_sums(path):
-    """Path of a file, relative to the folder of `path` -> sha256; empty if there is no file."""
+    """Read a dict of files, relative to the folder of `path`, to their sha256.
+
+    It is empty if there is no file at `path`.
+    """
     if not os.path.exists(path):
         return {}
     try:
@@ -290,7 +293,7 @@ def kept_sums(folder, begin=False):
 
 
 def sums_path(path):
-    """Where the checksums of an export are.
+    """Return where the checksums of an export are.
 
     ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
     """
@@ -299,7 +302,7 @@ def sums_path(path):
 
 
 def weights_of(path):
-    """The files at a path of weights: itself, and what goes with it."""
+    """List the files at a path of weights: itself, and what goes with it."""
     folder, name = os.path.split(path)
     with reporting(f'cannot read {folder!r}'):
         names = sorted(os.listdir(folder or '.'))
@@ -307,7 +310,7 @@ def weights_of(path):
 
 
 def _parts(name):
-    """A pattern of the names of files that belong to a file of weights."""
+    """Make a pattern of the names of files that belong to a file of weights."""
     if name == 'params_shapes.json':
         return re.compile(r'params_shapes\.json|parameters_names\.json|params_\d+\.npy')
     if name.endswith('.index'):

@@ -86,7 +86,7 @@ def _check_number(number, end):
 
 
 def _check_source(nodes, source):
-    """A source is a node's number, the number of its output, and a version."""
+    """Check a source: a node's number, the number of its output, and a version."""
     number, output = source[:2]
     _check_number(number, len(nodes))
     node = nodes[number]
@@ -144,7 +144,7 @@ def _parse_params(path, data):
         raise ValueError('its checksum is wrong')
 
     def read(dtype, count=1):
-        """The next values, as a view."""
+        """Read the next values, as a view."""
         nonlocal position
         start, dtype = position, np.dtype(dtype).newbyteorder('<')
         position += count * dtype.itemsize
@@ -187,7 +187,7 @@ def _append_checksum(path):
 
 
 def _as_ndarray(value):
-    """An array of NumPy as one of MXNet, with the same memory where that is possible."""
+    """Make an array of MXNet, with the memory of NumPy's where that is possible."""
     if value.size and value.flags.c_contiguous and value.dtype == np.float32:
         return mx.nd.from_numpy(value[...])  # of the view, which becomes read-only
     return mx.nd.array(value, dtype=value.dtype)
@@ -222,7 +222,7 @@ def as_weights(tensors):
 
 
 def plain_arrays(state_dict):
-    """A dict's NDArrays, NumPy arrays or tensors of torch as NumPy arrays."""
+    """Make NumPy arrays of a dict's NDArrays, NumPy arrays or tensors of torch."""
     result = {}
     for name, value in state_dict.items():
         if hasattr(value, 'asnumpy'):
@@ -235,12 +235,12 @@ def plain_arrays(state_dict):
 
 
 def is_safetensors(head):
-    """Whether a file that starts with the bytes `head` is one: 8 bytes of length, then JSON."""
+    """Return whether a file that starts with `head`, a length and then JSON, is one."""
     return head[8:9] == b'{'
 
 
 def read_safetensors(path):
-    """The tensors of a safetensors file, in float32, and what the file says of itself."""
+    """Read the tensors of a safetensors file, in float32, and its metadata."""
     with reading(path):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}

@@ -108,7 +108,7 @@ def read_message(content):
 
 
 def _varint(content, position):
-    """The number at `position`, and the place behind it."""
+    """Read the number at `position`; returns it and the place behind it."""
     number = shift = 0
     while True:
         byte = content[position]
@@ -133,12 +133,12 @@ _TYPES = {
 
 
 def is_tensorflow(tail):
-    """Whether a file that ends with the bytes `tail` is the index of a checkpoint."""
+    """Return whether a file that ends with the bytes `tail` is the index of a checkpoint."""
     return tail.endswith(_TABLE_END)
 
 
 def newest_checkpoint(folder):
-    """Path of the newest checkpoint's index in `folder`, or None."""
+    """Find the index of the newest checkpoint in `folder`, or None."""
     try:
         with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as file:
             named = re.search(r'^model_checkpoint_path: "(.+)"', file.read(4096), re.MULTILINE)
@@ -190,7 +190,7 @@ class _Bundle:
         (self.files,) = header[1]
 
     def read(self):
-        """Name -> array, of all variables that are numbers."""
+        """Read all variables that are numbers, by name."""
         names = [key for key in self.entries if not key.startswith(_OF_A_PART)]
         tensors = {}
         for key in sorted(names):
@@ -252,7 +252,7 @@ def _extents(part):
 
 
 def _part_key(name, part):
-    """The key of a part of a variable, in which numbers and texts sort as they are."""
+    """Make the key of a part of a variable, in which numbers and texts sort as they are."""
     key = [_OF_A_PART, name.encode(), b'\0\1', bytes([1, len(part)])]
     return b''.join(key + [_ordered(number) for extent in part for number in extent])
 

@@ -153,7 +153,7 @@ def write_archive(path, tensors):
 
 
 def _tensor(array, key):
-    """A call of ``_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)``."""
+    """Write ``_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)``."""
     strides = [stride // array.itemsize for stride in np.empty_like(array, order='C').strides]
     storage = _tuple(
         _text('storage'), _name('torch', _WRITTEN[array.dtype.name]), _text(key), _text('cpu'),
@@ -198,7 +198,7 @@ _WRAPPERS = ('state_dict', 'model_state_dict', 'model', 'module')
 
 
 def is_torch(head):
-    """Whether a file that starts with the bytes `head` may be one of PyTorch's.
+    """Return whether a file that starts with the bytes `head` may be one of PyTorch's.
 
     They are zip archives since version 1.6, pickles before.
     """

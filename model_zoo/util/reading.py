@@ -41,7 +41,7 @@ def raised(limit):
 
 
 def sha256_of(path, algorithm='sha256'):
-    """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
+    """Compute the hexadecimal sha256 of a file, or another algorithm of hashlib."""
     digest = hashlib.new(algorithm)
     with open(path, 'rb') as file:
         while piece := file.read(2**20):
@@ -50,7 +50,7 @@ def sha256_of(path, algorithm='sha256'):
 
 
 def state_of(path):
-    """What tells that a folder or file of this machine has changed: its files' sizes and times."""
+    """Return what differs when a folder or file here has changed: its files' sizes and times."""
     path, states = os.path.expanduser(os.fspath(path)), set()
     folder, name = os.path.split(path)
     for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
@@ -248,7 +248,7 @@ def read_span(path, start, stop):
 
 
 def decode_at(path, position, line):
-    """The text of a line that begins at byte `position` of a file."""
+    """Decode a line that begins at byte `position` of a file."""
     try:
         return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
@@ -287,7 +287,7 @@ def _object(fields, where):
 
 
 def read_text(path):
-    """The text of a file, its line ends included."""
+    """Read the text of a file, its line ends included."""
     text = ''.join(line for _, line in read_lines(path))
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')
