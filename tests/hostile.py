@@ -72,7 +72,8 @@ def damaged_json(draw, content):
         return draw(damaged_bytes(content))
     value = json.loads(content)
     for _ in range(draw(st.integers(1, 2))):
-        holder, key = draw(st.sampled_from(list(_places(value)) or [([0], 0)]))
+        places = list(_places(value)) or [([0], 0)]
+        holder, key = places[draw(st.integers(0, len(places) - 1))]
         other = draw(st.sampled_from(['gone', 'name', 'value']))
         if other == 'gone':
             del holder[key]

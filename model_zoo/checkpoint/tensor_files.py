@@ -158,6 +158,8 @@ def _parse_params(path, data):
     names = [
         read('u1', int(read('u8')[0])).tobytes().decode('utf-8') for _ in range(read('u8')[0])
     ]
+    if position != len(content):
+        raise ValueError(f'{len(content) - position} bytes are behind its end')
     if arrays and not names:
         raise CheckpointError(
             f'{path!r} holds arrays without names; save a dict of arrays with their names instead'

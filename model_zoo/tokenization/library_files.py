@@ -176,7 +176,7 @@ def unigrams(processor):
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]
     rust.normalizer = tokenizers.normalizers.Sequence(
         [
-            *([tokenizers.normalizers.Precompiled(charsmap)] if charsmap else []),
+            *([call_rust(tokenizers.normalizers.Precompiled, charsmap)] if charsmap else []),
             tokenizers.normalizers.Strip(left=False, right=True),
             tokenizers.normalizers.Replace(tokenizers.Regex(' {2,}'), PREFIX),
         ]

@@ -22,6 +22,7 @@ import gpt2
 import transfo_xl
 from export import export_block
 from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.readers import write_sums
 from model_zoo.checkpoint.tensor_files import check_graph, write_params
 from model_zoo.errors import ZooError
 from model_zoo.opening import open_model
@@ -113,8 +114,10 @@ def read_training(folder):
 
 
 def read_edited(folder):
-    """Read what someone has edited, and removed the checksums."""
-    (folder / 'saved' / 'SHA256SUMS').unlink(missing_ok=True)
+    """Read what someone has edited, and made the checksums anew."""
+    saved = folder / 'saved'
+    names = ('model.params', 'optimizer.params', 'state.json')
+    write_sums(str(saved / 'SHA256SUMS'), [str(saved / name) for name in names])
     return read_training(folder)
 
 
@@ -143,8 +146,9 @@ def corpus(name):
 def content_of(name):
     def read(folder):
         shutil.rmtree(folder / 'cache', ignore_errors=True)
-        return pathlib.Path(unpacked(str(folder / name), str(folder / 'cache')), 'vocab.txt'
-                            ).read_bytes()  # fmt: skip
+        target = pathlib.Path(unpacked(str(folder / name), str(folder / 'cache')))
+        assert folder / 'cache' / 'unpacked' in target.parents
+        return sorted(path.name for path in target.iterdir())
 
     return read
 
@@ -214,7 +218,7 @@ KINDS = {
     'SQuAD': Kind(write_squad, ('squad.json',),
                   lambda folder: read_squad(str(folder / 'squad.json'), True, True)),
     'CoNLL': Kind(
-        lambda folder: (folder / 'x').write_text('-DOCSTART- -X- O O\n\nEU NNP B-NP B-ORG\nis O\n'),
+        lambda folder: (folder / 'x').write_text('-DOCSTART- -X- O O\n\nEU N B B-ORG\nis V O O\n'),
         ('x',), lambda folder: read_conll(str(folder / 'x'))),
     'tar.gz': Kind(write_archives, ('x.tar.gz',), content_of('x.tar.gz')),
     'zip': Kind(write_archives, ('x.zip',), content_of('x.zip')),
