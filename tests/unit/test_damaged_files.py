@@ -175,7 +175,7 @@ KINDS = {
                         tensors('model.safetensors')),
     'index': Kind(copied(CHECKPOINTS, 'gpt2_transformers'), ('model.safetensors.index.json',),
                   tensors('model.safetensors.index.json')),
-    'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt')),
+    'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt'), True),
     'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 200),
     'TensorFlow': Kind(
         copied('tensorflow_files'),
@@ -188,7 +188,7 @@ KINDS = {
     'pickled corpus, protocol 4': Kind(copied('lm_pickles'), ('cache_4.pkl',),
                                        corpus('cache_4.pkl')),
     'npz': Kind(toy_data.write_shards, ('train-0.npz',),
-                lambda folder: read_shard(str(folder / 'train-0.npz'))),
+                lambda folder: read_shard(str(folder / 'train-0.npz')), True),
     'tfrecord': Kind(write_tfrecord, ('x.tfrecord',),
                      lambda folder: read_shard(str(folder / 'x.tfrecord'))),
     'folder': Kind(
