@@ -8,11 +8,9 @@ unpacked without trust. Of URLs there are copies, for as long as these don't cha
 import contextlib
 import dataclasses
 import errno
-import gzip
 import hashlib
 import importlib.util
 import logging
-import lzma
 import os
 import posixpath
 import re
@@ -21,7 +19,6 @@ import stat
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from typing import Dict, NamedTuple, Tuple
 from urllib.parse import urlsplit
 
@@ -39,7 +36,7 @@ from ..errors import (
 )
 from ..util import remote
 from ..util.files import make_writable_dir, write_json
-from ..util.reading import LIMITS, raised, read_json, sha256_of
+from ..util.reading import read_json, sha256_of
 from ..util.remote import is_file, is_url, join, sizes_in
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import Checksum, check_space, default_root, download, locked
@@ -437,12 +434,6 @@ def copy_of(url, folder):
 
 
 _ENDINGS = ('.tar.gz', '.tgz', '.tar', '.tar.bz2', '.tar.xz', '.zip')
-# `raised` raises these
-_MOST_FILES = 10000  # folders are counted, too
-_LEAST_LIMIT = 1 << 26  # bytes that any archive may hold
-_MOST_RATIO = 20  # of a larger one's content to its size: weights hardly get smaller
-_MOST_AT_ONCE = 1 << 24  # bytes of a file's header, which are read in one piece
-_BLOCK = 1 << 20
 
 
 def is_archive(name):
@@ -454,9 +445,7 @@ def unpacked(path, root):
     """The folder with the files of an archive; it is unpacked once.
 
     Only files are unpacked, and only into that folder. An archive is refused if it has links,
-    absolute paths or paths with ``..``, or if it holds much more than an archive of models can:
-    64 MB and 20 times its size, or 10,000 files and folders. The environment variable
-    ``MODEL_ZOO_LIMITS`` multiplies these.
+    absolute paths or paths with ``..``.
     """
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
@@ -473,33 +462,21 @@ def unpacked(path, root):
 
 def _unpack(path, target):
     """Unpack to a folder beside `target` and rename it."""
-    limit = raised(max(_LEAST_LIMIT, _MOST_RATIO * os.path.getsize(path)))
     temporary = tempfile.mkdtemp(prefix='.unpacking-', dir=os.path.dirname(target))
     try:
         reader = _zip_files if path.lower().endswith('.zip') else _tar_files
-        for number, (name, size, file) in enumerate(reader(path, limit)):
-            limit -= size
-            if limit < 0 or number >= raised(_MOST_FILES):
-                raise InputError(
-                    f'{path!r} is refused: it holds more than an archive of a model can; if you '
-                    f'trust it, unpack it yourself, or set {LIMITS}=10'
-                )
-            if file is None:
-                continue
+        for name, size, file in reader(path):
             copy = os.path.join(temporary, *_safe_parts(path, name))
             os.makedirs(os.path.dirname(copy), exist_ok=True)
             check_space(copy, size)
             with file, open(copy, 'xb') as written:
-                shutil.copyfileobj(file, written, _BLOCK)
+                shutil.copyfileobj(file, written)
             if os.path.getsize(copy) != size:
                 raise EOFError(f'{name} is cut off')
         os.replace(temporary, target)
-    except (
-        tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError,
-        NotImplementedError, gzip.BadGzipFile, ValueError, FileExistsError, UnicodeError,
-    ) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
+    except (InputError, OSError):  # of which some are ours
+        raise
+    except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
         raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -518,59 +495,25 @@ def _refused(path, name, what):
     return InputError(f'{path!r} is refused: its file {name!r:.80} {what}')
 
 
-def _zip_files(path, limit):
-    """Yield name, size and open file, or None for a folder, of what is in a zip archive."""
+def _zip_files(path):
+    """Yield name, size and open file of each file in a zip archive."""
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             mode = info.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise _refused(path, info.filename, 'is a link or a device')
-            is_folder = info.filename.endswith('/')  # is_dir fails for a file without a name
-            file = None if is_folder else archive.open(info)
-            yield info.filename, info.file_size, file
+            if not info.filename.endswith('/'):
+                yield info.filename, info.file_size, archive.open(info)
 
 
-def _tar_files(path, limit):
-    """Yield name, size and open file, or None for a folder, of what is in a tar archive."""
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_decompressed(path))
-        archive = stack.enter_context(tarfile.open(fileobj=_Limited(file, 2 * limit), mode='r:'))
+def _tar_files(path):
+    """Yield name, size and open file of each file in a tar archive, compressed or not."""
+    with tarfile.open(path) as archive:
         for info in archive:
             if not (info.isreg() or info.isdir()) or info.issparse():
                 raise _refused(path, info.name, 'is a link or a device')
-            yield info.name, info.size, archive.extractfile(info)
-
-
-def _decompressed(path):
-    with open(path, 'rb') as file:
-        head = file.read(6)
-    import bz2
-
-    for magic, module in ((b'\x1f\x8b', gzip), (b'BZh', bz2), (b'\xfd7zXZ\0', lzma)):
-        if head.startswith(magic):
-            return module.open(path)
-    return open(path, 'rb')
-
-
-class _Limited:
-    """A file with a limit on what may be read from it, in small parts."""
-
-    def __init__(self, file, limit):
-        self._file, self._limit = file, limit
-        self.seek, self.tell = self._checked(file.seek), file.tell
-
-    def _checked(self, seek):
-        def checked(position, *rest):
-            if position > self._limit:
-                raise tarfile.ReadError('it holds too much')
-            return seek(position, *rest)
-
-        return checked
-
-    def read(self, count=-1):
-        if not 0 <= count <= _MOST_AT_ONCE or self.tell() > self._limit:
-            raise tarfile.ReadError('it holds too much')
-        return self._file.read(count)
+            if info.isreg():
+                yield info.name, info.size, archive.extractfile(info)
 
 
 _REPOSITORY = re.compile(r'(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w./-]*))?', re.ASCII)
