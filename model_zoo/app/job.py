@@ -122,7 +122,7 @@ class PartialOutput:
     @staticmethod
     def target(path):
         """The file to write for a path; for a link, its target."""
-        target, _ = writable_target(path)
+        target = writable_target(path)
         if target is None:
             raise InputError(
                 f'cannot write {path!r}: it is not a regular file; give the name of a file, beside '
