@@ -29,7 +29,10 @@ def publish(server, repository, files, revision='main', commit='1' * 40):
     ]  # fmt: skip
     api = f'/api/models/{repository}'
     about = {'id': repository, 'sha': commit, 'siblings': [{'rfilename': f['path']} for f in tree]}
-    for path, answer in [(f'{api}/revision/{revision}', about), (f'{api}/tree/{commit}', tree)]:
+    answers = {f'{api}/revision/{revision}': about, f'{api}/tree/{commit}': tree}
+    if revision == 'main':
+        answers[api] = about
+    for path, answer in answers.items():
         server.resources[path] = Resource(json.dumps(answer).encode())
 
 

@@ -15,7 +15,7 @@ import requests
 from ..errors import ZooError, reporting
 from ..util.files import make_writable_dir
 
-__all__ = ['DownloadError', 'default_root', 'download', 'mismatch']
+__all__ = ['download', 'mismatch']
 
 logger = logging.getLogger(__name__)
 

@@ -24,14 +24,7 @@ from .download import default_root, download, mismatch
 from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder
 from .places import is_place, local_path
 
-__all__ = [
-    'find_files',
-    'in_repository',
-    'is_model_folder',
-    'names_files',
-    'places_of',
-]
-
+__all__ = ['in_repository']
 
 logger = logging.getLogger(__name__)
 

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import logging
-import lzma
 import os
 import posixpath
 import re
@@ -11,7 +10,6 @@ import shutil
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from urllib.parse import urlsplit
 
 import filelock
@@ -23,7 +21,7 @@ from ..util.reading import sha256_of
 from .catalogue import is_alias
 from .download import default_root, download
 
-__all__ = ['copy_of', 'is_place', 'local_path', 'unpacked']
+__all__ = ['copy_of', 'unpacked']
 
 logger = logging.getLogger(__name__)
 
@@ -164,9 +162,9 @@ def _unpack(path, folder):
                 archive.extractall(folder, filter='data')
     except tarfile.FilterError as error:
         raise InputError(f'{path!r} is refused: {error}') from error
-    except (
-        tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError,
-    ) as error:  # fmt: skip
+    except (InputError, OSError):
+        raise
+    except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
         raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
 
 

@@ -216,6 +216,7 @@ def test_an_address_that_has_nothing(server):
         ('a.tar.gz', tar_of({'a/../../file': b''})),
         ('a.tar.gz', tar_of(FILE, type=tarfile.SYMTYPE, linkname='/etc/passwd')),
         ('a.tar.gz', tar_of(FILE, type=tarfile.SYMTYPE, linkname='../a.tar.gz')),
+        ('a.tar.gz', tar_of(FILE, type=tarfile.LNKTYPE, linkname='none')),
         ('a.tar.gz', tar_of(FILE, type=tarfile.FIFOTYPE)),
         ('a.zip', zip_of({'../file': b'/etc/passwd'})),
         ('a.zip', zip_of({'/tmp/file': b'/etc/passwd'})),
