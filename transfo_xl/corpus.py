@@ -9,8 +9,7 @@ import os
 import numpy as np
 
 from model_zoo.checkpoint.numpy_files import ArrayArchive
-from model_zoo.checkpoint.pickles import read_pickle
-from model_zoo.checkpoint.torch_file import write_torch_object
+from model_zoo.checkpoint.torch_file import read_pickle, write_torch_object
 from model_zoo.errors import (
     CheckpointError,
     InputError,

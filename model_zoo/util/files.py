@@ -24,7 +24,6 @@ __all__ = [
     'put_in_place',
     'remove_leftovers',
     'upload',
-    'writable_target',
     'write_json',
     'written_together',
 ]
@@ -100,7 +99,7 @@ def atomic_write(path, mode='w', encoding='utf-8'):
     """
     path = os.fspath(path)
     with reporting(f'cannot write {path!r}'):
-        target = None if remote.is_url(path) else writable_target(path)
+        target = None if remote.is_url(path) else _writable_target(path)
         if target is not None:
             with _temporary(target, mode, encoding) as file:
                 yield file
@@ -138,7 +137,7 @@ def _append(source, path):
         shutil.copyfileobj(content, sink)
 
 
-def writable_target(path):
+def _writable_target(path):
     """Return the file that is written for a path: for a symbolic link, its target.
 
     None for what is written to as it is: a device, a pipe, or ``/dev/stdout``. InputError for a
@@ -190,7 +189,7 @@ def written_together(directory, prefix=''):
 
 def put_in_place(moves):
     """Rename files, source -> path, as `atomic_write` does; first it is seen that all can be."""
-    targets = {source: writable_target(path) for source, path in moves.items()}
+    targets = {source: _writable_target(path) for source, path in moves.items()}
     for source, target in targets.items():
         if target is None:
             _append(source, moves[source])

@@ -218,20 +218,20 @@ def test_2019_reads_numpy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'content, message',
+    'content',
     [
-        (torch.nn.Linear(2, 2), 'is refused'),
-        ([torch.ones(2)], 'holds a list, not tensors by their names'),
-        ({'one': {'weight': torch.ones(2)}, 'two': {'weight': torch.ones(2)}}, "'one' is a dict; "),
-        ({'model': {'weight': torch.ones(2), 'args': 3}}, "'args' is a int; save the state_dict"),
-        ({'weight': torch.ones(2), 'epoch': 3}, "'epoch' is a int; save the state_dict"),
-        ({'weight': torch.ones(2).to_sparse()}, 'NumPy has not'),
+        torch.nn.Linear(2, 2),
+        [torch.ones(2)],
+        {'one': {'weight': torch.ones(2)}, 'two': {'weight': torch.ones(2)}},
+        {'model': {'weight': torch.ones(2), 'args': 3}},
+        {'weight': torch.ones(2), 'epoch': 3},
+        {'weight': torch.ones(2).to_sparse()},
     ],
 )
-def test_other_contents(content, message, tmp_path):
+def test_other_contents(content, tmp_path):
     path = tmp_path / 'pytorch_model.bin'
     torch.save(content, path)
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError):
         read_tensors(path)
 
 

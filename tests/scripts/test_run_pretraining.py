@@ -371,37 +371,47 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
         assert message in refusal(capsys, script, *argv)
 
 
-# Runs the script in children of a process that has imported everything, and kills them: some at any
-# time from the start on, the others after they have written a checkpoint, so that it goes on.
+# Runs the script in children of a process that has imported everything, and kills each of them in a
+# batch, or at a change of a file.
 KILLER = '''
-import os, random, signal, sys, time
+import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import run_pretraining
+import mxnet as mx
 from model_zoo.app import cli
 
-argv, random = sys.argv[2:], random.Random(0)
-folder = os.path.join(argv[argv.index('--ckpt_dir') + 1], 'checkpoints')
+CHANGES = ('os.rename', 'os.remove', 'os.mkdir', 'os.rmdir', 'shutil.rmtree')
+left, backward = 0, mx.nd.NDArray.backward
 
-def written():
-    return {name for name in os.listdir(folder) if name[0] != '.'} if os.path.isdir(folder) else ()
+def count(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def start():
+def watch(event, arguments):
+    if event in CHANGES or event == 'open' and (arguments[2] or 0) & 3:
+        count()
+
+def batch(self, *args, **kwargs):
+    count()
+    return backward(self, *args, **kwargs)
+
+def start(number=None):
+    global left
     child = os.fork()
-    if child == 0:
-        os._exit(cli.run(run_pretraining.main, argv))
-    return child
+    if child:
+        return os.waitpid(child, 0)[1]
+    if number is not None and number % 2:
+        left = 3 * number
+        sys.addaudithook(watch)
+    elif number is not None:
+        left, mx.nd.NDArray.backward = 3 + number, batch
+    os._exit(cli.run(run_pretraining.main, sys.argv[2:]))
 
 for number in range(20):
-    before, child = written(), start()
-    if number % 4 == 0:
-        time.sleep(random.uniform(0, 0.6))
-    else:
-        while written() == before:
-            time.sleep(0.001)
-        time.sleep(random.uniform(0, 0.1))
-    os.kill(child, signal.SIGKILL)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), 'it had ended already'
-sys.exit(os.waitpid(start(), 0)[1] != 0)
+    assert start(number) == signal.SIGKILL, f'training {number} has not been killed'
+sys.exit(start() != 0)
 '''
 
 

@@ -71,7 +71,7 @@ def test_file_of_transformers():
         ({'tie_projs': [True]}, 'tie_projs must have one value for each of 2 clusters'),
         ({'dropout': 1}, 'dropout must be a rate'),
         ({'n_head': 0}, 'n_head must be a positive integer'),
-        ({'n_head': 2**70}, 'n_head must be a posit.*, but is .*; 1000 is the most unless'),
+        ({'n_head': 2**70}, 'n_head must be a posit.*, but is .*; 2147483647 is the most'),
         ({'n_layer': 2**70}, 'n_layer must be a posit.*, but is .*; 2147483647 is the most'),
         ({'sample_softmax': 'x'}, 'sample_softmax must be an integer'),
         ({'clamp_len': None}, 'clamp_len must be an integer'),

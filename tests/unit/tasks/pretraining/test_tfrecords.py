@@ -5,7 +5,7 @@ import pathlib
 import numpy as np
 import pytest
 
-from model_zoo.checkpoint.tensorflow_file import crc32c
+from model_zoo.checkpoint.tensorflow_file import masked_crc32c
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Samples, read_lengths, read_shard, write_tfrecords
 
@@ -76,7 +76,7 @@ def test_longer_sequences_than_the_model_takes(path):
 
 def record(content):
     head = len(content).to_bytes(8, 'little')
-    sums = (crc32c(part, masked=True).to_bytes(4, 'little') for part in (head, content))
+    sums = (masked_crc32c(part).to_bytes(4, 'little') for part in (head, content))
     return head + next(sums) + content + next(sums)
 
 
