@@ -164,7 +164,8 @@ def places(folders, tmp_path, monkeypatch):
     """Our names are found in that cache only; both run in an empty folder."""
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folders['cache']))
     monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setattr(find, 'find_sources', lambda: [hub.HubSource()])
+    monkeypatch.setattr(find, 'HERE', {'hub': hub.find_in_cache})
+    monkeypatch.setattr(find, 'ELSEWHERE', {})
     for name in NAMES:  # what was made is what the catalogue has
         entry = get_entry(*resolve(name))
         entry = dataclasses.replace(
