@@ -52,6 +52,7 @@ from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.tasks.tables import check_files
+from model_zoo.tasks.task import save_trained
 from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
 from model_zoo.util.reading import read_text
@@ -251,7 +252,7 @@ def prune(args, folder, task, study, scores, importance):
     """Mask heads and prune them; returns an entry for results.json."""
     result = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
     path = folder.file('pruned_model')
-    task.model.save_pretrained(path, task.tokenizer)
+    save_trained(path, task.model, task.tokenizer)
     left, all_heads = result['after']['heads'], result['before']['heads']
     logger.info('%d of %d heads remain; the model is in %s', left, all_heads, path)
     return {**result, 'model': 'pruned_model'}
