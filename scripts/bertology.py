@@ -177,7 +177,7 @@ def build_classifier(args, ctx):
         raise InputError('--task_name custom needs --dev_file')
     choice = ModelChoice(args)
     model, tokenizer = make_task_model(
-        args, choice, get_family(args.family).block_class('classification'), ctx, trains=False,
+        choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,
     )  # fmt: skip
     if args.max_seq_length > model.context_length:

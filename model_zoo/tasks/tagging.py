@@ -388,10 +388,10 @@ def predict_words(forward, loader, guard=None):
     return result
 
 
-def _marked(words, number, around=12):
+def _marked(words, number):
     """A word marked among its neighbours."""
-    shown = [*words[max(number - around, 0) : number], f'[{words[number]}]']
-    return ' '.join([*shown, *words[number + 1 : number + around + 1]])
+    shown = [*words[max(number - 12, 0) : number], f'[{words[number]}]']
+    return ' '.join([*shown, *words[number + 1 : number + 13]])
 
 
 @settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
