@@ -3,9 +3,8 @@
     python serve.py sentiment=output_dir/sentiment/best_model all-MiniLM-L6-v2 --port 8000
 
 A model is a folder or a name; requests use the folder's name, or NAME of NAME=MODEL. The server
-speaks Hugging Face's inference payloads, OpenAI's embeddings and completions, and the Open
-Inference Protocol of KServe and Triton; it needs the extra ``serve``. Ctrl-C or SIGTERM ends it,
-after it has answered what it has accepted. With ``--ray`` (extra ``ray``) several processes run
+speaks Hugging Face's inference payloads and OpenAI's embeddings and completions; it needs the extra
+``serve``. Ctrl-C or SIGTERM ends it, after it has answered what it has accepted. With ``--ray`` (extra ``ray``) several processes run
 the models, as many as the load needs.
 """
 

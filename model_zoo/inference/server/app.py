@@ -13,7 +13,7 @@ import time
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline import TooLargeError
-from . import huggingface, open_inference, openai_api, page
+from . import huggingface, openai_api, page
 from .models import Models, NoSuchModelError
 from .service import Service, Settings
 from .worker import ClosedError, OverloadedError
@@ -21,8 +21,7 @@ from .worker import ClosedError, OverloadedError
 _log = logging.getLogger(__name__)
 
 #: paths that need no key
-OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
-              *page.PATHS.values())  # fmt: skip
+OPEN_PATHS = ('/health', '/openapi.json', *page.PATHS.values())
 #: tasks whose models read two texts at once
 PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
               'rerank'}  # fmt: skip
@@ -77,7 +76,7 @@ def build_app(models, settings=None):
     app.add_middleware(Gate, settings=settings, metrics=metrics)
     _add_errors(app)
     _add_state(app, service)
-    for routes in (huggingface, openai_api, open_inference, page):
+    for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
 

@@ -23,7 +23,7 @@ ATTEMPTS = 4
 TARGET_REQUESTS = 16
 UPSCALE_SECONDS, LOOK_BACK_SECONDS = 5, 12
 HEALTH_SECONDS = 5
-HEALTH_PATHS = ('/health', '/v2/health/live', '/v2/health/ready')
+HEALTH_PATHS = ('/health',)
 #: Bytes of the local cluster's store of objects; requests and answers are small.
 STORE_BYTES = 128 * 2**20
 PASSED_ON = ('http_version', 'scheme', 'method', 'path', 'raw_path', 'query_string', 'root_path',

@@ -44,7 +44,7 @@ def _embed(service, content):
     if isinstance(inputs[0], str):
         work = pipeline.prepare(inputs, options, meter)
     else:
-        work = pipeline.prepare_ids(inputs, None, options, meter)
+        work = pipeline.prepare_ids(inputs, options, meter)
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
