@@ -215,7 +215,6 @@ CASES = {
         13,
         lambda data, folder: (['--label_column', '1'], '--label_column is 1 and was -1'),
         accumulate=2,
-        extras=('seqeval',),
     ),
     'finetune_embedding': Case(
         'finetune_embedding',

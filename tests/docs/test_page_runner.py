@@ -172,7 +172,7 @@ def test_scripts_run_in_short(runner, tmp_path):
     )
     runner(vocabulary)
     runner(train)
-    assert (tmp_path / 'out' / 'best_model' / 'model.params').is_file()
+    assert (tmp_path / 'out' / 'best_model' / 'model.safetensors').is_file()
     with pytest.raises(pages.PageError, match='unrecognized arguments: --colour'):
         runner(train + ' --colour blue')
     with pytest.raises(pages.PageError, match='error: .*nowhere'):

@@ -31,13 +31,21 @@ def test_the_best_model_has_the_special_tokens(trained, script, data):
     tokenizer = OpenAIGPTTokenizer.from_pretrained(trained / 'best_model')
     assert list(tokenizer.special_tokens) == ['_start_', '_delimiter_', '_classify_']
     model = OpenAIGPTDoubleHeadsModel.from_pretrained(str(trained / 'best_model'))
-    assert model.config.n_special == 3
+    assert model.config.total_tokens_embeddings == len(tokenizer.vocab) == 60
     context = 'b c . d d . c . b .'
     story = [57, *tokenizer.encode(context), 58, *tokenizer.encode('a b a .'), 59]
     wrong = [57, *tokenizer.encode(context), 58, *tokenizer.encode('x b x .'), 59]
     words = mx.nd.array([[story, wrong]], dtype='int32')
     _, scores = model(words, mx.nd.array([[len(story) - 1] * 2], dtype='int32'))
     assert scores.shape == (1, 2) and scores[0, 0].asscalar() > scores[0, 1].asscalar()
+
+
+def test_the_best_model_is_trained_further(trained, script, data, tmp_path):
+    argv = ['--model_name', trained / 'best_model', '--do_train', '--output_dir', tmp_path]
+    argv += ['--train_dataset', data / 'train.csv', '--n_valid', 9, '--training_steps', 1]
+    assert run(script, *argv) == 0
+    again = OpenAIGPTDoubleHeadsModel.from_pretrained(str(tmp_path / 'best_model'))
+    assert again.config.total_tokens_embeddings == 60
 
 
 def test_only_evaluation_of_a_folder(script, data, trained, tmp_path):

@@ -61,7 +61,8 @@ def test_the_threshold_decides(script, trained, data, tmp_path):
     counts = []
     for threshold in ('-100', '100'):
         argv = load(arguments(data, tmp_path / threshold, version=2))
-        argv += ['--model_parameters', trained / 'best_model' / 'model.params', '--only_predict']
+        weights = trained / 'best_model' / 'model.safetensors'
+        argv += ['--model_parameters', weights, '--only_predict']
         assert run(script, *argv, '--null_score_diff_threshold', threshold) == 0
         predictions = read_json(tmp_path / threshold, 'predictions.json')
         counts.append(sum(not text for text in predictions.values()))

@@ -1,6 +1,5 @@
 """scripts/finetune_tagging.py end to end, on a small random model and made-up sentences."""
 
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -91,12 +90,6 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
     assert set(results['best']) == {'epoch', 'parameters'}
     assert results['best_model'].keys() == {'test'}
     assert results['predictions'] == ['test_predictions.txt']
-
-
-def test_missing_seqeval_is_said_before_the_training(script, data, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, 'seqeval', None)
-    assert 'gluon-transformer-zoo[tagging]' in refusal(capsys, script, *arguments(data, tmp_path))
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.data

@@ -45,7 +45,7 @@ def arguments(data, tmp_path):
 
 def final_model(folder):
     """The parameters that a run has left, by name."""
-    return read_tensors(os.path.join(folder, 'model', 'model.params'))[0]
+    return read_tensors(os.path.join(folder, 'model', 'model.safetensors'))[0]
 
 
 def assert_equal(folder, other):

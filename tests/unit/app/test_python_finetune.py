@@ -159,8 +159,6 @@ OTHERS = {
 
 @pytest.mark.parametrize('task', OTHERS)
 def test_other_tasks(folder, task):
-    if task == 'token-classification':
-        pytest.importorskip('seqeval')
     rows, metric = OTHERS[task]
     options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
     options = {**options, 'max_length': 16}

@@ -1,6 +1,5 @@
 """Words with labels: features, windows, batches, predictions and scores."""
 
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -9,7 +8,7 @@ from tiny import SPECIAL
 
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.errors import InputError
 from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
@@ -163,7 +162,6 @@ def test_scores_of_words():
 )
 def test_scores_of_entities(right):
     """Of three entities one is found, one has another end and one another type."""
-    pytest.importorskip('seqeval')
     metrics = score_tags([right.split()], [['B-A', 'I-A', 'O', 'B-A', 'I-A']])
     assert metrics['precision'] == pytest.approx(1 / 2)
     assert metrics['recall'] == pytest.approx(1 / 3)
@@ -174,17 +172,8 @@ def test_scores_of_entities(right):
 
 
 def test_without_entities_where_there_might_be():
-    pytest.importorskip('seqeval')
     assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
     assert 'f1' not in score_tags([['O']], [['O']])
-
-
-def test_missing_seqeval(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'seqeval', None)
-    monkeypatch.setitem(sys.modules, 'seqeval.metrics', None)
-    monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
-    with pytest.raises(MissingExtraError, match=r'seqeval .*gluon-transformer-zoo\[tagging\]'):
-        score_tags([['B-A']], [['O']])
 
 
 @pytest.mark.data
