@@ -19,9 +19,9 @@ def test_names_of_the_inputs(hybridized):
     named = {'input_ids': words, 'token_type_ids': types, 'attention_mask': mask}
     assert_same(block(words, types, mask), block(**named), 0)
     assert_same(block(words, types), block(words, token_type_ids=types), 0)
-    with pytest.raises(InputError, match='input_ids and words are the same input'):
+    with pytest.raises(InputError):
         block(words=words, input_ids=words)
-    with pytest.raises(TypeError, match='input_idz'):
+    with pytest.raises(TypeError):
         block(input_idz=words)
 
 

@@ -7,7 +7,7 @@ import pytest
 from gpt_compare import CONFIGS
 
 import gpt
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import InputError
 
 CONFIG = CONFIGS['gpt']['small']
 
@@ -19,13 +19,6 @@ def test_defaults_are_those_of_the_paper():
     assert config.resid_pdrop == config.embd_pdrop == config.attn_pdrop == 0.1
     assert config.mc_pdrop == 0.1 and config.n_special == 0
     assert config.total_tokens_embeddings == 40478
-
-
-def test_activations():
-    for afn, activation in {'gelu': 'gelu_new', 'silu': 'silu', 'tanh': 'tanh'}.items():
-        assert gpt.OpenAIGPTConfig(afn=afn).activation == activation
-    with pytest.raises(UnknownNameError, match='gelus'):
-        gpt.OpenAIGPTConfig(afn='gelus')
 
 
 def test_normalization_follows_the_residuals():
@@ -48,5 +41,5 @@ def test_there_is_no_past():
     past = [mx.nd.zeros((2, 1, 2, 3, 4))] * 2
     head = gpt.OpenAIGPTLMHeadModel(model)
     for block in (model, head):
-        with pytest.raises(InputError, match='OpenAIGPTModel takes no past'):
+        with pytest.raises(InputError):
             block(words, past=past)

