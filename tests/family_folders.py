@@ -24,7 +24,7 @@ def write_family(family, folder, format='native'):
     words, heads = ['<unk>', 'l', 'o', 'w', 'lo', 'low'], {'scale': 0.2}
     ends = [word + '</w>' for word in words[1:]]
     if family == 'bert':
-        model, tokenizer = tiny.save_bert(folder, words, bert.BertForMaskedLM), None
+        model, tokenizer = tiny.save_bert(folder, words, bert.BertForPreTraining), None
     elif family == 'gpt':
         model, tokenizer = tiny.save_gpt(folder, words + ends, ['l o', 'lo w</w>'], **heads), None
     elif family == 'gpt2':

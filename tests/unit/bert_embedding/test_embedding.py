@@ -98,7 +98,7 @@ def test_special_tokens_are_kept_on_request_and_texts_may_be_empty(tiny, tiny_di
 # -- long sentences -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('count', [0, 1, 29, 30, 31, 45, 46, 61, 300])
+@pytest.mark.parametrize('count', [0, 29, 30, 31, 61, 300])
 def test_windows_give_each_piece_most_context(count):
     windows = even_windows(count, 30)
     owners = [None] * count
@@ -196,7 +196,7 @@ def test_minilm_gives_sentence_transformers_vectors(minilm_dir, fixtures):
 
 
 def test_any_batch_size_gives_the_same_in_input_order(tiny, tiny_dir):
-    sentences = sentences_of(200, 40, seed=2)
+    sentences = sentences_of(60, 40, seed=2)
     expected = tiny(sentences)
     for batch_size in (1, 64):
         results = BertEmbedding(model=tiny_dir, batch_size=batch_size)(sentences)
@@ -210,7 +210,7 @@ def test_iterators_read_only_what_they_need(tiny):
 
     def source():
         nonlocal read
-        for sentence in sentences_of(3000, 6):
+        for sentence in sentences_of(600, 6):
             read += 1
             yield sentence
 
@@ -218,7 +218,7 @@ def test_iterators_read_only_what_they_need(tiny):
     for number, (tokens, vectors) in enumerate(tiny.iter_embedding(source()), 1):
         assert len(tokens) == len(vectors)
         ahead = max(ahead, read - number)
-    assert number == read == 3000
+    assert number == read == 600
     assert ahead < 16 * tiny.batch_size
     read = 0
     vectors = tiny.iter_sentence_vectors(source())

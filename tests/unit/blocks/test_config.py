@@ -117,7 +117,6 @@ def test_values_that_are_refused(cls, change):
         (gpt2.GPT2Config, {'scale_attn_by_inverse_layer_idx': True}),
         (gpt2.GPT2Config, {'scale_attn_weights': False}),
         (gpt2.GPT2Config, {'tie_word_embeddings': False}),
-        (transfo_xl.TransfoXLConfig, {'model_type': 'gpt2'}),
     ],
 )  # fmt: skip
 def test_fields_of_files_that_are_refused(cls, fields):

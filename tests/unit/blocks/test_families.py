@@ -7,41 +7,56 @@ import numpy as np
 import pytest
 import tiny
 from arrays import array, assert_equal, assert_same, flatten, imported
+from halves import HALVES
 
-from bert import BertConfig, DistilBertConfig, ElectraConfig
+import bert
+import gpt
+import gpt2
+import transfo_xl
 from export import export_block
 from model_zoo.blocks.decoder import DecoderBlock
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.registry import list_families
-from transfo_xl import TransfoXLConfig
 
 FAMILIES = {family.name: family for family in list_families()}
 BLOCKS = {cls.__name__: cls for family in FAMILIES.values() for cls in family.blocks}
 HEADS = {name: cls for name, cls in BLOCKS.items() if cls.backbone}
+LABELLED = {name: cls for name, cls in HEADS.items() if cls.label_inputs}
 #: those with attention heads that can be masked, removed and kept
 MASKED = {name: cls for name, cls in BLOCKS.items() if 'head_mask' in cls.input_names}
+#: all kinds of heads, each in one family at least, for what takes longer
+SOME = {name: BLOCKS[name] for name in (
+    'BertModel', 'BertForPreTraining', 'BertForMultipleChoice', 'BertForQuestionAnswering',
+    'BertSentenceEncoder', 'RobertaModel', 'RobertaForSequenceClassification', 'DistilBertModel',
+    'DistilBertForSequenceClassification', 'ElectraForMaskedLM', 'ElectraForPreTraining',
+    'XLMRobertaForTokenClassification', 'OpenAIGPTModel', 'OpenAIGPTDoubleHeadsModel',
+    'GPT2LMHeadModel', 'GPT2DoubleHeadsModel', 'TransfoXLModel', 'TransfoXLLMHeadModel',
+)}  # fmt: skip
 TOKENS = 40
+BERT = {**tiny.BERT, 'num_attention_heads': 4}
+DECODER = {**tiny.DECODER, 'n_head': 4, 'n_ctx': 24}
 SIZES = {
-    DistilBertConfig: {
+    bert.BertConfig: BERT,
+    bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
+    bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
+    bert.DistilBertConfig: {
         'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 32, 'max_position_embeddings': 24,
     },
-    ElectraConfig: {**tiny.BERT, 'num_attention_heads': 4, 'embedding_size': 8},
+    bert.ElectraConfig: {**BERT, 'embedding_size': 8},
+    gpt.OpenAIGPTConfig: DECODER,
+    gpt2.GPT2Config: DECODER,
+    transfo_xl.TransfoXLConfig: {**tiny.TRANSFO_XL, 'n_head': 4, 'd_head': 4, 'mem_len': 9},
 }  # fmt: skip
 
 
-def make(cls):
+def make_config(cls, scale=0.3, **changes):
     kind = cls.config_class
-    if kind in SIZES:
-        return tiny.initialized(cls(kind(TOKENS, **SIZES[kind])))
-    if issubclass(kind, BertConfig):
-        return tiny.make(cls, TOKENS, 0.5, num_attention_heads=4)
-    head_size = {'d_head': 4} if issubclass(kind, TransfoXLConfig) else {}
-    return tiny.make(cls, TOKENS, 0.5, n_head=4, **head_size)
+    names = ('init_std', 'proj_init_std') if 'Transfo' in kind.__name__ else ('initializer_range',)
+    return kind(TOKENS, **{**SIZES[kind], **dict.fromkeys(names, scale), **changes})
 
 
-def with_options(cls, **options):
-    """A block that is made with options, rather than fields of its configuration."""
-    return tiny.initialized(cls(make(cls).config, **options))
+def make(cls, scale=0.3, **options):
+    return tiny.initialized(cls(make_config(cls, scale), **options))
 
 
 def inputs_of(block, length=7, seed=0, labels=False, rows=3):
@@ -84,10 +99,14 @@ def every(blocks):
     return pytest.mark.parametrize('cls', blocks.values(), ids=blocks)
 
 
+def of_some(blocks):
+    return {name: cls for name, cls in blocks.items() if name in SOME}
+
+
 # -- inputs and outputs -------------------------------------------------------------------------
 
 
-@every(BLOCKS)
+@every(SOME)
 def test_graphs_give_what_plain_calls_give(cls):
     block = make(cls)
     calls = []
@@ -124,7 +143,7 @@ def test_padding_and_the_other_rows_change_nothing(cls):
                 assert_same(ours[row : row + 1][(slice(None), *here)], alone)
 
 
-@every(BLOCKS)
+@every(SOME)
 def test_kinds_of_numbers_and_rows_without_words(cls):
     block, inputs = make(cls), inputs_of(make(cls), labels=True)
     for dtype in ('float32', 'int64'):
@@ -135,7 +154,7 @@ def test_kinds_of_numbers_and_rows_without_words(cls):
         assert all(np.isfinite(each.asnumpy()).all() for each in call(block, inputs))
 
 
-@every(BLOCKS)
+@every(SOME)
 def test_dropout_is_for_training_only(cls):
     block, inputs = make(cls), inputs_of(make(cls))
     assert_same(call(block, inputs), call(block, inputs), 0)
@@ -155,7 +174,7 @@ def test_a_part_of_a_users_block(cls):
     assert set(symbol.list_arguments()) - own == {*names}
 
 
-@every({name: cls for name, cls in HEADS.items() if cls.label_inputs})
+@every(LABELLED)
 def test_labels_of_minus_one_are_left_out(cls):
     block = make(cls)
     inputs = inputs_of(block, labels=True)
@@ -166,7 +185,42 @@ def test_labels_of_minus_one_are_left_out(cls):
     assert loss.asscalar() == 0 and not any(value.any() for value in gradients.values())
 
 
-@every(BLOCKS)
+#: largest differences, relative to the largest number; the types have 11 and 8 bits
+TOLERANCES = {'float16': 0.01, 'bfloat16': 0.05}
+
+
+@pytest.mark.parametrize('dtype', HALVES)
+@every(of_some(LABELLED))
+def test_half_precisions_are_near_float32(cls, dtype):
+    results = []
+    for each in ('float32', dtype):
+        block = make(cls, 0.1)
+        block.cast(each)
+        block.hybridize(static_alloc=True, static_shape=True)
+        assert block.precision == block.base.precision == each
+        inputs = inputs_of(block, labels=True)
+        for _ in range(2):  # static graphs take another way the second time
+            loss, gradients = trained(block, inputs)
+        outputs = call(block, inputs_of(block))
+        assert loss.dtype == np.float32
+        assert outputs[0].dtype == (np.float16 if each == 'float16' else np.float32)
+        if hasattr(block, 'generate') and block.word_axes == 2:
+            outputs.append(mx.nd.array([
+                text.log_prob for (text,) in block.generate([[1, 2, 3], [7]], 3, top_k=1)
+            ]))  # fmt: skip
+        outputs = [each.asnumpy().astype('float32') for each in (loss, *outputs)]
+        results.append((outputs, {name: x.astype('float32') for name, x in gradients.items()}))
+    (full, expected), (half, gradients) = results
+    for one, two in zip(half, full):
+        assert np.abs(one - two).max() < TOLERANCES[dtype] * np.abs(two).max()
+    assert np.abs(half[1] - full[1]).max() > 1e-6
+    largest = max(np.abs(each).max() for each in expected.values())
+    for name, value in expected.items():  # some are 0 but for rounding
+        allowed = TOLERANCES[dtype] * max(np.abs(value).max(), largest / 10)
+        assert np.abs(gradients[name] - value).max() < allowed, name
+
+
+@every(SOME)
 def test_exported_for_plain_mxnet(cls, tmp_path):
     block = make(cls)
     export_block(block, str(tmp_path), 'block')
@@ -181,7 +235,7 @@ def test_exported_for_plain_mxnet(cls, tmp_path):
 # -- attention heads ----------------------------------------------------------------------------
 
 
-@every(MASKED)
+@every(of_some(MASKED))
 def test_removed_heads_equal_masked_heads(cls, tmp_path):
     block, inputs = make(cls), inputs_of(make(cls))
     mask = np.array([[1, 0, 1, 0], [0, 1, 1, 1]])
@@ -207,11 +261,11 @@ def test_removed_heads_equal_masked_heads(cls, tmp_path):
     assert_same(call(again, inputs)[0], expected)
 
 
-@every(MASKED)
+@every(of_some(MASKED))
 def test_attentions_and_kept_outputs(cls):
-    block = with_options(cls, output_attentions=True, keep_multihead_output=True)
+    block = make(cls, output_attentions=True, keep_multihead_output=True)
     inputs = inputs_of(block, labels=bool(cls.label_inputs))
-    plain = call(with_options(cls), inputs)
+    plain = call(make(cls), inputs)
     block.hybridize(static_alloc=True)
     with mx.autograd.record(train_mode=False):
         outputs = call(block, inputs)
@@ -236,8 +290,9 @@ def test_attentions_and_kept_outputs(cls):
 # -- files --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('form', ['native', 'huggingface'])
-@every(BLOCKS)
+@pytest.mark.parametrize('cls, form', [
+    *((cls, 'huggingface') for cls in BLOCKS.values()), *((cls, 'native') for cls in SOME.values())
+])  # fmt: skip
 def test_folders(cls, form, tmp_path, caplog):
     block = make(cls)
     block.config.extras['origin'] = 'a test'
@@ -261,11 +316,8 @@ def test_folders(cls, form, tmp_path, caplog):
 def test_files_that_do_not_fit(cls, form, tmp_path):
     """A whole parameter too few, too many, and of another shape; nothing of it is loaded."""
     path = str(tmp_path / 'file.params')
-    deeper, block = make(cls), make(cls)
-    for field in ('num_hidden_layers', 'n_layers', 'n_layer'):
-        if hasattr(deeper.config, field):
-            setattr(deeper.config, field, 3)
-    deeper = tiny.initialized(cls(deeper.config), seed=2)
+    (layers,) = SIZES[cls.config_class].keys() & {'num_hidden_layers', 'n_layers', 'n_layer'}
+    block, deeper = make(cls), tiny.initialized(cls(make_config(cls, **{layers: 3})), seed=2)
     before = {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
     deeper.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
@@ -288,8 +340,9 @@ def test_files_that_do_not_fit(cls, form, tmp_path):
 #: name of an input -> what it can't be
 WRONG = {
     'words': [
-        np.zeros((1, 2)).tolist(), mx.nd.ones((3,)), mx.nd.zeros((3, 0)), lambda x: x + TOKENS,
-        lambda x: x * 0 - 1, lambda x: x * 0 + 1.5, lambda x: x * np.nan, lambda x: x.asnumpy(),
+        np.zeros((1, 2)).tolist(), mx.nd.ones((3,)), mx.nd.array(np.zeros((3, 0))),
+        lambda x: x + TOKENS, lambda x: x * 0 - 1, lambda x: x * 0 + 1.5, lambda x: x * np.nan,
+        lambda x: x.asnumpy(),
         # as DataLoader's workers give it
         lambda x: (x + TOKENS).as_in_context(mx.Context('cpu_shared', 0)),
     ],

@@ -160,7 +160,7 @@ import json, sys
 import model_zoo, mxnet as mx, bert
 from model_zoo.blocks.graphs import finish_backward
 block = bert.BertForSequenceClassification(bert.BertConfig(
-    vocab_size=41, hidden_size=128, num_hidden_layers=12, num_attention_heads=2,
+    vocab_size=41, hidden_size=128, num_hidden_layers=8, num_attention_heads=2,
     intermediate_size=512, hidden_dropout_prob=0, attention_probs_dropout_prob=0))
 block.initialize()
 block.hybridize(static_alloc=True)

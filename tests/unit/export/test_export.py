@@ -8,7 +8,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-import warm
 from arrays import assert_same, flatten, imported
 
 import bert
@@ -92,27 +91,6 @@ def test_block_is_not_disturbed(tmp_path):
     np.random.seed(3)
     mx.random.seed(3)
     assert after == (np.random.rand(), mx.nd.random.uniform().asscalar())
-
-
-def test_plain_mxnet_in_a_new_process(tmp_path):
-    block = make('BertForSequenceClassification', num_labels=3)
-    export.export_block(block, str(tmp_path), 'net')
-    inputs = make_inputs(3, 11, dtype='float32')
-    np.savez(tmp_path / 'inputs.npz', *[x.asnumpy() for x in inputs])
-    program = (
-        'import sys, json, numpy as np, mxnet as mx\n'
-        "arrays = np.load('inputs.npz')\n"
-        "net = mx.gluon.SymbolBlock.imports('net-symbol.json', ['data0', 'data1', 'data2'],\n"
-        "                                   'net-0000.params')\n"
-        "result = net(*[mx.nd.array(arrays[f'arr_{i}']) for i in range(3)])\n"
-        'print(json.dumps([result.asnumpy().tolist(), sorted(sys.modules)]))\n'
-    )
-    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-    run = warm.run(['-c', program], tmp_path, environment)
-    assert run.returncode == 0, run.stderr
-    result, modules = json.loads(run.stdout)
-    assert not {'bert', 'model_zoo', 'export', 'gluonnlp'}.intersection(modules)
-    np.testing.assert_allclose(result, block(*inputs).asnumpy(), atol=1e-5)
 
 
 # -- what can go wrong --------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def test_inner_units_and_activation():
     config = gpt2.GPT2Config(**CONFIG, n_inner=20, activation_function='relu')
     block = gpt2.GPT2LMHeadModel(config)
     block.initialize()
-    assert block._own_tensors()['layers.0.ffn.ffn_1.weight'].shape == (20, 16)
+    assert block.transformer.layers[0].ffn.ffn_1.weight.shape == (20, 16)
     assert np.isfinite(block(mx.nd.array([[1, 2]]))[0].asnumpy()).all()
 
 

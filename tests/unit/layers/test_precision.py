@@ -10,12 +10,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, assert_same, flatten, imported
+from arrays import array, imported
 from halves import HALVES, needs_bfloat16
 
 import bert
-import gpt
-import gpt2
 from export import export_block
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
@@ -29,15 +27,12 @@ from model_zoo.layers.precision import (
     set_precision,
 )
 from model_zoo.layers.sequences import positions_of
-from transfo_xl import TransfoXLLMHeadModel
 
 BERT = {
     'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
     'intermediate_size': 512, 'max_position_embeddings': 24, 'hidden_dropout_prob': 0,
     'attention_probs_dropout_prob': 0,
 }  # fmt: skip
-DECODER = {'vocab_size': 41, 'n_positions': 24, 'n_ctx': 24, 'n_embd': 32, 'n_layer': 2,
-           'n_head': 4, 'embd_pdrop': 0, 'attn_pdrop': 0, 'resid_pdrop': 0}  # fmt: skip
 #: relative to the largest output or gradient of a parameter; the types have 11 and 8 bits
 TOLERANCES = {'float32': 1e-5, 'float16': 0.01, 'bfloat16': 0.04}
 HYBRIDIZED = [None, {'static_alloc': True, 'static_shape': True}]
@@ -143,58 +138,10 @@ def bert_inputs():
     return [array(each) for each in (words, types, [11, 4, 7])]
 
 
-BERT_LABELS = {
-    'BertForSequenceClassification': {'labels': [0, 1, 1]},
-    'BertForPreTraining': {
-        'masked_positions': [[1, 2], [3, 0], [5, 1]],
-        'masked_lm_labels': [[4, 40], [7, -1], [3, 9]],
-        'next_sentence_label': [0, 1, 1],
-    },
-}  # fmt: skip
-
-
 def make_bert(name, dtype='float32', **options):
     block = tiny.initialized(getattr(bert, name)(bert.BertConfig(**BERT), **options), 0.1)
     block.cast(dtype)
     return block
-
-
-def results(block, inputs, labels, hybridized):
-    """Outputs, loss, and gradients by parameter, as NumPy arrays."""
-    if hybridized is not None:
-        block.hybridize(**hybridized)
-    outputs = [each.asnumpy() for each in flatten(block(*inputs))]
-    for _ in range(2):  # twice: static graphs take another way the second time
-        with mx.autograd.record():
-            loss = block(*inputs, **labels)
-        loss.backward()
-    parameters = block.parameters_by_name()
-    return outputs, loss, {name: p.grad().asnumpy() for name, p in parameters.items()}
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-@pytest.mark.parametrize('name', BERT_LABELS)
-def test_bert_beside_float32(name, dtype):
-    inputs = bert_inputs()
-    labels = {key: array(value) for key, value in BERT_LABELS[name].items()}
-    outputs, loss, gradients = results(make_bert(name), inputs, labels, None)
-    stored = np.dtype('float16' if dtype == 'float16' else 'float32')
-    plain = None
-    for hybridized in HYBRIDIZED:
-        half = results(make_bert(name, dtype), inputs, labels, hybridized)
-        assert {each.dtype for each in half[0]} == {stored}
-        for one, two in zip(half[0], outputs):
-            assert 1e-5 < difference(one, two) < TOLERANCES[dtype]
-        assert half[1].dtype == np.float32
-        assert half[1].asscalar() == pytest.approx(loss.asscalar(), rel=TOLERANCES[dtype] / 4)
-        largest = max(np.abs(each).max() for each in gradients.values())
-        for key, gradient in half[2].items():
-            assert gradient.dtype == stored
-            # some are 0 but for rounding
-            allowed = TOLERANCES[dtype] * max(np.abs(gradients[key]).max(), largest / 10)
-            assert np.abs(gradient - gradients[key]).max() < allowed, key
-        plain = plain or half
-        assert_same(half[0], plain[0], 0)  # hybridized or not
 
 
 def test_padding_has_no_influence_in_float16():
@@ -240,74 +187,6 @@ def test_safe_sums_are_asked_for(monkeypatch):
     monkeypatch.setenv('MXNET_SAFE_ACCUMULATION', '0')
     make_bert('BertModel', 'float16')
     assert os.environ['MXNET_SAFE_ACCUMULATION'] == '0'  # the user's choice
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-@pytest.mark.parametrize('name', ['OpenAIGPTLMHeadModel', 'GPT2LMHeadModel'])
-def test_decoders_beside_float32(name, dtype):
-    family = gpt if name.startswith('OpenAI') else gpt2
-    words = array(np.random.randint(0, 41, (3, 11)))
-    valid = array([11, 4, 7])
-    found = {}
-    for each in ('float32', dtype):
-        config = getattr(family, name.replace('LMHeadModel', 'Config'))(**DECODER)
-        block = tiny.initialized(getattr(family, name)(config), 0.1)
-        block.cast(each)
-        block.hybridize(static_alloc=True)
-        with mx.autograd.record():
-            loss = flatten(block(words, valid_length=valid, lm_labels=words))[0]
-        loss.backward()
-        outputs = flatten(block(words, valid_length=valid))[:1]
-        if family is gpt2:
-            _, past = block(words)
-            past = [one.astype('float32') for one in past]
-            outputs += flatten(block(words, past=past, head_mask=mx.nd.array([1, 1, 0, 1])))[:1]
-        scores, state = block.start(words, valid, 16)
-        outputs.append(scores)
-        for _ in range(2):
-            scores, state = block.step(array([1, 2, 3]), state)
-        outputs.append(scores)
-        gradient = block.transformer.word_embed.weight.grad()
-        found[each] = [loss, *outputs, gradient]
-        continuations = block.generate(words, 3, valid_length=valid)
-        assert len(continuations) == 3
-    assert found[dtype][0].dtype == np.float32
-    for one, two in zip(found[dtype], found['float32']):
-        assert difference(one.asnumpy(), two.asnumpy()) < TOLERANCES[dtype]
-    assert difference(found[dtype][1].asnumpy(), found['float32'][1].asnumpy()) > 1e-5
-
-
-def make_transfo_xl():
-    sizes = {'cutoffs': [20], 'div_val': 2, 'tgt_len': 8, 'mem_len': 8, 'dropout': 0, 'dropatt': 0}
-    return tiny.make(TransfoXLLMHeadModel, 41, 0.1, **sizes)
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_transformer_xl(dtype):
-    words = array(np.random.randint(0, 41, (3, 8)))
-    found = {}
-    for each in ('float32', dtype):
-        block = make_transfo_xl()
-        block.cast(each)
-        block.hybridize(static_alloc=True)
-        with mx.autograd.record():
-            losses, _ = block(words, labels=words)
-        losses.backward()
-        scores, mems = block(words)
-        read, _ = block.read(words, words)
-        assert losses.dtype == read.dtype == np.float32
-        assert scores.dtype == mems[0].dtype == (np.float16 if each == 'float16' else np.float32)
-        found[each] = [losses, read, scores, mems[0]], block
-    for one, two in zip(found[dtype][0], found['float32'][0]):
-        one, two = (each.asnumpy().astype('float32') for each in (one, two))
-        assert 1e-6 < difference(one, two) < TOLERANCES[dtype]
-    one, two = (found[each][1].collect_params('.*qkv_weight').values() for each in found)
-    for each, other in zip(one, two):
-        assert difference(each.grad().asnumpy(), other.grad().asnumpy()) < TOLERANCES[dtype]
-    prompts = [[1, 2, 3], [7]]
-    one, two = (found[each][1].generate(prompts, 3) for each in found)
-    for (each,), (other,) in zip(one, two):
-        assert abs(each.log_prob - other.log_prob) < 3 * TOLERANCES[dtype]
 
 
 def test_bfloat16_on_a_gpu(monkeypatch):

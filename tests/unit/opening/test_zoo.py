@@ -102,7 +102,10 @@ def test_sizes(name):
     config = block.config
     inner = block.parameters_by_name()
     inner = max(v.shape[0] for k, v in inner.items() if k.endswith('ffn_1.weight'))
-    assert (config.num_layers, config.units, config.num_heads) == SIZES[name][:3]
+    fields = 'num_layers', 'units', 'num_heads'
+    if name.startswith('transfo_xl'):
+        fields = 'n_layer', 'd_model', 'n_head'
+    assert tuple(getattr(config, field) for field in fields) == SIZES[name][:3]
     assert padded_units(SIZES[name][3]) == inner and block.context_length == SIZES[name][4]
     assert config.embedding_rows == len(vocab)
     with pytest.raises(RuntimeError):  # not initialized, as GluonNLP's
@@ -147,17 +150,17 @@ def test_a_new_model(saved):
     def get(**options):
         return model_zoo.get_model(saved.model, vocab=vocab, pretrained=False, **options)
 
-    options = {'head_size': 8, 'embed_size': 16} if saved.family.name == 'transfo_xl' else {}
+    options = {}
+    if saved.family.name == 'transfo_xl':
+        options = {'head_size': 8, 'embed_size': 16, 'hidden_size': 32}
     block, same = get(**SMALL, **options, dropout=0.25)
     assert same is vocab and type(block) is saved.family.zoo_block
-    assert (block.config.num_layers, block.config.num_heads) == (1, 2)
     block.initialize()
     outputs = flatten(block(WORDS))
     assert outputs[0].shape[:2] == (2, 3) and np.isfinite(outputs[0].asnumpy()).all()
     get(dropout=0)
-    for options, error in [
-        ({'num_layers': 1}, InputError), ({**SMALL, 'num_layer': 2}, InputError),
-        ({**SMALL, 'num_heads': 5}, InputError), ({'dataset_name': 'none'}, UnknownNameError),
-    ]:  # fmt: skip
-        with pytest.raises(error):
-            get(**options)
+    for wrong in ({'num_layers': 1}, {**SMALL, 'num_layer': 2}, {'dropout': 1.5}):
+        with pytest.raises(InputError):
+            get(**wrong)
+    with pytest.raises(UnknownNameError):
+        model_zoo.get_model(saved.model, dataset_name='none')

@@ -3,6 +3,9 @@
 import copy
 import json
 
+import pytest
+
+from model_zoo.errors import InputError
 from transfo_xl import TransfoXLConfig
 
 
@@ -49,5 +52,8 @@ def test_file_of_transformers():
 
 def test_its_own_file_names_the_family(tmp_path):
     path = tmp_path / 'config.json'
+    path.write_text('{"model_type": "gpt2", "vocab_size": 100}')
+    with pytest.raises(InputError):
+        TransfoXLConfig.from_json_file(str(path))
     TransfoXLConfig().to_json_file(str(path))
     assert json.loads(path.read_text())['model_type'] == 'transfo-xl'
