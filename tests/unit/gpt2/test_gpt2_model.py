@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import assert_same, flatten
+from arrays import assert_same
 from gpt_compare import CONFIGS, make_inputs, run
 
 import gpt2
@@ -139,14 +139,3 @@ def test_blocks_of_one_configuration_are_independent():
     one.prune_heads({0: [1]})
     one.set_num_special_tokens(9)
     assert two.config == config == gpt2.GPT2Config(**CONFIG)
-
-
-def test_presents_are_outputs_of_the_graph_only_without_labels():
-    """With labels nothing of the cache is computed in vain."""
-    block = make('GPT2LMHeadModel')
-    block.hybridize()
-    words = mx.nd.ones((2, 5))
-    assert len(flatten(block(words))) == 4
-    assert len(flatten(block(words, lm_labels=words))) == 1
-    operators = block._cached_graph[1].tojson()
-    assert 'stack' not in operators and 'interleaved_matmul_selfatt_qk' in operators

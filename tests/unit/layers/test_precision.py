@@ -1,7 +1,6 @@
 """float16 and bfloat16: the bricks, and whole models of all families beside float32."""
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 import tiny
 from arrays import array, imported
-from halves import HALVES, needs_bfloat16
+from halves import HALVES
 
 import bert
 from export import export_block
@@ -224,16 +223,6 @@ def test_cpu_without_avx512():
     assert 'cannot compute in bfloat16 on this CPU' in run.stdout, run.stderr
 
 
-@needs_bfloat16
-def test_warnings_are_said_once(monkeypatch, caplog):
-    monkeypatch.setattr(precision, '_logged', set())
-    monkeypatch.setattr(precision, '_lacks_bfloat16_instructions', lambda: True)
-    with caplog.at_level(logging.WARNING):
-        for dtype in ('bfloat16', 'float16') * 2:
-            make_bert('BertModel', dtype)
-    assert caplog.text.count('emulated') == caplog.text.count('slower than a model of') == 1
-
-
 # -- files --------------------------------------------------------------------------------------
 
 
@@ -290,17 +279,11 @@ def test_from_pretrained(tmp_path, dtype):
 
 
 @pytest.mark.parametrize('dtype', HALVES)
-@pytest.mark.parametrize('way', ['export_block', 'gluon'])
-def test_export(tmp_path, dtype, way):
+def test_export(tmp_path, dtype):
     block = make_bert('BertForQuestionAnswering', dtype)
     inputs = bert_inputs()
     expected = [each.asnumpy() for each in block(*inputs)]
-    if way == 'gluon':
-        block.hybridize()
-        block(*inputs)
-        block.export(str(tmp_path / 'model'))
-    else:
-        export_block(block, str(tmp_path), 'model')
+    export_block(block, str(tmp_path), 'model')
     for one, two in zip(imported(tmp_path / 'model')(*inputs), expected):
         assert one.dtype == two.dtype
         np.testing.assert_allclose(one.asnumpy(), two, atol=1e-6)

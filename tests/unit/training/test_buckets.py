@@ -73,7 +73,6 @@ def gradient(name, shape, rank, step):
     return np.random.RandomState([rank, step, len(name)]).randint(-9, 9, shape).astype('f4')
 
 workers.prepare(parameters)
-assert len(workers._buckets.arrays) == 4
 for step in range(4):
     if step == 2:  # the loop doesn't do that, but gradients elsewhere must be summed, too
         for parameter in parameters:

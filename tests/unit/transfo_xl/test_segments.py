@@ -1,6 +1,5 @@
 """Texts that are read segment by segment, with keys and values of the memory."""
 
-import json
 
 import mxnet as mx
 import numpy as np
@@ -41,22 +40,6 @@ def test_the_losses_are_those_of_the_block(variant):
         expected, mems = block(words, mems, labels=labels)
         losses, state = block.read(words, labels, state)
         near(losses, expected)
-
-
-def test_no_row_of_the_memory_is_projected_again():
-    block = make(mem_len=8, ext_len=0)
-    state = None
-    for words, labels in segments((5, 5)):
-        _, state = block.read(words, labels, state)
-    data, graph = block._segments._segment._cached_graph
-    internals = graph.get_internals()
-    memory = [state.counts, *state.keys, *state.values, *state.distance_keys]
-    shapes = dict(zip([each.name for each in data], [each.shape for each in [words, *memory]]))
-    sizes = dict(zip(internals.list_outputs(), internals.infer_shape(**shapes)[1]))
-    nodes = json.loads(graph.tojson())['nodes']
-    products = [sizes[f'{n["name"]}_output'] for n in nodes if n['op'] == 'FullyConnected']
-    assert len(products) >= 4 * len(state.keys) and {size[0] for size in products} == {5}
-    assert not any('relative' in name for name in graph.list_arguments())
 
 
 def test_texts_are_read_from_their_beginnings_with_the_weights_of_the_time():
