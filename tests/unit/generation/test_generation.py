@@ -394,9 +394,8 @@ def test_bad_prompts(model, prompts):
     {'overflow': 'wrap'}, {'valid_length': [2]},
 ])  # fmt: skip
 def test_bad_options(model, options):
-    for function in (generate, stream):  # which checks when it is called
-        with pytest.raises(ZooError):
-            function(model, [[1, 2]], **options)
+    with pytest.raises(ZooError):
+        generate(model, [[1, 2]], **options)
 
 
 def test_beyond_the_context():
@@ -405,5 +404,7 @@ def test_beyond_the_context():
         generate(model, PROMPTS, 1)
     with pytest.raises(InputError):
         generate(model, PROMPTS[:2], 3)
+    with pytest.raises(InputError):  # as it is called, not as it is asked
+        stream(model, PROMPTS, 1)
     assert not model.calls, 'nothing is run'
     assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2

@@ -199,6 +199,18 @@ def test_attentions_come_first():
     assert [loss.shape for loss in losses] == [(1,), (1,)]
 
 
+def test_heads_outputs_have_gradients():
+    head = package.BertForSequenceClassification(BERT, 2, False, True)
+    with mx.autograd.record():
+        loss = head(ids(2, 7), labels=ids(2, high=2))
+    loss.backward()
+    outputs = head.bert.get_multihead_outputs()
+    assert len(outputs) == 3 and outputs[0].shape == (2, 4, 7, 4)
+    for output, gradient in zip(outputs, head.bert.get_multihead_gradients()):
+        same(output.grad, gradient)
+    assert np.abs(outputs[0].grad.asnumpy()).max() > 0
+
+
 def test_loss_of_questions_counts_padding():
     """As the original: a softmax over all places, those behind the text included."""
     head = package.BertForQuestionAnswering(BERT)
@@ -219,6 +231,7 @@ def test_opening_as_there(tmp_path, monkeypatch):
     assert package.file_utils.cache_root() == str(tmp_path / 'cache')
     with pytest.raises(TypeError):
         package.BertForSequenceClassification(BERT, 2, False, False, 1)
+    assert package.BertForMultipleChoice(BERT, 3).num_choices == 3
     assert XL.n_token == 41
     assert issubclass(optimization.WarmupLinearSchedule, optimization._LRSchedule)
     name = 'bert-base-uncased'
