@@ -90,7 +90,7 @@ REFUSED = {
         *({'mem_len': length} for length in (0, -1)), *({'tgt_len': n} for n in (0, 1.5)),
         {'ext_len': 1.5}, {'clamp_len': None}, {'attn_type': 2}, {'sample_softmax': 10},
         {'sample_softmax': 'x'}, {'d_model': 15}, {'d_embed': 3}, {'init': 'xavier'},
-        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0},
+        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0}, {'n_head': 2**70}, {'n_layer': 2**70},
         {'vocab_size': '100'},
     ]),
 }  # fmt: skip
@@ -169,31 +169,3 @@ def test_unknown_field_that_may_be_misspelt(caplog):
     assert caplog.messages == [
         'hidden_sizes is not known to a BertConfig, and has no effect: is hidden_size meant?'
     ]
-
-
-def test_many_unknown_fields_and_long_values_are_no_work(tmp_path, caplog):
-    """Their number was squared: 20,000 took 26 seconds."""
-    path = tmp_path / 'config.json'
-    fields = {f'intermediat_size{number}': number for number in range(100_000)}
-    path.write_text(json.dumps({'vocab_size': 40, **fields}))
-    assert bert.BertConfig.from_json_file(path).extras == fields
-    assert 1 <= len(caplog.records) <= 100
-    for value in ['[' * 65 + ']' * 65, '1' * 1_500_000, '1' * 300, json.dumps([[1]] * 300_000)]:
-        path.write_text('{"vocab_size": 40, "hidden_size": ' + value + '}')
-        with pytest.raises(InputError):
-            bert.BertConfig.from_json_file(path)
-
-
-@pytest.mark.parametrize(
-    ('make', 'field', 'most', 'more'),
-    [(bert.BertConfig, 'num_labels', 100_000, {}),
-     (bert.BertConfig, 'num_attention_heads', 1000, {'hidden_size': 30_000_000}),
-     (bert.DistilBertConfig, 'n_heads', 1000, {'dim': 30_000_000}),
-     (gpt2.GPT2Config, 'n_head', 1000, {'n_embd': 30_000_000})],
-)  # fmt: skip
-def test_what_needs_no_weights_has_a_limit_that_can_be_raised(monkeypatch, make, field, most, more):
-    assert getattr(make(40, **more, **{field: most}), field) == most
-    with pytest.raises(InputError):
-        make(40, **more, **{field: 300 * most})
-    monkeypatch.setenv('MODEL_ZOO_LIMITS', '300')
-    assert getattr(make(40, **more, **{field: 300 * most}), field) == 300 * most
