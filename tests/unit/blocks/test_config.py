@@ -90,8 +90,8 @@ REFUSED = {
         *({'mem_len': length} for length in (0, -1)), *({'tgt_len': n} for n in (0, 1.5)),
         {'ext_len': 1.5}, {'clamp_len': None}, {'attn_type': 2}, {'sample_softmax': 10},
         {'sample_softmax': 'x'}, {'d_model': 15}, {'d_embed': 3}, {'init': 'xavier'},
-        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0}, {'n_head': 2**70}, {'n_layer': 2**70},
-        {'vocab_size': '100'},
+        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0},
+        {'n_head': 2**70}, {'n_layer': 2**70}, {'vocab_size': '100'},
     ]),
 }  # fmt: skip
 
