@@ -330,7 +330,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize('renamings', [0, 1, 2])
 def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypatch, renamings):
-    loop = trained(tmp_path, num_steps=6, keep=1)
+    trained(tmp_path, num_steps=6, keep=1)
     (path,) = CheckpointStore(tmp_path).paths()
     replace, done = os.replace, []
 
@@ -346,7 +346,7 @@ def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypa
     monkeypatch.setattr(os, 'replace', stop)
     monkeypatch.setattr(CheckpointStore, '_clean', lambda self: None)  # nobody tidies up then
     with pytest.raises(Killed):
-        CheckpointStore(tmp_path, keep=1).save(loop.block, loop.updater.trainer, loop.state, {})
+        make_loop(tmp_path, num_steps=6, keep=1).run()
     monkeypatch.undo()
     assert CheckpointStore(str(tmp_path)).newest().path == path
     assert os.listdir(tmp_path) == [os.path.basename(path)]
@@ -373,8 +373,8 @@ def test_a_full_disk_leaves_the_old_checkpoints(tmp_path, monkeypatch, method):
     assert CheckpointStore(tmp_path).newest().state['step'] == 7
     assert not (tmp_path / '.unfinished-step-1').exists()
     trained(tmp_path, num_steps=6)  # a new training's checkpoints take the old ones' place
-    assert [CheckpointStore(tmp_path).position(path)[0]
-            for path in CheckpointStore(tmp_path).paths()] == [6]  # fmt: skip
+    (path,) = CheckpointStore(tmp_path).paths()
+    assert os.path.basename(path).startswith('step-00000006')
 
 
 def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
