@@ -113,7 +113,7 @@ class Case:
     batch : int
         Number of the batch in which that happens.
     refused : callable
-        ``refused(data, folder) -> (flags, message)``: what contradicts the interrupted training.
+        ``refused(data, folder) -> flags``: what contradicts the interrupted training.
     accumulate : int
         Batches in an update of that training.
     process : bool
@@ -144,7 +144,7 @@ class Case:
 def other_situations(data, folder):
     for name in ('train.csv', 'val.csv'):
         (folder / name).write_bytes((data / 'val.csv').read_bytes())
-    return ['--train_file', folder / 'train.csv'], "train_file is '24 examples with checksum"
+    return ['--train_file', folder / 'train.csv']
 
 
 def family(name):
@@ -157,7 +157,7 @@ def family(name):
         'log_lm.txt',
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
-        lambda data, folder: (['--lr', '1e-3'], '--lr is 0.001 and was 0.01'),
+        lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
     )
 
@@ -171,7 +171,7 @@ CASES = {
         'log_custom.txt',
         lambda data, output: classifier(data, output, test=False),
         40,
-        lambda data, folder: (['--lr', '2e-2'], '--lr is 0.02 and was 0.003'),
+        lambda data, folder: ['--lr', '2e-2'],
         process=True,
         args={'lr': 3e-3},
         extras=('tensorboard',),
@@ -186,7 +186,7 @@ CASES = {
             data, output, '--optimizer', 'adam', '--epochs', 2, '--accumulate', 2, '--batch_size', 8
         ),
         57,
-        lambda data, folder: (['--doc_stride', '13'], '--doc_stride is 13 and was 12'),
+        lambda data, folder: ['--doc_stride', '13'],
         accumulate=2,
         process=True,
         args={'epsilon': 1e-8},
@@ -213,7 +213,7 @@ CASES = {
         'log_tagging.txt',
         lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
         13,
-        lambda data, folder: (['--label_column', '1'], '--label_column is 1 and was -1'),
+        lambda data, folder: ['--label_column', '1'],
         accumulate=2,
     ),
     'finetune_embedding': Case(
@@ -224,7 +224,7 @@ CASES = {
         'log_sentences.txt',
         lambda data, output: sentences(data, output, '--accumulate', 2, '--batch_size', 8),
         13,
-        lambda data, folder: (['--max_score', '10'], '--max_score is 10.0 and was None'),
+        lambda data, folder: ['--max_score', '10'],
         accumulate=2,
         args={'pooling': 'mean', 'loss': 'cosine'},
         translated=True,
@@ -239,7 +239,7 @@ CASES = {
             data, output, '--n_valid', 120, '--batch_size', 4, '--epochs', 2, evaluate=False
         ),
         13,
-        lambda data, folder: (['--lm_coef', '0.9'], '--lm_coef is 0.9 and was 0.5'),
+        lambda data, folder: ['--lm_coef', '0.9'],
     ),
     **{f'train_lm {name}': family(name) for name in SIZES},
 }
