@@ -1,4 +1,4 @@
-"""Word and sentence vectors of MiniLM are those of transformers."""
+"""Word vectors of MiniLM are those of transformers; tests/unit has its sentence vectors."""
 
 import functools
 
@@ -54,17 +54,6 @@ def test_word_vectors(theirs, ours, sentences):
         np.testing.assert_allclose(vectors, expected, atol=2e-5)
         checked += len(tokens)
     assert checked > 2000
-
-
-@pytest.mark.data
-@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
-def test_sentence_vectors(theirs, minilm_dir, sentences, pooling):
-    ours = BertEmbedding(model=str(minilm_dir), max_seq_length=256)
-    vectors = ours.sentence_vectors(sentences, pooling, normalize=True)
-    for sentence, vector in zip(sentences, vectors):
-        states, _ = states_of(theirs, sentence, 256)
-        expected = {'mean': states.mean(0), 'cls': states[0], 'max': states.max(0)}[pooling]
-        assert abs(vector @ expected / np.linalg.norm(expected) - 1) < 1e-5
 
 
 def test_long_text_stays_near_the_text_in_one_piece(theirs, ours):

@@ -16,7 +16,6 @@ from gpt_compare import (
     HEADS,
     LARGER,
     OF_TRANSFORMERS,
-    PACKAGES,
     family_of,
     losses_and_gradients,
     make_block,
@@ -31,7 +30,14 @@ pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 ORACLE = 'make_gpt_fixtures'
 
-CASES = [(head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]]
+#: the small configurations are compared with what the oracle recorded, in tests/unit
+CASES = [
+    (head, config)
+    for family in HEADS
+    for head in HEADS[family]
+    for config in CONFIGS[family]
+    if config != 'small'
+]
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
 
 
@@ -45,15 +51,14 @@ def assert_as_the_original(block, head, oracle, inputs):
     assert set(ours) == set(expected['gradients'])  # each parameter of ours was compared
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name, config', CASES)
-def test_heads(oracle, tmp_path, name, config, hybridized):
+def test_heads(oracle, tmp_path, name, config):
     config = CONFIGS[family_of(name)][config]
     head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     for seed, (batch, length, optional) in enumerate(
         [(3, 9, True), (1, 2, False), (4, 12, False), (2, 5, True)]
     ):
+        block.hybridize(seed > 0, static_alloc=True, static_shape=True)
         inputs = make_inputs(name, config, seed, rows_for(name, batch), length, optional)
         assert_as_the_original(block, head, oracle, inputs)
 
@@ -82,12 +87,11 @@ def test_language_model_with_three_axes(oracle, tmp_path):
     assert_as_the_original(block, head, oracle, make_inputs(name, config, 2, (2, 3), 6))
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', [head for family in HEADS for head in HEADS[family]])
-def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name, hybridized):
+def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name):
     config = CONFIGS[family_of(name)]['small']
     head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     rows = rows_for(name, 4)
     inputs = make_inputs(name, config, 5, rows, 9)
     valid = np.random.RandomState(5).randint(2, 10, rows)
@@ -222,14 +226,12 @@ def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize('called', [False, True])
-def test_prune_heads(tmp_path, family, theirs, called):
+def test_prune_heads(tmp_path, family, theirs):
     block = ours_of(theirs, family, tmp_path)
     block.hybridize(static_alloc=True, static_shape=True)
     inputs, for_theirs = language_inputs(family)
-    if called:
-        run(block, inputs)
-        run(block, inputs, labels=True)
+    run(block, inputs)  # so that there are graphs of before
+    run(block, inputs, labels=True)
     mask = torch.ones(3, 4)
     mask_heads(projections(theirs), mask)  # the same results as without the heads
     for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
@@ -271,45 +273,3 @@ def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
         wanted = output.grad.reshape(3, 9, 4, 32).transpose(1, 2).numpy()
         atol = 1e-4 * np.abs(wanted).max()
         np.testing.assert_allclose(mine.asnumpy(), wanted, atol=atol, rtol=0)
-
-
-def test_folders_go_both_ways(tmp_path, family, theirs):
-    """transformers' save_pretrained -> ours; our tensors -> transformers."""
-    theirs.save_pretrained(str(tmp_path))
-    block = getattr(PACKAGES[family], HEADS[family][0]).from_pretrained(str(tmp_path))
-    words = np.array([[2, 5, 7, 3]])
-    with torch.no_grad():
-        expected = theirs(torch.tensor(words)).logits.numpy()
-    outputs = block(mx.nd.array(words))
-    assert_same(outputs if family == 'gpt' else outputs[0], expected)
-    state = block.mappings()['huggingface'].save(block._own_tensors(), block.config, True)
-    with torch.no_grad():
-        for value in theirs.parameters():
-            value.zero_()
-    result = theirs.load_state_dict(
-        {key: torch.tensor(value) for key, value in state.items()}, strict=False
-    )
-    assert set(result.missing_keys) <= {'lm_head.weight'} and not result.unexpected_keys
-    theirs.tie_weights()
-    with torch.no_grad():
-        np.testing.assert_allclose(theirs(torch.tensor(words)).logits.numpy(), expected, atol=1e-6)
-
-
-def test_double_heads_of_transformers(tmp_path, family):
-    """Its multiple choice head is ours; here it has one label, as OpenAI's files want."""
-    transformers = pytest.importorskip('transformers')
-    part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
-    torch.manual_seed(5)
-    config = getattr(transformers, f'{part}Config')(
-        **OF_TRANSFORMERS, num_labels=1, attn_implementation='eager'
-    )
-    head = getattr(transformers, f'{part}DoubleHeadsModel')(config).eval()
-    head.save_pretrained(str(tmp_path))
-    name = HEADS[family][1]
-    block = getattr(PACKAGES[family], name).from_pretrained(str(tmp_path))
-    inputs = make_inputs(name, LARGER, 0, (2, 3), optional=False)
-    del inputs['lm_labels'], inputs['mc_labels']
-    with torch.no_grad():
-        expected = head(**their_names(inputs))
-    scores = run(block, inputs)[:2]
-    assert_same(scores, [expected.logits.numpy(), expected.mc_logits.numpy()])

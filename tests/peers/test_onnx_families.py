@@ -16,6 +16,7 @@ from model_zoo.onnx import graph
 
 onnx = pytest.importorskip('onnx')
 onnxruntime = pytest.importorskip('onnxruntime')
+InvalidArgument = onnxruntime.capi.onnxruntime_pybind11_state.InvalidArgument
 pytestmark = pytest.mark.peers
 
 SIZE = 90
@@ -72,24 +73,25 @@ def only_standard_operators(path):
     return {each.domain for each in model.opset_import} == {''}
 
 
-@pytest.mark.parametrize('name', ['OpenAIGPTModel', 'GPT2Model'])
-def test_decoders_model(name, tmp_path):
-    run = exported(decoder(name), tmp_path)
-    assert run.inputs == ['input_ids', 'attention_mask']
-    assert run.outputs == ['last_hidden_state']
-    assert only_standard_operators(tmp_path / 'model.onnx')
+STATE, CHOICE = ['last_hidden_state'], ['logits', 'mc_logits']
 
 
-def test_all_layers_of_a_decoder(tmp_path):
-    run = exported(decoder('GPT2Model', output_all_encodings=True), tmp_path)
-    assert run.outputs == ['hidden_states_0', 'hidden_states_1', 'last_hidden_state']
-
-
-@pytest.mark.parametrize('name', ['OpenAIGPTDoubleHeadsModel', 'GPT2DoubleHeadsModel'])
-def test_double_heads(name, tmp_path):
-    run = exported(decoder(name), tmp_path)
-    assert sorted(run.inputs) == ['attention_mask', 'input_ids', 'mc_token_ids']
-    assert run.outputs == ['logits', 'mc_logits']
+@pytest.mark.parametrize(
+    'name, options, more, outputs',
+    [
+        ('OpenAIGPTModel', {}, [], STATE),
+        ('GPT2Model', {}, [], STATE),
+        ('GPT2Model', {'output_all_encodings': True}, [],
+         ['hidden_states_0', 'hidden_states_1', *STATE]),
+        ('OpenAIGPTDoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
+        ('GPT2DoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
+    ],
+)  # fmt: skip
+def test_decoders(name, options, more, outputs, tmp_path):
+    """Whose results `export_onnx` compares with the block's."""
+    run = exported(decoder(name, **options), tmp_path)
+    assert sorted(run.inputs) == ['attention_mask', 'input_ids', *more]
+    assert run.outputs == outputs
     assert only_standard_operators(tmp_path / 'model.onnx')
 
 
@@ -162,21 +164,7 @@ def test_memory_goes_from_call_to_call(tmp_path):
         mems = {name[len('new_'):]: array for name, array in made.items()}
 
 
-def test_transfo_xl_writes_the_same_tokens(tmp_path):
-    block = transformer_xl(scale=0.3, same_length=True, init_std=0.3, proj_init_std=0.3)
-    run, mems = exported(block, tmp_path), empty_memory(1)
-    words, tokens = np.array([[5, 17, 80, 3]]), []
-    for _ in range(12):
-        made = run(input_ids=words, valid_length=np.array([words.shape[1]]), **mems)
-        words = made.pop('logits')[:, -1:].argmax(axis=-1)
-        tokens.append(int(words[0, 0]))
-        mems = {name[len('new_'):]: array for name, array in made.items()}
-    ((wanted,),) = block.generate([[5, 17, 80, 3]], 12)
-    assert tokens == wanted.tokens
-
-
-@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
-@pytest.mark.parametrize('normalize', [True, False])
+@pytest.mark.parametrize('pooling, normalize', [('mean', True), ('cls', False), ('max', True)])
 def test_sentence_embedding(pooling, normalize, tmp_path):
     block = initialized(bert.BertSentenceEncoder(CONFIG, pooling=pooling, normalize=normalize))
     run = exported(block, tmp_path, optimize=True)
@@ -200,18 +188,18 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize('name', sorted(BLOCKS))
-@pytest.mark.parametrize('precision', ['float16', 'int8'])
-def test_precisions(name, precision, tmp_path):
+def test_precisions(name, tmp_path):
     block = BLOCKS[name]()
-    plain = export_onnx(block, str(tmp_path), 'plain')
-    path = export_onnx(block, str(tmp_path), 'small', precision=precision)
-    run, reference = Runner(path), Runner(plain)
-    assert (run.inputs, run.outputs) == (reference.inputs, reference.outputs)
-    weights = {each.data_type for each in onnx.load(path).graph.initializer if len(each.dims) > 1}
-    if precision == 'float16':
-        assert onnx.TensorProto.FLOAT16 in weights and onnx.TensorProto.FLOAT not in weights
-    else:
-        assert onnx.TensorProto.INT8 in weights
+    reference = Runner(export_onnx(block, str(tmp_path), 'plain'))
+    for precision in ('float16', 'int8'):
+        path = export_onnx(block, str(tmp_path), precision, precision=precision)
+        run, initializers = Runner(path), onnx.load(path).graph.initializer
+        assert (run.inputs, run.outputs) == (reference.inputs, reference.outputs)
+        weights = {each.data_type for each in initializers if len(each.dims) > 1}
+        if precision == 'float16':
+            assert onnx.TensorProto.FLOAT16 in weights and onnx.TensorProto.FLOAT not in weights
+        else:
+            assert onnx.TensorProto.INT8 in weights
 
 
 def test_fused_operators_in_8_bits(tmp_path):
@@ -220,21 +208,16 @@ def test_fused_operators_in_8_bits(tmp_path):
     assert kinds.count('QAttention') == LAYERS
 
 
-def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch, caplog):
+def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch):
     from export import onnx_file
 
-    caplog.set_level('INFO')
-    export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
-    assert 'in 8 bits, results differ from those of float32 by at most 0.0' in caplog.text
-    for each in tmp_path.iterdir():
-        each.unlink()
     monkeypatch.setattr(onnx_file, 'LEAST_COSINE', 1.1)
-    with pytest.raises(ExportError, match='in 8 bits the results are not those of the block'):
+    with pytest.raises(ExportError):
         export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize('options', [{}, {'optimize': True}, {'precision': 'int8'}])
+@pytest.mark.parametrize('options', [{}, {'precision': 'int8'}])
 def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
     block = BLOCKS['bert']()
     small = exported(block, tmp_path / 'small', **options)
@@ -260,7 +243,7 @@ def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
     before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
     other = initialized(bert.BertForSequenceClassification(CONFIG), 0.3)
     monkeypatch.setattr(onnx_file, 'TOLERANCES', {'float32': -1})
-    with pytest.raises(ExportError, match='nothing was written'):
+    with pytest.raises(ExportError):
         export_onnx(other, str(tmp_path), 'model')
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
     assert Runner(path).outputs == ['logits']
@@ -289,16 +272,14 @@ def test_lengths_out_of_bounds(tmp_path):
         np.testing.assert_allclose(one, two, atol=1e-6)
 
 
-@pytest.mark.parametrize('name', ['gpt2', 'transfo_xl'])
-@pytest.mark.parametrize('token', [SIZE, -SIZE - 1, 2**40])
-def test_ids_out_of_range(name, token, tmp_path):
-    run = exported(BLOCKS[name](), tmp_path)
-    if name == 'transfo_xl':
-        words, length = np.array([[1, token]]), np.array([2])
-        made = run(input_ids=words, valid_length=length, **empty_memory(1))
-        # the id is brought into the vocabulary
-        assert np.isfinite(made['logits']).all()
-        return
+def test_ids_out_of_range(tmp_path):
+    gpt2, transfo_xl = (exported(BLOCKS[n](), tmp_path / n) for n in ('gpt2', 'transfo_xl'))
+    past = empty_past(BLOCKS['gpt2']().config, 1)
     feed = {'attention_mask': np.ones((1, 2), 'int64'), 'position_ids': np.array([[0, 1]])}
-    with pytest.raises(Exception, match='out of data bounds|indices element out of'):
-        run(input_ids=np.array([[1, token]]), **feed, **empty_past(BLOCKS[name]().config, 1))
+    for token in (SIZE, -SIZE - 1, 2**40):
+        words = np.array([[1, token]])
+        with pytest.raises(InvalidArgument):
+            gpt2(input_ids=words, **feed, **past)
+        # here the id is brought into the vocabulary
+        made = transfo_xl(input_ids=words, valid_length=np.array([2]), **empty_memory(1))
+        assert np.isfinite(made['logits']).all()

@@ -7,13 +7,10 @@ import tiny
 from arrays import assert_same
 
 import bert
-import gpt
 import gpt2
-import transfo_xl
 from export import ExportError, export_onnx
-from export import export as symbols
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.onnx import OPSET, to_onnx
+from model_zoo.onnx import OPSET
 
 onnx = pytest.importorskip('onnx')
 onnxruntime = pytest.importorskip('onnxruntime')
@@ -93,33 +90,23 @@ def test_padding_may_be_anywhere(tmp_path):
     np.testing.assert_allclose(run(None, feed)[0], both, atol=1e-6)
 
 
-def test_ids_out_of_range_are_refused(tmp_path):
-    run = session(export_onnx(bert_block('BertModel'), str(tmp_path), 'model')).run
-    ones = np.ones((1, 3), 'int64')
-    with pytest.raises(Exception, match='out of data bounds|indices element out of'):
-        run(None, {'input_ids': 90 * ones, 'token_type_ids': 0 * ones, 'attention_mask': ones})
-
-
 def test_pruned_heads(tmp_path):
     block = bert_block('BertModel')
     block.prune_heads({0: [1], 2: [0, 3]})
     export_onnx(block, str(tmp_path), 'model')
 
 
-def test_what_cannot_be_exported(tmp_path):
-    folder = str(tmp_path)
-    with pytest.raises(InputError, match='not a model of this zoo'):
-        export_onnx(initialized(mx.gluon.nn.Dense(2, in_units=2)), folder, 'model')
-    with pytest.raises(InputError, match='GPT2Model cannot be optimized'):
-        export_onnx(tiny.make(gpt2.GPT2Model), folder, 'model', optimize=True)
-    with pytest.raises(UnknownNameError, match="precision of ONNX 'int4'"):
-        export_onnx(bert_block('BertModel'), folder, 'model', precision='int4')
-    with pytest.raises(InputError, match='output_attentions'):
-        export_onnx(bert_block('BertModel', output_attentions=True), folder, 'model')
-    with pytest.raises(InputError, match='optimize'):
-        export_onnx(bert_block('BertForMultipleChoice'), folder, 'model', optimize=True)
-    with pytest.raises(InputError, match='name'):
-        export_onnx(bert_block('BertModel'), folder, 'a/b')
+@pytest.mark.parametrize('make, options, error', [
+    (lambda: initialized(mx.gluon.nn.Dense(2, in_units=2)), {}, InputError),
+    (lambda: tiny.make(gpt2.GPT2Model), {'optimize': True}, InputError),
+    (lambda: bert_block('BertModel'), {'precision': 'int4'}, UnknownNameError),
+    (lambda: bert_block('BertModel', output_attentions=True), {}, InputError),
+    (lambda: bert_block('BertForMultipleChoice'), {'optimize': True}, InputError),
+    (lambda: bert_block('BertModel'), {'name': 'a/b'}, InputError),
+])  # fmt: skip
+def test_what_cannot_be_exported(tmp_path, make, options, error):
+    with pytest.raises(error):
+        export_onnx(make(), str(tmp_path), **{'name': 'model', **options})
     assert not list(tmp_path.iterdir())
 
 
@@ -127,50 +114,8 @@ def test_wrong_results_are_not_written(tmp_path, monkeypatch):
     from model_zoo.onnx import operators
 
     monkeypatch.setitem(operators.OPERATORS, 'Activation', lambda writer, node: node.inputs[0])
-    with pytest.raises(ExportError, match='differs'):
+    with pytest.raises(ExportError):
         export_onnx(bert_block('BertForSequenceClassification'), str(tmp_path), 'model')
     assert not list(tmp_path.iterdir())
 
 
-# -- other families: their graphs as symbols, translated -----------------------------------------
-
-OTHERS = [
-    gpt2.GPT2Model, gpt2.GPT2LMHeadModel, gpt2.GPT2DoubleHeadsModel,
-    gpt.OpenAIGPTModel, gpt.OpenAIGPTLMHeadModel, gpt.OpenAIGPTDoubleHeadsModel,
-]  # fmt: skip
-MEMORY = {'cutoffs': [20, 50], 'tgt_len': 8, 'mem_len': 8}
-CASES = [(kind, {}) for kind in OTHERS] + [
-    (kind, {**MEMORY, 'div_val': value})
-    for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel)
-    for value in (1, 2)
-]
-
-
-@pytest.mark.parametrize('kind, sizes', CASES, ids=lambda each: getattr(each, '__name__', ''))
-def test_graphs_of_other_families(kind, sizes):
-    block, random = tiny.make(kind, 90, 0.05, **sizes), np.random.RandomState(0)
-    batches = [
-        symbols.make_batch(block, block.export_inputs, rows, length, 'int32', random)
-        for rows, length in ((1, 16), (3, 23), (2, 9))
-    ]
-    flat = [symbols.flatten(list(batch.values())) for batch in batches]
-    symbol, names = symbols._trace(block, batches[0])
-    inputs = {}
-    for name, arrays in zip(names, zip(*flat)):
-        sizes = zip(*(array.shape for array in arrays))
-        axes = tuple(str(each) if len({*each}) > 1 else each[0] for each in sizes)
-        dtype = 'int64' if np.issubdtype(arrays[0].dtype, np.integer) else 'float32'
-        inputs[name] = name, dtype, axes
-    params = {each.name: each.data().asnumpy() for each in block.collect_params().values()}
-    model = to_onnx(symbol, params, inputs, {f'output{i}': None for i in range(len(symbol))})
-    run = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=['CPUExecutionProvider']
-    )
-    used = {each.name for each in run.get_inputs()}
-    for batch, arrays in zip(batches, flat):
-        feed = {name: array.asnumpy().astype(inputs[name][1])
-                for name, array in zip(names, arrays) if name in used}  # fmt: skip
-        with symbols.plain_calls(block):
-            expected = symbols.flatten(block(**batch))
-        for wanted, result in zip(expected, run.run(None, feed)):
-            np.testing.assert_allclose(result, wanted.asnumpy(), rtol=0, atol=1e-4)
