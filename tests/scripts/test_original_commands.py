@@ -264,17 +264,3 @@ def test_every_original_script_has_its_file():
 def test_flags_may_be_written_as_the_originals_parsers_take_them(word, flag, value):
     _, args = parsed('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
     assert getattr(args, flag) == value
-
-
-@pytest.mark.parametrize(
-    ('word', 'close'),
-    [
-        ('--learning_rat_e=1', '--learning_rate'),
-        ('--do-trian', '--do_train'),
-        ('-sede', '--seed'),
-        ('--bert_config_fil3=x', '--bert_config_file'),
-    ],
-)
-def test_a_mistyped_flag_proposes_the_nearest(word, close, capsys):
-    assert not accepts('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
-    assert f'did you mean {close}?' in capsys.readouterr().err

@@ -57,29 +57,6 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
         assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
 
 
-@pytest.fixture(scope='module')
-def mrpc(script, data_dir, minilm_dir, tmp_path_factory):
-    """Arguments of a training of MiniLM on sentences of MRPC, and its losses in float32."""
-    folder = tmp_path_factory.mktemp('mrpc')
-    argv = ['--task_name', 'custom', '--text_columns', '#1 String', '#2 String', '--label_column',
-            'Quality', '--bert_model', minilm_dir, '--batch_size', 4, '--max_len', 32, '--lr', 2e-5,
-            '--training_steps', 4]  # fmt: skip
-    lines = (data_dir / 'glue' / 'MRPC' / 'train.tsv').read_text('utf-8-sig').splitlines(True)
-    for name, part in (('train', lines[:17]), ('dev', lines[:1] + lines[50:58])):
-        (folder / f'{name}.tsv').write_text(''.join(part), 'utf-8')
-        argv += [f'--{name}_file', folder / f'{name}.tsv']
-    return argv, losses(script, [*argv, '--output_dir', folder / 'full'])
-
-
-@pytest.mark.data
-@pytest.mark.weights
-@pytest.mark.parametrize('dtype', HALVES)
-def test_training_on_mrpc_follows_float32(script, mrpc, tmp_path, dtype):
-    argv, full = mrpc
-    half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
-    assert 0 < np.abs(half - full).max() < 0.02
-
-
 @pytest.mark.parametrize('dtype', HALVES)
 def test_export(model_dir, tmp_path, dtype):
     words = mx.nd.array(np.random.randint(5, 17, (3, 11)))
@@ -124,14 +101,6 @@ def test_embedding(model_dir, dtype):
     (words, vectors), (same, expected) = half(SENTENCES)[1], full(SENTENCES)[1]
     assert words == same and vectors[0].dtype == np.float32
     assert (cosines(np.array(vectors), np.array(expected)) > LEAST_COSINE[dtype]).all()
-
-
-@pytest.mark.weights
-@pytest.mark.parametrize('dtype', HALVES)
-def test_embedding_of_minilm(minilm_dir, dtype):
-    full, half = (BertEmbedding(model=str(minilm_dir), dtype=each) for each in ('float32', dtype))
-    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
-    assert (cosines(one, two) > LEAST_COSINE[dtype]).all()
 
 
 @pytest.mark.parametrize('dtype', HALVES)
