@@ -70,11 +70,6 @@ def is_shown_above(module, name):
     return False
 
 
-def test_modules_are_found():
-    assert len(MODULES) > 60
-    assert {*PACKAGES, 'model_zoo.layers.cells'} <= {*MODULES}
-
-
 @pytest.mark.parametrize('module', MODULES)
 def test_public_names_are_in_the_reference(module):
     left = names_left(module)
@@ -117,29 +112,3 @@ def test_public_names_are_explained(module):
             assert doc.strip() and not doc.startswith(f'{name}('), f'{module}.{name}'
         else:
             assert has_comment(module, name), f'{module}.{name} lacks a comment "#: ..." before it'
-
-
-def test_words_before_a_colon_are_no_type(tmp_path, monkeypatch):
-    application = pytest.importorskip('sphinx.application')
-    monkeypatch.syspath_prepend(str(API.parent))  # of the extension
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / 'with_colons.py').write_text(
-        'class Sizes:\n'
-        '    first = 1  #: an attribute: of a class\n\n'
-        '    @property\n'
-        '    def second(self):\n'
-        '        """A property: of an object."""\n'
-    )
-    (tmp_path / 'index.rst').write_text('.. autoclass:: with_colons.Sizes\n   :members:\n')
-    settings = {
-        'extensions': ['sphinx.ext.autodoc', 'sphinx.ext.napoleon', 'api_reference'],
-        'napoleon_google_docstring': False,
-    }
-    app = application.Sphinx(
-        str(tmp_path), None, str(tmp_path / 'out'), str(tmp_path / 'doctrees'), 'text',
-        confoverrides=settings, status=None,
-    )  # fmt: skip
-    app.build()
-    text = (tmp_path / 'out' / 'index.txt').read_text()
-    assert 'an attribute: of a class' in text
-    assert 'A property: of an object.' in text
