@@ -3,12 +3,11 @@
 import argparse
 import importlib
 import importlib.util
-import json
 import re
 import sys
 from unittest import mock
 
-__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of', 'write_records']
+__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of']
 
 #: the installed command; the others go by their files
 COMMAND = 'bert-embedding'
@@ -98,23 +97,3 @@ def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
-
-
-def write_records(path, value, depth):
-    """Write plain JSON with a line for each value that is `depth` levels deep."""
-    path.write_text(_lines(value, depth, '') + '\n', encoding='utf-8')
-
-
-def _lines(value, depth, indent):
-    if not depth or not value or not isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    inner = indent + ' '
-    if isinstance(value, dict):
-        parts = [
-            f'{inner}{json.dumps(key)}: {_lines(each, depth - 1, inner)}'
-            for key, each in sorted(value.items())
-        ]
-    else:
-        parts = [inner + _lines(each, depth - 1, inner) for each in value]
-    first, last = '{}' if isinstance(value, dict) else '[]'
-    return f'{first}\n' + ',\n'.join(parts) + f'\n{indent}{last}'
