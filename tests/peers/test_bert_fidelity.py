@@ -19,7 +19,6 @@ from bert_compare import (
     mask_heads,
     run,
     torch_gradients,
-    without_heads,
 )
 
 torch = pytest.importorskip('torch')
@@ -198,44 +197,6 @@ def test_attentions_and_hidden_states(oracle, tmp_path, their_classifier):
     for mine, wanted in zip(attentions, expected.attentions):
         mine, wanted = mine.asnumpy().transpose(0, 2, 1, 3), wanted.numpy().transpose(0, 2, 1, 3)
         assert_same(mine[rows], wanted[rows])
-
-
-def test_prune_heads(oracle, tmp_path, their_classifier):
-    theirs = their_classifier(num_labels=NUM_LABELS)
-    block = our_classifier(theirs, tmp_path)
-    block.hybridize(static_alloc=True, static_shape=True)
-    inputs = make_inputs('BertForSequenceClassification', padded=True)
-    run(block, inputs, labels=True)  # so that there are graphs of before
-    mask, gone = torch.ones(3, 4), {}
-    mask_heads(projections(theirs), mask)  # the same results as without the heads
-    for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
-        block.prune_heads(heads)
-        for layer, numbers in heads.items():
-            mask[layer, numbers] = 0
-            gone[layer] = [*gone.get(layer, ()), *numbers]
-        expected = oracle_result(oracle, theirs, inputs)
-        np.testing.assert_allclose(run(block, inputs).asnumpy(), expected['scores'], atol=1e-5)
-        loss, ours = loss_and_gradients(block, inputs)
-        assert abs(loss - expected['loss']) < 1e-5
-        assert_gradients(ours, without_heads(expected['gradients'], gone))
-    # and the pruned weights come in and go out
-    (tmp_path / 'pruned').mkdir()
-    config = {**LARGER, 'pruned_heads': {'0': [0, 1, 2], '1': [3], '2': [0]}}
-    state = without_heads({k: value.numpy() for k, value in theirs.state_dict().items()}, gone)
-    loaded = make_block('BertForSequenceClassification', state, tmp_path / 'pruned', config)
-    np.testing.assert_allclose(run(loaded, inputs).asnumpy(), expected['scores'], atol=1e-5)
-
-
-def oracle_result(oracle, theirs, inputs):
-    words, types, mask = oracle.arguments(inputs)
-    theirs.zero_grad()
-    result = theirs(words, mask, types, labels=torch.tensor(inputs['labels'][0]))
-    result.loss.backward()
-    return {
-        'scores': result.logits.detach().numpy(),
-        'loss': result.loss.item(),
-        'gradients': torch_gradients(theirs),
-    }
 
 
 def test_regression(oracle, tmp_path, their_classifier):

@@ -9,7 +9,6 @@ from bert_compare import (
     assert_gradients,
     mask_heads,
     torch_gradients,
-    without_heads,
 )
 from gpt_compare import (
     CONFIGS,
@@ -63,79 +62,11 @@ def test_heads(oracle, tmp_path, name, config):
         assert_as_the_original(block, head, oracle, inputs)
 
 
-@pytest.mark.parametrize('rows', [(3,), (2, 3), (1, 2, 2)])
-@pytest.mark.parametrize('family', MODELS)
-def test_model_with_leading_axes(oracle, tmp_path, family, rows):
-    config = CONFIGS[family]['small']
-    model, block = make_both(oracle, tmp_path, MODELS[family], config)
-    for active in (False, True):
-        block.hybridize(active, static_alloc=True, static_shape=True)
-        for optional in (False, True):
-            inputs = make_inputs(MODELS[family], config, 1, rows, 7, optional)
-            with torch.no_grad():
-                expected = oracle.to_numpy(oracle.run(model, inputs))
-            outputs = run(block, inputs)
-            assert_same(outputs, expected)
-            hidden = outputs if family == 'gpt' else outputs[0]
-            assert hidden.shape == (*rows, 7, 8)
-
-
 def test_language_model_with_three_axes(oracle, tmp_path):
     """The original GPT-2's loss takes two axes only, hence the other one."""
     name, config = 'OpenAIGPTLMHeadModel', CONFIGS['gpt']['small']
     head, block = make_both(oracle, tmp_path, name, config)
     assert_as_the_original(block, head, oracle, make_inputs(name, config, 2, (2, 3), 6))
-
-
-@pytest.mark.parametrize('name', [head for family in HEADS for head in HEADS[family]])
-def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name):
-    config = CONFIGS[family_of(name)]['small']
-    head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(static_alloc=True, static_shape=True)
-    rows = rows_for(name, 4)
-    inputs = make_inputs(name, config, 5, rows, 9)
-    valid = np.random.RandomState(5).randint(2, 10, rows)
-    inside = np.arange(9) < valid[..., None]
-    if 'mc_token_ids' in inputs:
-        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
-    valid_length = mx.nd.array(valid)
-    outputs = run(block, inputs, valid_length=valid_length)
-    scores = outputs[0] if isinstance(outputs, list) else outputs
-    for row in np.ndindex(*rows):
-        length = valid[row]
-        alone = {
-            key: inputs[key][row][None, :length] for key in ('words', 'token_types', 'position_ids')
-        }
-        if 'mc_token_ids' in inputs:
-            alone = {key: value[None] for key, value in alone.items()}
-            alone['mc_token_ids'] = inputs['mc_token_ids'][row].reshape(1, 1)
-        with torch.no_grad():
-            expected = oracle.to_numpy(oracle.run(head, alone))
-        assert_same(scores[row][:length], expected[0].reshape(length, -1))
-        if 'mc_token_ids' in inputs:
-            assert_same(outputs[1][row], expected[1].reshape(1))
-    # labels behind the valid length don't count
-    losses, ours = losses_and_gradients(block, inputs, valid_length=valid_length)
-    inputs['lm_labels'] = np.where(inside, inputs['lm_labels'], -1)
-    expected = oracle.run_head(head, inputs)
-    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
-    assert_gradients(ours, expected['gradients'])
-
-
-@pytest.mark.parametrize('name', HEADS['gpt'])
-def test_special_tokens_are_kept_as_in_the_original(oracle, tmp_path, name):
-    config = {**CONFIGS['gpt']['small'], 'n_special': 0}
-    head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(static_alloc=True)
-    run(block, make_inputs(name, config, 0, rows_for(name, 2)))
-    head.set_num_special_tokens(4)
-    block.set_num_special_tokens(4)
-    new = block.transformer.word_embed.weight.data()[30:]
-    assert new.shape == (4, 8)
-    with torch.no_grad():
-        head.transformer.tokens_embed.weight[30:] = torch.tensor(new.asnumpy())
-    inputs = make_inputs(name, {**config, 'n_special': 4}, 0, rows_for(name, 2))
-    assert_as_the_original(block, head, oracle, inputs)
 
 
 # -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
@@ -224,31 +155,6 @@ def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     assert_gradients(ours, torch_gradients(theirs))
     wanted = head_mask.grad.numpy()
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
-
-
-def test_prune_heads(tmp_path, family, theirs):
-    block = ours_of(theirs, family, tmp_path)
-    block.hybridize(static_alloc=True, static_shape=True)
-    inputs, for_theirs = language_inputs(family)
-    run(block, inputs)  # so that there are graphs of before
-    run(block, inputs, labels=True)
-    mask = torch.ones(3, 4)
-    mask_heads(projections(theirs), mask)  # the same results as without the heads
-    for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
-        block.prune_heads(heads)
-        for layer, numbers in heads.items():
-            mask[layer, numbers] = 0
-        theirs.zero_grad()
-        expected = theirs(**for_theirs)
-        expected.loss.backward()
-        outputs = run(block, inputs)
-        scores = outputs if family == 'gpt' else outputs[0]
-        assert_same(scores, expected.logits.detach().numpy())
-        (loss,), ours = losses_and_gradients(block, inputs)
-        assert abs(loss - expected.loss.item()) < 1e-5
-        pruned = block.config.pruned_heads
-        assert_gradients(ours, without_heads(torch_gradients(theirs), pruned))
-    assert block.config.pruned_heads == {0: [0, 1, 2], 1: [3], 2: [0]}
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

@@ -3,7 +3,6 @@
 import json
 import os
 
-import numpy as np
 import pytest
 import tiny
 from contract import evaluate_squad
@@ -86,11 +85,6 @@ def test_precisions(script, trained, data, tmp_path, dtype):
     assert run(script, *argv, '--dtype', dtype) == 0
     ours, theirs = (read_json(each, 'predictions.json').items() for each in (tmp_path, trained))
     assert len(ours & theirs) >= 38
-    argv = arguments(data, tmp_path / 'train', '--dtype', dtype, '--training_steps', '20')
-    assert run(script, *argv) == 0
-    log = read_json(tmp_path / 'train')['training']['log']
-    losses = [record['loss'] for record in log]
-    assert losses[-1] < losses[0] and np.isfinite(losses).all()
 
 
 def export_to(folder, *more):

@@ -11,7 +11,6 @@ from toy_data import write_reviews
 
 import bert
 import export.export as export_script
-from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
 
 SCRIPT = SCRIPTS / 'finetune_classifier.py'
@@ -89,18 +88,6 @@ LEAST_COSINE = {'float16': 0.99999, 'bfloat16': 0.999}
 
 def cosines(one, two):
     return (one * two).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(two, axis=-1)
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_embedding(model_dir, dtype):
-    full, half = (BertEmbedding(model=str(model_dir), dtype=each) for each in ('float32', dtype))
-    assert half.dtype == dtype
-    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
-    assert two.dtype == np.float32
-    assert (cosines(one, two) > LEAST_COSINE[dtype]).all() and np.abs(one - two).max() > 1e-6
-    (words, vectors), (same, expected) = half(SENTENCES)[1], full(SENTENCES)[1]
-    assert words == same and vectors[0].dtype == np.float32
-    assert (cosines(np.array(vectors), np.array(expected)) > LEAST_COSINE[dtype]).all()
 
 
 @pytest.mark.parametrize('dtype', HALVES)
