@@ -28,7 +28,7 @@ def sentences(data_dir):
     """Of mixed length, up to some hundred pieces."""
     lines = (data_dir / 'wikitext-2').glob('*valid*')
     text = next(lines).read_text('utf-8').replace('<unk>', 'something').splitlines()
-    return [line for line in text if line.strip()][:48]
+    return [line for line in text if line.strip()][:16]
 
 
 @functools.lru_cache(None)
@@ -53,7 +53,7 @@ def test_word_vectors(theirs, ours, sentences):
         assert len(tokens) == len(expected)
         np.testing.assert_allclose(vectors, expected, atol=2e-5)
         checked += len(tokens)
-    assert checked > 2000
+    assert checked > 500
 
 
 def test_long_text_stays_near_the_text_in_one_piece(theirs, ours):

@@ -9,6 +9,7 @@ import pytest
 import tiny
 from contract import classifier
 from script_runs import load_script, read_json, run
+from tiny_models import WORDS
 from toy_data import write_reviews
 
 import bert
@@ -28,7 +29,7 @@ pytest.importorskip('onnxruntime')
 openvino = pytest.importorskip('openvino')
 pytestmark = pytest.mark.peers
 
-TEXTS = ['A cat sleeps on the warm windowsill.', 'no', '', 'Well, that is that. ' * 12]
+TEXTS = ['the cat sleeps in paris .', 'a', '', 'good film , bad dog . ' * 9]
 
 
 @pytest.fixture(autouse=True)
@@ -261,17 +262,25 @@ def test_choices(monkeypatch):
     assert found and all(each.is_installed for each in found)
 
 
-def test_embeddings_and_pipelines(minilm_dir):
-    ours = BertEmbedding(model=str(minilm_dir))
-    theirs = BertEmbedding(model=str(minilm_dir), engine='onnxruntime')
+@pytest.fixture(scope='module')
+def encoder(tmp_path_factory):
+    """The folder of a small BERT."""
+    folder = tmp_path_factory.mktemp('encoder')
+    tiny.save_bert(folder, WORDS, scale=0.1, hidden_size=32, max_position_embeddings=64)
+    return str(folder)
+
+
+def test_embeddings_and_pipelines(encoder):
+    ours = BertEmbedding(model=encoder)
+    theirs = BertEmbedding(model=encoder, engine='onnxruntime')
     one, other = ours.sentence_vectors(TEXTS), theirs.sentence_vectors(TEXTS)
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
-    small = BertEmbedding(model=str(minilm_dir), engine='onnxruntime', dtype='int8')
+    small = BertEmbedding(model=encoder, engine='onnxruntime', dtype='int8')
     vectors = small.sentence_vectors(TEXTS, normalize=True)
     one /= np.linalg.norm(one, axis=1, keepdims=True)
     assert (vectors * one).sum(axis=1).min() > 0.95
-    ours = model_zoo.pipeline('sentence-similarity', str(minilm_dir))
-    theirs = model_zoo.pipeline('sentence-similarity', str(minilm_dir), engine='onnxruntime')
+    ours = model_zoo.pipeline('sentence-similarity', encoder)
+    theirs = model_zoo.pipeline('sentence-similarity', encoder, engine='onnxruntime')
     item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
     assert ours(item) == pytest.approx(theirs(item), abs=1e-5)
 
@@ -294,16 +303,16 @@ def test_scripts(tmp_path):
     assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
 
 
-def test_vectors_of_sentences_are_scored(tmp_path, minilm_dir):
+def test_vectors_of_sentences_are_scored(tmp_path, encoder):
     path, found = tmp_path / 'dev.tsv', []
     path.write_text(
-        'sentence1\tsentence2\tscore\nA cat sleeps.\tA kitten is asleep.\t4\n'
-        'It rains.\tThe sun shines.\t1\nA dog.\tA dog runs.\t3\n'
+        'sentence1\tsentence2\tscore\nthe cat sleeps\ta cat\t4\n'
+        'good film\tin paris\t1\na dog .\tbad dog\t3\n'
     )
     for engine in ('mxnet', 'onnxruntime'):
         folder = tmp_path / engine
-        argv = ['--bert_model', minilm_dir, '--dev_file', path, '--output_dir', folder]
-        argv += ['--only_inference', '--engine', engine]
+        argv = ['--bert_model', encoder, '--dev_file', path, '--output_dir', folder]
+        argv += ['--only_inference', '--engine', engine, '--max_len', 12]
         assert run(load_script('finetune_embedding'), *argv) == 0
         found.append(read_json(folder, 'inference.json')['dev']['dev'])
     assert found[0]['pearson'] == pytest.approx(found[1]['pearson'], abs=1e-5)

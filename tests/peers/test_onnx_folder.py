@@ -111,10 +111,11 @@ def test_classifier_from_raw_text(optimize, pairs, tmp_path):
 
 
 def test_sentence_embedding_from_raw_text(tmp_path):
+    classifier(2)[0].bert.save_pretrained(str(tmp_path / 'model'), classifier(2)[1])
     model, tokenizer, _ = open_model(
-        'all-MiniLM-L6-v2', 'sentence_embedding', pooling='mean', normalize=True
+        str(tmp_path / 'model'), 'sentence_embedding', pooling='mean', normalize=True
     )
-    export_onnx_folder(model, str(tmp_path))  # the tokenizer is that of the weights
+    export_onnx_folder(model, str(tmp_path), tokenizer)
     scores, _ = run(SERVER, tmp_path, [TEXTS, None])
     np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=1e-5)
 

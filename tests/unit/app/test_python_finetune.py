@@ -173,7 +173,6 @@ def test_other_tasks(folder, task):
     trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
     assert metric in trained.scores and len(trained.predictions) == 3
     assert trained.test_scores.keys() == trained.scores.keys()
-    assert metric in model_zoo.finetune(folder, task, rows, dev=0.3, **options).scores
 
 
 def test_unusual_columns_are_asked_for(folder):

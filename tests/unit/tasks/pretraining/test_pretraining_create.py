@@ -42,11 +42,11 @@ def contents(folder):
 
 
 def test_workers_make_no_difference(maker, tmp_path, monkeypatch):
-    monkeypatch.setattr('model_zoo.tasks.pretraining.create.available_processors', lambda: 3)
+    monkeypatch.setattr('model_zoo.tasks.pretraining.create.available_processors', lambda: 2)
     done = []
     one = create_shards(maker, tmp_path / 'one', 7, num_outputs=4)
     many = create_shards(
-        maker, tmp_path / 'many', 7, 4, num_workers=3, progress=lambda *args: done.append(args)
+        maker, tmp_path / 'many', 7, 4, num_workers=2, progress=lambda *args: done.append(args)
     )
     assert contents(tmp_path / 'one') == contents(tmp_path / 'many')
     assert sorted(contents(tmp_path / 'one')) == [f'part-{n:03d}.npz' for n in range(4)]
@@ -124,6 +124,7 @@ def test_processes():
         processes.submit(1).result()
 
 
+@pytest.mark.slow
 def test_memory_is_level(fixtures, tmp_path):
     """Ten times the text takes no more memory, in which all samples of it would take 60 MB."""
     text = (fixtures / 'pretraining' / 'sample_text.txt').read_text(encoding='utf-8') + '\n\n'
