@@ -18,7 +18,7 @@ torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
 pytestmark = [pytest.mark.peers, pytest.mark.weights, pytest.mark.data]
 
-SAMPLES = 24
+SAMPLES = 8
 
 
 @pytest.fixture(scope='module')
