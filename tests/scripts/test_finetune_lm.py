@@ -3,14 +3,12 @@
 import json
 import re
 import shutil
-import signal
-import subprocess
 
 import numpy as np
 import pytest
 import tiny
 from command_flags import main_of
-from contract import killed
+from contract import interrupt, killed
 from script_runs import (
     SCRIPTS,
     assert_same_model,
@@ -18,9 +16,7 @@ from script_runs import (
     read_json,
     refusal,
     run,
-    start,
     train_in_workers,
-    wait_until,
 )
 from toy_data import FEW, write_counting
 
@@ -200,12 +196,8 @@ def test_resume_after_sigint(data, arguments, script, tmp_path):
     source = ['--pregenerated_data', data / 'samples', '--reduce_memory']
     argv = arguments(*source, '--epochs', 6, '--log_interval', 1, '--accumulate', 2)
     assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
-    log = tmp_path / 'out' / 'log_lm.txt'
-    process = start(SCRIPT, *argv, stderr=subprocess.DEVNULL)
-    wait_until(lambda: log.exists() and 'Epoch 2' in log.read_text('utf-8'), process)
-    process.send_signal(signal.SIGINT)
-    process.wait(300)
-    assert process.returncode in (130, 0)  # 0: it was done before
+    with interrupt(17):
+        assert run(script, *argv) == 130
     assert not list((tmp_path / 'out').glob('mapped*'))
     assert run(script, *argv, '--resume') == 0
     assert_same_model(tmp_path / 'out', tmp_path / 'whole')

@@ -77,6 +77,8 @@ def test_questions_without_an_answer(tmp_path):
     assert read_squad(path, True, True).questions[0][3:] == ((), None)
     path = write(tmp_path, make(answers=None, is_impossible=None))
     assert read_squad(path).questions[0].answers is None
+    with pytest.raises(InputError):  # version 1.1 has an answer to each
+        read_squad(write(tmp_path, make(answers=[], is_impossible=None)), strict=True)
 
 
 @pytest.mark.data
