@@ -64,7 +64,7 @@ def test_epochs_that_cannot_be():
             conversions.count_epochs(args(num_train_epochs=value, epochs=7))
 
 
-@pytest.mark.parametrize('steps', [0, 1, 3, 10, 99])
+@pytest.mark.parametrize('steps', [0, 1, 29, 99])
 @pytest.mark.parametrize('total', [100, 123, 1000000])
 def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):
     found = args(num_warmup_steps=steps, num_steps=total, warmup_ratio=0.5)
