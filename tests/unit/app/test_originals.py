@@ -39,14 +39,14 @@ def test_only_inference_stays():
 
 
 def test_nothing_to_do_and_contradictions():
-    with pytest.raises(InputError):
-        conversions.choose_run(args(do_train=False, do_predict=None, only_inference=False))
-    with pytest.raises(InputError):
-        conversions.choose_run(args(do_train=True, do_predict=None, only_inference=True))
-    with pytest.raises(InputError):
-        conversions.check_one_process(args(local_rank=3))
-    with pytest.raises(InputError):
-        conversions.check_gpu_unwanted(args(no_cuda=True, gpu=0))
+    for convert, fields in (
+        (conversions.choose_run, {'do_train': False, 'do_predict': None, 'only_inference': False}),
+        (conversions.choose_run, {'do_train': True, 'do_predict': None, 'only_inference': True}),
+        (conversions.check_one_process, {'local_rank': 3}),
+        (conversions.check_gpu_unwanted, {'no_cuda': True, 'gpu': 0}),
+    ):
+        with pytest.raises(InputError):
+            convert(args(**fields))
     conversions.check_one_process(args(local_rank=-1))
     conversions.check_gpu_unwanted(args(no_cuda=True, gpu=None))
 

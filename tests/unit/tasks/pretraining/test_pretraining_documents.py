@@ -65,18 +65,14 @@ def test_only_a_part_is_read(tmp_path, monkeypatch):
 
 
 def test_what_cannot_be_read(tmp_path, monkeypatch):
-    with pytest.raises(InputError):
-        matching_files(f'{tmp_path}/*.txt')
-    with pytest.raises(InputError):
-        matching_files(str(tmp_path))
-    with pytest.raises(InputError):
-        matching_files(',')
     path = tmp_path / 'a.txt'
     path.write_bytes(b'')
-    with pytest.raises(InputError):
-        Corpus([str(path)])
-    with pytest.raises(InputError):
-        Corpus([str(tmp_path / 'b.txt')])
+    for pattern in (f'{tmp_path}/*.md', str(tmp_path), ','):
+        with pytest.raises(InputError):
+            matching_files(pattern)
+    for missing in (path, tmp_path / 'b.txt'):
+        with pytest.raises(InputError):
+            Corpus([str(missing)])
     path.write_bytes(b'good\nb\xffd\n')
     with pytest.raises(InputError):
         list(Corpus([str(path)]).documents(0, 100))

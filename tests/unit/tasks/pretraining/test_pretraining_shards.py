@@ -138,12 +138,11 @@ def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
                 read(shard, other)
     plain = save(tmp_path / 'plain.npz', samples)
     assert read_shard(plain, vocab, 12).count == 6
-    with pytest.raises(InputError):
-        read_shard(plain, load_vocab(TOKENS[:-1]))
-    with pytest.raises(InputError):
-        read_shard(plain, load_vocab([*TOKENS[::-1]]))
-    with pytest.raises(InputError):
-        read_shard(shard, vocab, 8)
+    for arguments in (
+        (plain, load_vocab(TOKENS[:-1])), (plain, load_vocab(TOKENS[::-1])), (shard, vocab, 8),
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            read_shard(*arguments)
 
 
 @pytest.mark.parametrize(

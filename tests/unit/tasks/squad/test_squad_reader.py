@@ -294,11 +294,11 @@ def test_normalized_answers():
 
 def test_metrics_need_answers_and_predictions(questions):
     predictions = {question.id: 'x' for question in questions}
-    with pytest.raises(InputError):
-        score_v1(questions, predictions)
-    with pytest.raises(InputError):
-        score_v2(questions, {name: '' for name in predictions if name != 'q5'})
-    with pytest.raises(InputError):
-        score_v2([questions[0]._replace(answers=None)], predictions)
-    with pytest.raises(InputError):
-        score_v2([], predictions)
+    for score, *given in (
+        (score_v1, questions, predictions),
+        (score_v2, questions, {name: '' for name in predictions if name != 'q5'}),
+        (score_v2, [questions[0]._replace(answers=None)], predictions),
+        (score_v2, [], predictions),
+    ):
+        with pytest.raises(InputError):
+            score(*given)
