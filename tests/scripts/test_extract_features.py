@@ -15,6 +15,7 @@ import tiny
 from script_runs import SCRIPTS, read_json, run, start, wait_until
 
 from bert import BertModel, BertTokenizer
+from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
@@ -92,7 +93,7 @@ def test_values(output, folder):
     assert tokens[4] == ['[CLS]', 'ä', '[UNK]', '[SEP]']
 
 
-@pytest.mark.parametrize('batch_size', [1, 2])
+@pytest.mark.parametrize('batch_size', [1, 2, 32])
 def test_arrays_hold_the_same(script, output, folder, tmp_path, batch_size):
     options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', batch_size]
     assert extract(script, folder, tmp_path / 'x.npz', *options) == 0
@@ -132,6 +133,22 @@ def test_lines_that_are_cut_are_counted(script, folder, tmp_path, capsys):
     assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=24') == 0
     told = capsys.readouterr().err
     assert 'were cut' not in told and '6 lines' in told
+
+
+def test_input_is_not_held_in_memory(script, folder, tmp_path):
+    """After a pool of batches its vectors are handed out before more lines are read."""
+    parse = ['--input_file', 'x', '--output_file', 'y', '--bert_model', str(folder), '--layers=-1']
+    args = script.parse_arguments([*parse, '--batch_size', '2', '--max_seq_length', '12'])
+    model, tokenizer = script.make_model(args, mx.cpu())
+    taken = []
+    lines = (taken.append(number) or 'a b' for number in range(100))
+    extractor = script.FeatureExtractor(
+        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, mx.cpu()
+    )
+    results = extractor.extract(lines)
+    for count in range(1, 30):
+        next(results)
+        assert len(taken) <= count + 2 * script.POOL
 
 
 def test_results(script, folder, tmp_path):
@@ -185,13 +202,15 @@ def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, nam
     assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
     assert 'enough' in capsys.readouterr().err
     pools = count_work(script, monkeypatch)
-    for changed in (
-        ['--layers=-1,1'], ['--input_file', folder / 'input.txt'], ['--max_seq_length=11'],
-        ['--do_lower_case'], ['--batch_size=3'],
-    ):  # fmt: skip
+    for changed, flag in [
+        (['--layers=-1,1'], 'layers'),
+        (['--input_file', folder / 'input.txt'], 'input_file'),
+        (['--max_seq_length=11'], 'max_seq_length'),
+        (['--do_lower_case'], 'do_lower_case'),
+        (['--batch_size=3'], 'batch_size'),
+    ]:
         assert extract(script, folder, path, *flags, *changed, '--resume') == 1
-        flag = changed[0].partition('=')[0]
-        assert flag in capsys.readouterr().err.splitlines()[-1]
+        assert f'cannot resume: --{flag} is ' in capsys.readouterr().err
     assert not pools
     assert extract(script, folder, path, *flags, '--resume') == 0
     assert pools == [8, 6]  # 19 are in the third of the pools of 8
@@ -284,6 +303,23 @@ def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys
     assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
 
 
+def test_output_that_is_a_link(script, folder, tmp_path):
+    (tmp_path / 'disk').mkdir()
+    (tmp_path / 'x.jsonl').symlink_to('disk/y.jsonl')
+    flags = ['--layers=0', '--max_seq_length=12']
+    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
+    assert [each.name for each in tmp_path.iterdir() if each.is_symlink()] == ['x.jsonl']
+    names = sorted(each.name for each in (tmp_path / 'disk').iterdir())
+    assert names == ['y.jsonl', 'y.jsonl.results.json']
+    assert len((tmp_path / 'x.jsonl').read_text().splitlines()) == len(LINES)
+
+
+def test_log_tells_the_speed(script, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(display, 'INTERVAL', 0)
+    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
+    assert re.search(r' 5 of 6 lines, \d+\.\d\d lines/s\n', capsys.readouterr().err)
+
+
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
     lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
@@ -301,26 +337,49 @@ def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
 COUNT = 1200  # lines
 
 
-def test_resume_after_ctrl_c(script, folder, tmp_path, monkeypatch):
-    """The output becomes byte for byte that of an undisturbed run."""
+@pytest.fixture(scope='module')
+def many(script, folder, tmp_path_factory):
+    """Arguments for many lines, and a folder with the undisturbed outputs."""
+    whole = tmp_path_factory.mktemp('many')
     random = np.random.RandomState(1)
     lines = [' '.join(random.choice(list('abcdefghij.'), random.randint(22))) for _ in range(COUNT)]
-    (tmp_path / 'many.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
-    argv = ['--input_file', tmp_path / 'many.txt', '--bert_model', folder, '--batch_size', 4]
+    (whole / 'many.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
+    argv = ['--input_file', whole / 'many.txt', '--bert_model', folder, '--batch_size', 4]
     argv += ['--layers=-1,0,1', '--max_seq_length', 24, '--output_file']
-    whole, broken = tmp_path / 'whole.npz', tmp_path / 'broken.npz'
-    assert run(script, *argv, whole) == 0
-    process = start(SCRIPT, *argv, broken, stderr=subprocess.PIPE)
-    ends = tmp_path / 'broken.npz.part' / 'ends'
+    for name in ('x.jsonl', 'x.npz'):
+        assert run(script, *argv, whole / name) == 0
+    return argv, whole
+
+
+@pytest.mark.parametrize(
+    ('end', 'name'),
+    [
+        (signal.SIGKILL, 'x.jsonl'),
+        (signal.SIGKILL, 'x.npz'),
+        (signal.SIGINT, 'x.jsonl'),
+        (signal.SIGTERM, 'x.npz'),
+    ],
+)
+def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
+    """Killed at any moment, the output becomes byte for byte that of an undisturbed run."""
+    argv, whole = many
+    process = start(SCRIPT, *argv, tmp_path / name, stderr=subprocess.PIPE)
+    ends = tmp_path / f'{name}.part' / 'ends'
     wait_until(lambda: ends.exists() and ends.stat().st_size > 8 * 100, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(end)
     told = process.stderr.read()
-    assert process.wait(300) == 130
-    assert 'broken.npz.part' in told and 'Traceback' not in told and not broken.exists()
+    process.wait(300)
+    if end == signal.SIGKILL:
+        assert process.returncode == -end
+    else:
+        assert process.returncode == 130
+        assert f'interrupted: what is finished is in {tmp_path / name}.part; the' in told
+        assert 'Traceback' not in told
+    assert not (tmp_path / name).exists()
     pools = count_work(script, monkeypatch)
-    assert run(script, *argv, broken, '--resume') == 0
+    assert run(script, *argv, tmp_path / name, '--resume') == 0
     assert sum(pools) <= COUNT - 100 + 4 * script.POOL
-    assert broken.read_bytes() == whole.read_bytes()
+    assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):
@@ -338,6 +397,8 @@ def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, caps
 
 
 @pytest.mark.parametrize('text', ['1,x', 'a', ''])
-def test_bad_layers(script, folder, tmp_path, text):
+def test_bad_layers(script, folder, tmp_path, capsys, text):
     with pytest.raises(SystemExit):
         extract(script, folder, tmp_path / 'x.jsonl', '--layers', text)
+    message = f'argument --layers: {text!r} is not a list of numbers such as -1,-2,-3,-4'
+    assert message in capsys.readouterr().err
