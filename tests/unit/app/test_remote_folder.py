@@ -71,9 +71,9 @@ def test_what_others_have_put_there_is_refused(parent, tmp_path, how, monkeypatc
         os.rename(below, tmp_path / 'moved')
         os.symlink(victim, below) if how == 'link below' else os.rename(victim, below)
         victim = type(victim)(below)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match='remove it'):
         RemoteFolder(URL).pull()
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match='remove it'):
         working_file(URL)
     assert (victim / 'out' / 'thesis.txt').exists()
 

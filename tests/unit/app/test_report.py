@@ -9,8 +9,10 @@ import pytest
 from model_zoo.app.report import (
     About,
     Curves,
+    dev_loss,
     log_summary,
     loss_points,
+    next_command,
     path_of_zoo,
     write_card,
     write_report_page,
@@ -87,6 +89,12 @@ def test_the_page_of_a_training_that_goes_on(tmp_path):
     assert data['confusion'] is None and data['mistakes'] == [] and data['score'] == []
 
 
+def test_loss_of_a_dev_set():
+    assert dev_loss({'report': {'dev': {'mlm_loss': 2.0, 'nsp_loss': 0.5}}}) == 2.5
+    assert dev_loss({'report': {'dev': {'f1': 1.0}}}) is None
+    assert dev_loss({'report': {}}) is None
+
+
 def test_card(tmp_path):
     (tmp_path / 'curves').write_bytes(b'picture')
     about = About('text-classification', 'bert_6', {'train': 1200, 'dev': 4}, labels=['a', 'b|`c`'])
@@ -100,6 +108,18 @@ def test_card(tmp_path):
                  'epoch 2 of 2, the best by accuracy'):  # fmt: skip
         assert part in card, part
     assert 'b\\|\\`c\\`' in card and (folder / 'curves.png').read_bytes() == b'picture'
+
+
+@pytest.mark.parametrize(
+    ('use', 'command'),
+    [
+        ('text-classification', "zoo predict 'my model' 'A text.'"),
+        ('token-classification', "zoo tag 'my model' 'A text.'"),
+        (None, "zoo info 'my model'"),
+    ],
+)
+def test_next_commands(use, command):
+    assert next_command(About(use, '', {}), 'my model') == command
 
 
 def test_last_words(tmp_path, caplog):
