@@ -1,5 +1,6 @@
 """The API reference has all public names, and each has something to show there."""
 
+import functools
 import importlib
 import inspect
 import pathlib
@@ -30,6 +31,7 @@ def pages():
     return {page.stem: page.read_text(encoding='utf-8') for page in API.glob('*.rst')}
 
 
+@functools.lru_cache(maxsize=None)
 def entries():
     """The modules that the pages show, in order."""
     text = '\n'.join(pages().values())
