@@ -11,7 +11,7 @@ __all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of']
 
 #: the installed command; the others go by their files
 COMMAND = 'bert-embedding'
-FOLDERS = ('scripts', 'scripts/benchmark', 'export')
+FOLDERS = ('scripts', 'export')
 
 
 class _ParserFound(Exception):
