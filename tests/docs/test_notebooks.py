@@ -143,5 +143,5 @@ def test_code_has_changed(make):
     run(path, '--write')
     with changed(path) as cells:
         cells[1].source = 'print(2)'
-    with pytest.raises(run_notebooks.NotebookError, match='its code has changed'):
+    with pytest.raises(run_notebooks.NotebookError):
         run(path)

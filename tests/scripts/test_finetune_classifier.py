@@ -258,14 +258,3 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
 def test_diverging_training_says_so(script, data, tmp_path, capsys):
     argv = arguments(data, tmp_path, '--optimizer', 'sgd', '--lr', '1e30', '--warmup_ratio', '0')
     assert 'training has diverged at step' in refusal(capsys, script, *argv)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.weights
-@pytest.mark.parametrize('task', ['MRPC', 'CoLA', 'STS-B'])
-def test_minilm_on_real_data(script, short_data, minilm_dir, tmp_path, task):
-    argv = ['--task_name', task, '--data_dir', short_data / 'glue', '--bert_model', 'bert_6_384_12']
-    argv += ['--training_steps', '2', '--batch_size', '8', '--output_dir', tmp_path]
-    assert run(script, *argv, '--max_len', '32', '--dev_batch_size', '64') == 0
-    assert read_json(tmp_path)['training']['steps'] == 2

@@ -1,7 +1,6 @@
 """scripts/finetune_lm.py end to end: on the fly, from shards, mapped; others take the result."""
 
 import json
-import re
 import shutil
 
 import numpy as np
@@ -217,22 +216,3 @@ def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path, k
     assert max(names) == 'step-00000002-epoch-0-batch-2'
     assert run(script, *argv, '--resume') == 0
     assert_same_model(tmp_path / 'out', tmp_path / 'whole')
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.weights
-def test_minilm_on_a_real_text(script, data_dir, minilm_dir, tmp_path):
-    """By its name; its weights have no heads, which begin at random."""
-    text = data_dir / 'text' / 'sample_text.txt'
-    argv = ['--train_corpus', text, '--dev_corpus', text, '--bert_model', 'bert_6_384_12']
-    argv += ['--bert_dataset', 'all_minilm_l6_v2', '--output_dir', tmp_path, '--max_seq_length', 32]
-    argv += ['--train_batch_size', 8, '--training_steps', 12, '--lr', '5e-4', '--num_workers', 0]
-    assert run(script, *argv) == 0
-    log = (tmp_path / 'log_lm.txt').read_text('utf-8')
-    assert re.search('has no classifier.weight.* decoder.* initialized at random', log)
-    epochs = read_json(tmp_path)['training']['epochs']
-    losses = [epoch['report']['eval']['mlm_loss'] for epoch in epochs]
-    assert losses[-1] < losses[0] - 0.3
-    model = BertForPreTraining.from_pretrained(str(tmp_path / 'best_model'))
-    assert model.config.vocab_size == 30522

@@ -206,16 +206,3 @@ def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
 def test_prediction_by_random_parameters_warns(script, data, tmp_path):
     assert run(script, *arguments(data, tmp_path, '--only_predict')) == 0
     assert 'the predictions come from a random head' in (tmp_path / 'log_squad.txt').read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.weights
-def test_minilm_on_real_data(script, data_dir, minilm_dir, tmp_path):
-    squad = data_dir / 'squad'
-    argv = ['--train_file', squad / 'train-v2.0-part.json', '--version_2', '--debug']
-    argv += ['--predict_file', squad / 'dev-v2.0-part.json', '--bert_model', 'bert_6_384_12']
-    argv += ['--training_steps', '2', '--batch_size', '4', '--output_dir', tmp_path]
-    argv += ['--max_seq_length', '128', '--doc_stride', '100', '--max_query_length', '24']
-    assert run(script, *argv) == 0
-    assert read_json(tmp_path)['best']['dev']['total'] == 100
