@@ -9,7 +9,7 @@ import re
 from typing import Callable
 
 from ..errors import CheckpointError, InputError, reporting
-from ..util.files import atomic_write, keep_permissions, writable_target
+from ..util.files import atomic_write
 from ..util.reading import read_json, sha256_of
 from .numpy_files import is_shapes, read_numpy, write_numpy
 from .tensor_files import (
@@ -276,10 +276,8 @@ def kept_sums(folder, begin=False):
     if not sums and not begin:
         yield files
         return
-    target, status = writable_target(path)
-    with reporting(f'cannot write {path!r}'):
-        if None not in (target, status):
-            os.remove(target)
+    with reporting(f'cannot write {path!r}'), contextlib.suppress(FileNotFoundError):
+        os.remove(path)
     yield files
     sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
     for file in map(os.fspath, files):
@@ -287,9 +285,6 @@ def kept_sums(folder, begin=False):
         if (begin or name in sums) and os.path.isfile(file) and not name.startswith('../'):
             sums[name] = _sum_of(file)
     _write(path, sums)
-    if None not in (target, status):
-        with contextlib.suppress(OSError):  # another's file may not become one's own
-            keep_permissions(target, status)
 
 
 def sums_path(path):

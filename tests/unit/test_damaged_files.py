@@ -26,7 +26,7 @@ from model_zoo.checkpoint.readers import write_sums
 from model_zoo.checkpoint.tensor_files import check_graph, write_params
 from model_zoo.errors import ZooError
 from model_zoo.opening import open_model
-from model_zoo.pretrained.find import unpacked
+from model_zoo.pretrained.places import unpacked
 from model_zoo.tasks.pretraining.files import read_shard, write_tfrecords
 from model_zoo.tasks.squad import read_squad
 from model_zoo.tasks.tagging import read_conll
