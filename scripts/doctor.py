@@ -27,7 +27,6 @@ EXTRAS = {
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
     'faiss': ('search', 'a faster search for similar texts'),
-    'seqeval': ('tagging', 'metrics of entities'),
     'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'wandb': ('wandb', 'curves in Weights & Biases'),

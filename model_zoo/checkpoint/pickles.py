@@ -17,6 +17,7 @@ from ..errors import CheckpointError
 
 __all__ = ['BFLOAT16', 'STORAGES', 'Storage', 'Unpickler', 'read_object_array', 'settle']
 
+#: the type of numbers that NumPy has not
 BFLOAT16 = 'bfloat16'
 #: a class of torch's storages -> the type of its numbers
 STORAGES = {

@@ -259,8 +259,16 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    """Write `tensors`, NumPy arrays by name, whole or not at all."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    """Write `tensors`, NumPy arrays by name, whole or not at all.
+
+    An array with several names, which is tied, is written by the first, as transformers does.
+    """
+    first = {id(array): name for name, array in reversed(tensors.items())}
+    tensors = {
+        name: np.ascontiguousarray(array)
+        for name, array in tensors.items()
+        if first[id(array)] == name
+    }
     try:
         content = safetensors.numpy.save(tensors, {'format': 'pt'})
     except safetensors.SafetensorError as error:

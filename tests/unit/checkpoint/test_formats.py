@@ -169,10 +169,10 @@ def test_huggingface_round_trip(copy, tmp_path, name, block_class):
     theirs, metadata = read_tensors(weights_in_folder(folder))
     ours, own_metadata = read_tensors(weights_in_folder(back))
     assert metadata == own_metadata == {'format': 'pt'}
-    # a tied tensor may be written twice: transformers leaves one of its names out
+    # a tied tensor is written once; some versions of transformers write it twice
     lm_head = 'cls.predictions.decoder'
     for tied in ('lm_head.weight', f'{lm_head}.weight', f'{lm_head}.bias'):
-        ours.pop(tied, None)
+        assert tied not in ours
         theirs.pop(tied, None)
     assert_equal(ours, theirs)
     theirs, ours = (json.loads((d / 'config.json').read_text()) for d in (folder, back))
