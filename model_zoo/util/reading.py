@@ -19,7 +19,6 @@ __all__ = [
     'check_json',
     'decode_at',
     'parse_json',
-    'raised',
     'read_json',
     'read_json_objects',
     'read_lines',
@@ -33,11 +32,6 @@ _WORDS = {
     dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
     float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
 }  # fmt: skip
-
-
-def raised(limit):
-    """A limit of what a download may take, as the user has raised it."""
-    return limit * float(os.environ.get('MODEL_ZOO_LIMITS') or '1')
 
 
 def sha256_of(path, algorithm='sha256'):

@@ -17,6 +17,7 @@ DISTRIBUTIONS = {
     'yaml': 'pyyaml',
     'mlflow': 'mlflow-skinny',
     'faiss': 'faiss-cpu',
+    'google_crc32c': 'google-crc32c',
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',
     'prometheus_client': 'prometheus-client',
