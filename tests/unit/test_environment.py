@@ -259,6 +259,11 @@ def test_where_mkl_is_taken(monkeypatch):
         monkeypatch.setattr(environment, '_cpu_line', lambda name, vendor=vendor: vendor)
         environment._load_blas()
     assert loaded == ['libmkl_rt.so']
+    monkeypatch.setattr(environment, '_cpu_line', lambda name: 'GenuineIntel')
+    # whose functions have MKL's names, and would be taken from there
+    monkeypatch.setattr('importlib.metadata.version', lambda name: '1.14.1')
+    environment._load_blas()
+    assert len(loaded) == 1
     monkeypatch.setenv('ZOO_BLAS', 'mkl')  # where it hasn't been measured, the user may
     environment._load_blas()
     assert len(loaded) == 2
