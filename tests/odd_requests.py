@@ -126,7 +126,7 @@ class OddRequests:
 
     def close(self):
         """End its threads."""
-        self.app.state.service.models.close()
+        self.app.state.models.close()
         self._loop.close()
 
     def _schema(self, path):

@@ -57,11 +57,11 @@ class RemoteFolder:
             remote = sizes_in(self.url)
             if remote:
                 logger.info('fetching %d files from %s', len(remote), self.url)
-            for name, facts in remote.items():
+            for name in remote:
                 if any(part.startswith('.') for part in name.split('/')):
                     continue
                 target = os.path.join(self.path, *name.split('/'))
-                download(join(self.url, name), target, facts)
+                download(join(self.url, name), target)
                 self._sent[self._name(target)] = _facts(target)
 
     def push(self):

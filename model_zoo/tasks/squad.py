@@ -196,7 +196,6 @@ class _UnusableError(InputError):
     """A question that can be skipped."""
 
 
-_MOST_BYTES = 2**30  # of a file
 
 
 def _read_articles(source):
@@ -206,7 +205,7 @@ def _read_articles(source):
     )
     if is_path(source) and not in_records:
         digest = hashlib.sha256()
-        content = read_json(source, most_bytes=_MOST_BYTES, digest=digest)
+        content = read_json(source, digest=digest)
         rows = content.get('data') if isinstance(content, dict) else content
         first = rows[0] if isinstance(rows, list) and rows else None
         if rows is content or isinstance(first, dict) and 'context' in first:

@@ -10,11 +10,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import read_json, run
+from script_runs import SCRIPTS, read_json, run
 
 from bert import BertModel, BertTokenizer
 from model_zoo.util import display
 
+SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
 TOKENS = [*tiny.SPECIAL, *WORDS]
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'

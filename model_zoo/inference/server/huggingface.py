@@ -3,7 +3,7 @@
 import json
 
 from ...errors import InputError, UnknownNameError
-from .service import Call, to_json
+from .service import Call
 
 
 def add_routes(app, service):
@@ -61,7 +61,7 @@ def _call(service, name, task, inputs, options):
                 for r in results
             ]
         # Hugging Face nests a classifier's results, even for one text
-        return to_json(results if is_list or is_nested else results[0])
+        return results if is_list or is_nested else results[0]
 
     return Call(served, work, finish)
 
@@ -92,7 +92,7 @@ def _writing_call(service, name, inputs, options, is_stream):
                 result['details'] = _details(written, options.seed)
             results.append(result)
         groups = [results[n : n + sequences] for n in range(0, len(results), sequences)]
-        return to_json(groups if isinstance(inputs, list) else groups[0])
+        return groups if isinstance(inputs, list) else groups[0]
 
     async def events(tokens):
         try:

@@ -1,19 +1,20 @@
-"""Requests to a server: odd ones, and the largest that are accepted."""
+"""The largest requests that the server accepts by default take a bounded memory."""
 
 import pathlib
 import re
 
+import pytest
 import tiny
-from odd_requests import OddRequests
-from target import REFUSED, RIGHT, Target, Unequal
 
 import bert
 from model_zoo import pipeline
 from model_zoo.inference.server import Settings
 
-__all__ = ['targets']
+pytest.importorskip('fastapi')
 
-WORDS = 30_000
+from odd_requests import OddRequests  # noqa: E402
+
+WORDS = [*(f'w{number}' for number in range(30_000)), '?']
 #: a model as wide as MiniLM, with one layer
 WIDE = {'hidden_size': 384, 'num_attention_heads': 12, 'intermediate_size': 1536,
         'num_hidden_layers': 1, 'max_position_embeddings': 512}  # fmt: skip
@@ -27,7 +28,7 @@ CLASSES = {
 }  # fmt: skip
 FULL = 'w7 ' * 509
 LONG = {'question': 'w1 ?', 'context': 'w7 ' * 33_000}
-#: the largest requests: path and body; each is near one of the limits, and is answered
+#: path and body; each is near one of the limits, and is answered
 LARGE = [
     ('/models/text-classification', {'inputs': [FULL] * 256}),
     ('/models/text-classification', {
@@ -45,49 +46,28 @@ LARGE = [
 MOST = 1 << 30  # bytes above the idle server
 
 
-def _ask(served, rng, folder):
-    path, data = served.draw(rng)
-    (folder / 'request').write_bytes(path.encode() + b'\n\n' + data)
-    status, answer = served.ask(path, data)
-    if status in (400, 404, 413):
-        return REFUSED
-    if status != 200:
-        raise Unequal(f'{path}: status {status}, {answer[:500]!r}')
-    return RIGHT
-
-
-def _wide(folder):
-    words = [f'w{number}' for number in range(WORDS)]
+@pytest.fixture(scope='module')
+def requests(tmp_path_factory):
     models = {}
     for task, (block_class, labels) in CLASSES.items():
-        own = folder / task
-        own.mkdir()
-        tiny.save_bert(own, [*words, '?'], block_class, labels, **WIDE)
-        models[task] = pipeline(task, str(own))
-    return OddRequests(models=models, settings=Settings(timeout=1000))
+        folder = tmp_path_factory.mktemp(task)
+        tiny.save_bert(folder, WORDS, block_class, labels, **WIDE)
+        models[task] = pipeline(task, str(folder))
+    made = OddRequests(models=models, settings=Settings(timeout=1000))
+    yield made
+    made.close()
 
 
-def _memory(name):
+def memory(name):
     status = pathlib.Path('/proc/self/status').read_text()
     return int(re.search(rf'{name}:\s+(\d+) kB', status)[1]) << 10
 
 
-def _ask_much(served, rng, folder):
-    path, body = rng.choice(LARGE)
-    (folder / 'request').write_text(f'{path}\n\n{body!r:.1000}')
+@pytest.mark.slow
+@pytest.mark.parametrize('path, body', LARGE, ids=range(len(LARGE)))
+def test_memory_of_the_largest_requests(requests, path, body):
     pathlib.Path('/proc/self/clear_refs').write_text('5')  # the peak begins anew
-    idle = _memory('VmRSS')
-    status, answer = served.ask_json(path, body)
-    if status != 200:
-        raise Unequal(f'{path}: status {status}, {answer[:500]!r}')
-    taken = _memory('VmHWM') - idle
-    if taken > MOST:
-        raise Unequal(f'{path} took {taken >> 20} MB: {body!r:.300}')
-    return RIGHT
-
-
-def targets():
-    return [
-        Target('served/odd requests', OddRequests, _ask, seconds=60, memory=None),
-        Target('served/large requests', _wide, _ask_much, seconds=600, memory=None, batch=1),
-    ]
+    idle = memory('VmRSS')
+    status, answer = requests.ask_json(path, body)
+    assert status == 200, answer[:500]
+    assert memory('VmHWM') - idle < MOST
