@@ -57,9 +57,10 @@ def write_scores(folder):
 
 
 def write_articles(folder):
+    """Questions and paragraphs that fill a window: the originals' losses count padding."""
     paragraphs = []
     for number in range(COUNT):
-        context = sentence(16)
+        context = sentence(LENGTH - 4 - 3)
         words = context.split()
         at = len(' '.join([*words[:3], '']))
         answers = [{'text': words[3], 'answer_start': at}] if number % 3 else []
@@ -102,7 +103,9 @@ def write_samples(folder):
         (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
 
 
-#: example -> its folder, data, class of the model, and flags
+#: scores of nearly equal numbers
+CORRELATIONS = 'pearson', 'spearmanr', 'corr'
+#: example -> its data, class of the model, and flags
 TRAININGS = {
     'run_classifier': (
         write_reviews, bert.BertForSequenceClassification,
@@ -171,16 +174,16 @@ def test_losses_and_results_are_theirs(examples, tmp_path, monkeypatch, name):
     module.main()
 
     script = f'scripts/originals/pytorch_pretrained_bert/{path.stem}.py'
-    assert run(
-        main_of(script, ROOT), *flags, '--output_dir', tmp_path / 'ours', '--log_interval', 1
-    ) == 0  # fmt: skip
+    flags += ['--output_dir', tmp_path / 'ours', '--log_interval', 1]
+    assert run(main_of(script, ROOT), *flags) == 0
     ours = [record['loss'] for record in read_json(tmp_path / 'ours')['training']['log']]
-    assert len(losses) == UPDATES and losses[-1] != pytest.approx(losses[0], abs=1e-2)
+    assert len(losses) == UPDATES and max(losses) - min(losses) > 1e-3  # it has learnt
     assert ours == pytest.approx(losses, abs=2e-5)
     for results in (tmp_path / 'theirs').glob('eval_results.txt'):
         found = read_results(tmp_path / 'ours' / results.name)
         for metric, value in read_results(results).items():
-            assert found[metric] == pytest.approx(value, abs=2e-5, nan_ok=True), metric
+            tolerance = 2e-3 if metric in CORRELATIONS else 2e-5
+            assert found[metric] == pytest.approx(value, abs=tolerance), metric
     for results in (tmp_path / 'theirs').glob('predictions.json'):
         assert json.loads(results.read_text()) == read_json(tmp_path / 'ours', results.name)
 
