@@ -5,9 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from huggingface_hub.utils import close_session
 from json_files import change_json
-from local_hub import connect, publish
+from local_hub import close_session, connect, publish
 from loopback import LoopbackServer
 
 import model_zoo

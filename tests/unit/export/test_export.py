@@ -119,9 +119,9 @@ def test_nan_is_found(tmp_path):
 
 
 @pytest.mark.parametrize('error', [KeyboardInterrupt, OSError(28, 'No space left on device')])
-@pytest.mark.parametrize('at', [1, 3])
+@pytest.mark.parametrize('at', [1, 2])
 def test_both_files_or_none(tmp_path, monkeypatch, error, at):
-    """Whichever rename fails, the old files stay."""
+    """Whichever of them can't be written, the old files stay."""
     export.export_block(make(), str(tmp_path), 'block')
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     count, replace = [0], os.replace

@@ -260,7 +260,8 @@ CACHED = {
 @pytest.mark.parametrize('name', CACHED)
 def test_tokenizers_look_in_the_originals_cache(name, tmp_path, monkeypatch):
     monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setattr(find, 'find_sources', lambda: [find.CacheSource()])
+    monkeypatch.setattr(find, 'HERE', {'cache': find.HERE['cache']})
+    monkeypatch.setattr(find, 'ELSEWHERE', {})
     class_name, files = CACHED[name]
     tokenizer_class = getattr(package, class_name)
     folder = tmp_path / 'cache' / get_entry(*resolve(name)).full_name
