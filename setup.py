@@ -56,7 +56,7 @@ setup(
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
             'originals/*/*.py', 'originals/*/config/*', 'originals/*/mxnet_*/*.py',
-            'benchmark/peer_training.py', 'demo_data/*', 'recipes/*.json',
+            'demo_data/*',
         ],
     },
     python_requires='>=3.10,<3.14',
@@ -74,7 +74,6 @@ setup(
         'tensorflow': ['tensorflow-cpu>=2.15'],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],
-        'compare': ['pytorch-pretrained-bert==0.6.2', 'transformers>=4.40'],
         'tensorboard': ['tensorboard>=2.14'],
         'wandb': ['wandb>=0.16'],
         'mlflow': ['mlflow-skinny>=2.9'],

@@ -2,32 +2,48 @@
 
     python docs/figures.py
 
-Scores are in docs/recipe_results.json, which ``zoo run`` writes, and times in docs/figures.json. A
-table stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``. A test fails when one
-is out of date.
+Scores are in docs/recipe_results.json, by recipe and metric, one for each seed; times are in
+docs/figures.json. A table stands between ``.. figures: NAME ARGUMENTS`` and ``.. end of figures``.
+A test fails when one is out of date.
 """
 
 import json
 import pathlib
 import re
-import runpy
+import statistics
 import sys
 
 from model_zoo.app import cli
 from model_zoo.util.files import atomic_write
 
 DOCS = pathlib.Path(__file__).resolve().parent
-recipe_table = runpy.run_path(str(DOCS.parent / 'scripts' / 'run.py'))['table']
 PAGES = [DOCS.parent / 'README.rst', *sorted(DOCS.rglob('*.rst'))]
 SCORES = json.loads((DOCS / 'recipe_results.json').read_text('utf-8'))
 TIMES = json.loads((DOCS / 'figures.json').read_text('utf-8'))
+#: metric -> its name in the table
+METRICS = {'matthews': 'Matthews', 'pearson': 'Pearson', 'spearman': 'Spearman', 'f1': 'F1',
+           'exact_match': 'EM', 'exact': 'EM'}  # fmt: skip
 _BLOCK = re.compile(r'(\.\. figures: ([\w ]+)\n\n).*?\.\. end of figures\n', re.DOTALL)
 
 
 def recipes(*names):
     """The scores of recipes, by default of all."""
-    text = recipe_table({name: SCORES[name] for name in names or SCORES}).rstrip('\n')
-    return re.sub(r' (?=[±(])|(?<=±) ', '\N{NO-BREAK SPACE}', text)
+    rows = [
+        [f'``{name}``', METRICS.get(metric, metric), *map(_score, scores.values())]
+        for name in names or SCORES
+        for metric, scores in SCORES[name].items()
+    ]
+    return rst_table(['recipe', 'score', 'ours', 'transformers'], rows)
+
+
+def _score(values):
+    """The mean of several seeds, their standard deviation, and their number."""
+    mean = statistics.mean(values)
+    digits = 3 if abs(mean) <= 1 else 1
+    if len(values) == 1:
+        return f'{mean:.{digits}f}'
+    text = f'{mean:.{digits}f} ± {statistics.stdev(values):.{digits}f} ({len(values)})'
+    return text.replace(' ', '\N{NO-BREAK SPACE}')
 
 
 def times(name):

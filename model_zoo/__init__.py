@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from . import environment
 
-environment.end_quietly_until_run()
 environment.prepare()
 
 from . import optimizer  # noqa: E402, F401  Gluon's Trainer knows our optimizers by name

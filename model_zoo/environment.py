@@ -7,24 +7,23 @@ and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst
 import contextlib
 import ctypes
 import glob
+import importlib.metadata
 import importlib.util
 import logging
 import math
 import os
 import platform
-import re
-import signal
 import site
 import sys
-import threading
 import warnings
 
-from .families import HOME, PACKAGES, file_in_the_way, message_of_file
+from packaging.version import Version
+
 from .mxnet_import import import_mxnet
 
 __all__ = [
-    'available_processors', 'blas', 'cpu_flags', 'end_quietly_until_run', 'has_begun', 'is_intel',
-    'may_use_amx', 'prepare', 'used_processors',
+    'available_processors', 'blas', 'cpu_flags', 'is_intel', 'may_use_amx', 'prepare',
+    'used_processors',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -42,8 +41,6 @@ VARIABLES = {
 #: turns of a waiting thread before it sleeps, 0.07 ms. By default it turns for 18 ms, and keeps the
 #: processor from the thread that it waits for, where other programs run, too.
 SPINS = '1000'
-_COMMAND_FOLDERS = ('scripts', 'zoo_scripts', 'export', 'bert_embedding')
-_INSTALLED_COMMANDS = ('bert-embedding', 'zoo')
 _OPENBLAS, _ONEDNN, _UP_TO_AMX = 'OPENBLAS_CORETYPE', 'DNNL_MAX_CPU_ISA', 'AVX512_CORE_AMX'
 _AVX2_KERNELS = {'haswell', 'zen', 'excavator', 'skylakex', 'cooperlake'}
 _MKL_GNU_THREADS, _MKL_LP64, _MKL_REPRODUCIBLE = 3, 0, 2  # of mkl_service.h and mkl_types.h
@@ -53,8 +50,9 @@ _CGROUPS = '/sys/fs/cgroup'
 
 
 def prepare():
-    """Check what would end in a puzzling error later, set what isn't set, and load MXNet."""
-    _check_imports()
+    """Set what isn't set, and load MXNet."""
+    if importlib.util.find_spec('mxnet') is None:
+        raise ImportError('MXNet is missing: pip install --no-deps mxnet==1.9.1')
     if os.environ.get('ZOO_ENVIRONMENT') == 'off':
         import_mxnet()
         return
@@ -117,58 +115,6 @@ def blas():
     return 'MKL' if hasattr(ctypes.CDLL(None), 'MKL_Get_Version') else 'OpenBLAS'
 
 
-def end_quietly_until_run():
-    """Let Ctrl-C during the imports of our commands end them as `model_zoo.app.cli.run` would."""
-    if threading.current_thread() is not threading.main_thread() or not _is_command():
-        return
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _end)
-
-
-def has_begun():
-    """Give Ctrl-C its usual meaning again: the command's own code runs from here on."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _end(number, frame):
-    os.write(2, b'interrupted\n')
-    os._exit(130)  # nothing has begun that needs cleaning up
-
-
-def _is_command():
-    """Whether this process runs one of our files, or a script of pip's that runs them."""
-    main = getattr(sys.modules.get('__main__'), '__file__', None)
-    if main is None:
-        return False
-    if os.path.basename(main) in _INSTALLED_COMMANDS:
-        with contextlib.suppress(OSError, UnicodeDecodeError), open(main, encoding='utf-8') as file:
-            text = file.read(4096)
-            return bool(re.search(r'^from (zoo_scripts|bert_embedding)\.\w+ import', text, re.M))
-    folders = [os.path.join(HOME, folder) for folder in _COMMAND_FOLDERS]
-    return os.path.dirname(os.path.abspath(main)) in folders
-
-
-def _check_imports():
-    """Warn of files in the way of packages, and say how a missing MXNet is installed."""
-    for name in PACKAGES:
-        path = file_in_the_way(name)
-        if path is not None:
-            if _is_command():
-                _stop(message_of_file(name, path))
-            warnings.warn(message_of_file(name, path), stacklevel=4)
-    if importlib.util.find_spec('mxnet') is None:
-        _stop('MXNet is missing: pip install --no-deps mxnet==1.9.1')
-
-
-def _stop(problem):
-    """End a command that can't begin; an importer gets an ImportError."""
-    if _is_command():
-        sys.stderr.write(f'error: {problem}\n')
-        sys.exit(1)
-    raise ImportError(problem)
-
-
 def _use_all_processors(is_late):
     """Set MXNet's threads: by itself it takes half of the processors (apache/mxnet#10836)."""
     if 'OMP_NUM_THREADS' in os.environ:
@@ -202,10 +148,12 @@ def _load_blas():
     """Load, before MXNet does, MKL or OpenBLAS with the kernels of this processor."""
     wanted, path = os.environ.get('ZOO_BLAS', ''), _mkl_path()
     if wanted not in ('', 'mkl', 'openblas'):
-        _stop(f'ZOO_BLAS is {wanted!r}; it may be mkl or openblas')
+        raise ImportError(f'ZOO_BLAS is {wanted!r}; it may be mkl or openblas')
     if wanted == 'mkl' and path is None:
-        _stop("ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'")
-    if path is not None and (wanted == 'mkl' or (is_intel() and not wanted)):
+        raise ImportError(
+            "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"
+        )
+    if path is not None and (wanted == 'mkl' or (not wanted and is_intel() and _scipy_is_apart())):
         _load_mkl(path)
     with _set_meanwhile(_OPENBLAS, _kernels()):
         _openblas()
@@ -225,14 +173,13 @@ def _mkl_path():
     return max(paths, default=None)
 
 
+def _scipy_is_apart():
+    """Whether SciPy's BLAS has names of its own; older wheels' would be taken for MKL's."""
+    return Version(importlib.metadata.version('scipy')) >= Version('1.15')
+
+
 def _load_mkl(path):
     """Have MKL's functions found before those of OpenBLAS that have the same names."""
-    # SciPy's libraries need their own BLAS, which returns complex results in another way: those
-    # that are loaded before MKL stay bound to it
-    scipy = os.path.dirname(importlib.util.find_spec('scipy').origin)
-    for pattern in ('linalg/*.so', 'sparse/linalg/**/*.so'):
-        for name in glob.glob(os.path.join(scipy, pattern), recursive=True):
-            ctypes.CDLL(name)
     try:
         library = ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
     except OSError as error:

@@ -18,14 +18,12 @@ look.
 prunes them, measures metric, speed and size before and after, and writes ``pruned_model/`` for
 ``from_pretrained`` and for all scripts.
 
-An interrupted run leaves its measurements in ``results.json.part``. The same command with
-``--resume`` continues from there; without it, it is refused.
 """
 
 import logging
 import os
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import numpy as np
 
 from gpt import OpenAIGPTLMHeadModel
@@ -33,7 +31,6 @@ from gpt2 import GPT2LMHeadModel
 from model_zoo import analysis
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
-from model_zoo.app.job import PartialOutput, describe, describe_model, job_of
 from model_zoo.app.model_choice import ModelChoice, family_of
 from model_zoo.app.originals import add_originals, convert_originals
 from model_zoo.app.report import write_results
@@ -52,18 +49,12 @@ from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.tasks.tables import check_files
-from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
 from model_zoo.util.reading import read_text
 
 logger = logging.getLogger('bertology')
 
 
-# What may differ when a run is resumed: where things are; what they hold is compared.
-FREE = (
-    'data_dir', 'dev_file', 'eval_file', 'dataset', 'pretrained_parameters', 'model_parameters',
-    'vocab_file', 'hparams', 'text_columns', 'label_column', 'labels', 'header', 'regression',
-)  # fmt: skip
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
 OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length', 'labels'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
@@ -114,11 +105,7 @@ def parse_arguments(argv=None):
     add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
     parser.add_argument('--output_dir', default='./output_dir')
-    parser.add_argument(
-        '--resume', action='store_true', help='continue an interrupted run'
-    )
     parser.set_defaults(dtype='float32')
-    parser.names = {'data': '--data'}  # of a job: what --data_dir or --eval_file holds
     add_originals(parser, 'bertology')
     args = parser.parse_args(argv)
     convert_originals(args, 'bertology')
@@ -166,7 +153,7 @@ def find_family(args):
 
 
 def build_classifier(args, ctx):
-    """BERT on the dev set of a task, and the data's description for the job."""
+    """BERT on the dev set of a task."""
     task = adopt_labels(
         make_task(args), args.model, args.labels, dataset=args.dataset,
         parameters=args.model_parameters,
@@ -192,12 +179,11 @@ def build_classifier(args, ctx):
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
     subject = analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
-    inputs = [np.array([feature.input_ids, feature.token_types]) for feature in features]
-    return subject, describe(len(examples), 'examples', [*inputs, labels])
+    return subject
 
 
 def build_language_model(args, ctx):
-    """OpenAI GPT or GPT-2 on a text, and the data's description for the job."""
+    """OpenAI GPT or GPT-2 on a text."""
     model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
     if args.block_size is None:
         args.block_size = min(128, model.context_length)
@@ -214,18 +200,18 @@ def build_language_model(args, ctx):
     name = os.path.basename(args.eval_file)
     subject = analysis.LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
     logger.info('%s: %d tokens', args.eval_file, len(tokens))
-    return subject, describe(len(tokens), 'tokens', [np.array(tokens)])
+    return subject
 
 
 def build_alone(args, ctx):
-    """A model without data, whose backbone alone is looked at; there is nothing to describe."""
+    """A model without data, whose backbone alone is looked at."""
     head = LANGUAGE_MODELS.get(args.family)
     if head is not None:
-        return analysis.OneSentence(*ModelChoice(args).build(head, ctx)), None
+        return analysis.OneSentence(*ModelChoice(args).build(head, ctx))
     base = get_family(args.family).base
     # the attentions are the last output where there is nothing behind the layers
     nothing_more = {f'use_{part}': False for part in base.optional_parts}
-    return analysis.SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more)), None
+    return analysis.SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more))
 
 
 def draw_attention(args, folder, task, ctx):
@@ -293,42 +279,34 @@ def main(argv=None):
     folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
     is_decoder = args.family in LANGUAGE_MODELS
     build = build_language_model if is_decoder else build_classifier
-    task, data = (build_alone if args.sentence_alone else build)(args, ctx)
+    is_alone = args.sentence_alone
     del args.sentence_alone
-    job = job_of(args, FREE, model=describe_model(task.model), data=data)
-    partial = PartialOutput(folder.file('results.json'), job, args.resume)
-    if partial.is_complete():
+    task = (build_alone if is_alone else build)(args, ctx)
+    path = folder.file('results.json')
+    results = {'attention': draw_attention(args, folder, task, ctx)} if args.sentence else {}
+    if is_alone:
+        write_results(path, vars(args), **results)
         return
-    with partial, InterruptGuard() as guard:
-        results = {'attention': draw_attention(args, folder, task, ctx)} if args.sentence else {}
-        if data is None:
-            write_results(partial.path, vars(args), **results, job=job)
-            return
-        study = analysis.HeadStudy(
-            task,
-            partial,
-            guard,
-            by_layer=not args.dont_normalize_importance_by_layer,
-            overall=not args.dont_normalize_global_importance,
-        )
-        scores, importance, entropy = study.measure()
-        for name, values in (('entropy', entropy), ('importance', importance)):
-            analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
-        results.update(
-            scores=scores,
-            entropy=nested(entropy),
-            importance=nested(importance),
-            ranks=nested(analysis.rank_heads(importance), int),
-        )
-        logger.info('scores: %s', scores)
-        compare_with_baseline(args, task, scores, results)
-        if args.try_masking:
-            write_results(partial.path, vars(args), **results)
-            if not scores[task.metric] > 0:  # which prune refuses, and would again
-                partial.remove()
-            results['pruning'] = prune(args, folder, task, study, scores, importance)
-        write_results(partial.path, vars(args), **results, job=job)  # the job says: complete
-        partial.remove()
+    study = analysis.HeadStudy(
+        task,
+        by_layer=not args.dont_normalize_importance_by_layer,
+        overall=not args.dont_normalize_global_importance,
+    )
+    scores, importance, entropy = study.measure()
+    for name, values in (('entropy', entropy), ('importance', importance)):
+        analysis.plot_heads(folder.file(f'{name}.png'), values, f'{name}, {task.name}', name)
+    results.update(
+        scores=scores,
+        entropy=nested(entropy),
+        importance=nested(importance),
+        ranks=nested(analysis.rank_heads(importance), int),
+    )
+    logger.info('scores: %s', scores)
+    compare_with_baseline(args, task, scores, results)
+    if args.try_masking:
+        write_results(path, vars(args), **results)
+        results['pruning'] = prune(args, folder, task, study, scores, importance)
+    write_results(path, vars(args), **results)
 
 
 if __name__ == '__main__':

@@ -80,7 +80,7 @@ class CreateSettings(SampleSettings):
         "file; it determines a worker's memory", above=0, below=float('inf'),
     )  # fmt: skip
     resume: bool = setting(
-        False, 'skip the parts that an earlier run with `resume` finished',
+        False, 'skip the parts that an earlier run finished',
         flag={'rank_last': True},
     )  # fmt: skip
     ray: Optional[str] = setting(

@@ -10,7 +10,7 @@ import os
 import warnings
 from typing import Dict
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 
 from bert import BertTokenizer

@@ -12,7 +12,7 @@ import shutil
 import sys
 from typing import NamedTuple
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 
 from packaging.version import Version
 

@@ -19,10 +19,8 @@ With ``--output_file output.npz`` the output is arrays, which take half the spac
 rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
 ``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
 
-Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. An interrupted run
-leaves its finished lines in the folder ``OUTPUT.part``. The same command with ``--resume``
-continues from there; without it, it is refused. For an output at a URL, that folder is in the
-system's folder for temporary files.
+Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. The output appears
+when it is complete: an interrupted run starts anew.
 """
 
 import argparse
@@ -32,27 +30,24 @@ import json
 import logging
 import os
 import sys
+import tempfile
 import time
 import zipfile
-import zlib
 from typing import List, Optional
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 import numpy as np
 
 from bert_embedding.writers import array_entry
 from model_zoo.app import cli
-from model_zoo.app.job import PartialOutput, describe_model, describe_vocab, job_of
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
-from model_zoo.app.run_folder import upload_files, working_file
 from model_zoo.batches import make_batch
 from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files
-from model_zoo.training.loop import InterruptGuard
 from model_zoo.training.settings import (
     BertSettings,
     CheckpointSettings,
@@ -66,13 +61,6 @@ from model_zoo.util.reading import read_lines
 from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')
-
-OTHER_MODEL = (
-    'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
-    'hparams',
-)  # fmt: skip
-# What may differ when a run is resumed: where things are; what they hold is compared.
-FREE = ('output_file', 'init_checkpoint', 'bert_config_file', *OTHER_MODEL)
 
 
 def layer_numbers(text):
@@ -107,7 +95,6 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     do_lower_case: Optional[bool] = lower_case()
     gpu: Optional[int] = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
-    resume: bool = setting(False, 'continue an interrupted run')
 
     def check(self):
         super().check()
@@ -138,30 +125,19 @@ class FeatureExtractor:
         self._model, self._tokenizer, self._layers = model, tokenizer, layers
         self._max_length, self._batch_size, self._ctx = max_length, batch_size, ctx
 
-    def extract(self, lines, done=0, guard=None):
-        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32.
-
-        The first `done` lines have None instead of vectors. Batches are the same as without `done`,
-        since the rounding of the vectors depends on the batch.
-        """
-        lines, first = iter(lines), 0
+    def extract(self, lines):
+        """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
+        lines = iter(lines)
         for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
             encoded = list(
                 self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length)
             )
-            vectors = [None] * len(pool)
-            if done < first + len(pool):
-                self._fill(pool, encoded, vectors, guard)
-            for index in range(min(done - first, len(pool))):
-                vectors[index] = None
-            yield from zip(encoded, vectors)
-            first += len(pool)
+            yield from zip(encoded, self._vectors(pool, encoded))
 
-    def _fill(self, pool, encoded, vectors, guard):
-        """Set the vectors of a pool of lines."""
+    def _vectors(self, pool, encoded):
+        """The vectors of a pool of lines."""
+        vectors = [None] * len(pool)
         for rows in longest_first(list(map(len, encoded)), self._batch_size):
-            if guard is not None:
-                guard.check()
             encodings = [encoded[row] for row in rows]
             batch = make_batch(encodings, self._tokenizer.pad_token_id, ctx=self._ctx)
             states = self._model(
@@ -172,66 +148,54 @@ class FeatureExtractor:
                 vectors[row] = vector[: len(encoded[row])]
                 if not np.isfinite(vectors[row]).all():
                     raise InputError(f"the model's outputs are not finite for {pool[row]!r:.80}")
+        return vectors
 
 
 CHUNK = 65536  # tokens written at once
 
 
-class JsonLines:
-    """Google's form: the records are lines of JSON, and the output is the records."""
-
-    def __init__(self, layers, units, vocab):
-        self._layers = layers
-
-    def record(self, number, encoding, vectors):
-        values = np.round(vectors.astype(np.float64), 6).tolist()
-        features = [
-            {
-                'token': token,
-                'layers': [
-                    {'index': index, 'values': value} for index, value in zip(self._layers, row)
-                ],
-            }
-            for token, row in zip(encoding.tokens, values)
-        ]
-        return (json.dumps({'linex_index': number, 'features': features}) + '\n').encode()
-
-    def finish(self, partial):
-        partial.publish()
+def write_json_lines(path, results, layers, vocab):
+    """Write Google's form: a line of JSON for each line of the input."""
+    with atomic_write(path) as file:
+        for number, (encoding, vectors) in enumerate(results):
+            values = np.round(vectors.astype(np.float64), 6).tolist()
+            features = [
+                {
+                    'token': token,
+                    'layers': [
+                        {'index': index, 'values': value} for index, value in zip(layers, row)
+                    ],
+                }
+                for token, row in zip(encoding.tokens, values)
+            ]
+            file.write(json.dumps({'linex_index': number, 'features': features}) + '\n')
 
 
-class Arrays:
-    """An .npz. A record has the tokens' numbers, int32, and their vectors, float32."""
-
-    def __init__(self, layers, units, vocab):
-        self._layers, self._tokens = layers, vocab.idx_to_token
-        self._shape = len(layers), units
-
-    def record(self, number, encoding, vectors):
-        return encoding.input_ids.astype('<i4').tobytes() + vectors.astype('<f4').tobytes()
-
-    def finish(self, partial):
-        # an array in a file begins with its size
-        counts = partial.sizes // (4 + 4 * int(np.prod(self._shape)))
-        bounds = np.array([0, *np.cumsum(counts)], '<i8')
-        ids = array.array('i')
-        for count, record in zip(counts, partial):
-            ids.extend(np.frombuffer(record, '<i4', count).tolist())
-        width = max(len(self._tokens[number]) for number in set(ids))
+def write_arrays(path, results, layers, vocab):
+    """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
+    ids, bounds, shape = array.array('i'), [0], ()
+    folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
+    with tempfile.TemporaryFile(dir=folder) as kept:
+        for encoding, vectors in results:
+            ids.extend(encoding.input_ids.tolist())
+            bounds.append(len(ids))
+            shape = vectors.shape[1:]
+            kept.write(vectors.astype('<f4').tobytes())
+        kept.seek(0)
+        tokens = vocab.idx_to_token
+        width = max(len(tokens[number]) for number in set(ids))
         names = (
-            np.array([self._tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
+            np.array([tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
             for start in range(0, len(ids), CHUNK)
         )
-        values = (record[4 * count :] for count, record in zip(counts, partial))
-        layers = np.array(self._layers, '<i4')
-        with atomic_write(partial.path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-            for name, dtype, shape, parts in (
-                ('layers', '<i4', layers.shape, [layers]),
-                ('bounds', '<i8', bounds.shape, [bounds]),
+        with atomic_write(path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
+            for name, dtype, count, parts in (
+                ('layers', '<i4', (len(layers),), [np.array(layers, '<i4')]),
+                ('bounds', '<i8', (len(bounds),), [np.array(bounds, '<i8')]),
                 ('tokens', f'<U{width}', (len(ids),), names),
-                ('values', '<f4', (len(ids), *self._shape), values),
+                ('values', '<f4', (len(ids), *shape), iter(lambda: kept.read(1 << 20), b'')),
             ):
-                with array_entry(archive, name, dtype, shape) as entry:
+                with array_entry(archive, name, dtype, count) as entry:
                     entry.writelines(map(bytes, parts))
 
 
@@ -265,11 +229,11 @@ def check_model(args, model):
     args.fit_length('max_seq_length', model.context_length)
 
 
-def describe_input(path):
-    """Check that all lines can be read; return their number and checksum."""
-    count, checksum, single = 0, 0, 0
+def count_lines(path):
+    """Check that all lines can be read; return their number."""
+    count, single = 0, 0
     for _, line in read_lines(path):
-        count, checksum = count + 1, zlib.crc32(line.encode(), checksum)
+        count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
         raise InputError(f'--input_file {path!r} is empty')
@@ -280,87 +244,54 @@ def describe_input(path):
             single,
             count,
         )
-    return count, f'{count} lines with checksum {checksum:08x}'
-
-
-def describe_job(args, lines, model, tokenizer):
-    """The job, which must be the same for a run to be resumed."""
-    return job_of(
-        args,
-        FREE,
-        input_file=lines,
-        bert_model=describe_model(model),
-        vocab_file=describe_vocab(tokenizer.vocab),
-        do_lower_case=tokenizer.do_lower_case,
-    )
-
-
-def keep(results, output, partial, guard):
-    """Add the lines that aren't done yet; returns the numbers of tokens and cut lines of all."""
-    tokens, cut = 0, 0
-    for number, (encoding, vectors) in enumerate(results):
-        if vectors is not None:
-            partial.append(output.record(number, encoding, vectors))
-            guard.check()
-        tokens += len(encoding)
-        cut += encoding.truncated > 0
-    return tokens, cut
+    return count
 
 
 def main(argv=None):
     args = parse_arguments(argv)
     check_files(args, 'input_file')
-    if os.path.realpath(args.input_file) == os.path.realpath(args.output_file):
-        raise InputError(f'--output_file {args.output_file!r} is the input: give another name')
-    target = args.output_file
-    if is_url(target):
-        args.output_file = working_file(target)
-    args.output_file = PartialOutput.target(args.output_file)
+    output = args.output_file
+    if os.path.realpath(args.input_file) == os.path.realpath(output):
+        raise InputError(f'--output_file {output!r} is the input: give another name')
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise InputError(f'--output_file {output!r} is not a regular file')
     cli.setup_logging()
-    # fail on bad lines before the work
-    count, described = describe_input(args.input_file)
+    count = count_lines(args.input_file)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     check_model(args, model)
     extractor = FeatureExtractor(
         model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
     )
-    form = Arrays if args.output_file.endswith('.npz') else JsonLines
-    output = form(args.layers, model.config.hidden_size, tokenizer.vocab)
-    job = describe_job(args, described, model, tokenizer)
-    lines = (line for _, line in read_lines(args.input_file))
-    about = f'{args.output_file}.results.json'
-    partial = PartialOutput(args.output_file, job, args.resume, about)
-    if partial.is_complete():
-        return
-    started = time.perf_counter()
-    with partial, InterruptGuard() as guard:
-        done = partial.count
-        results = extractor.extract(lines, done, guard)
-        results = progress(results, 'lines', total=count, leave=True)
-        tokens, cut = keep(results, output, partial, guard)
-        output.finish(partial)
-        seconds = time.perf_counter() - started
-        write_results(
-            about,
-            {**vars(args), 'output_file': target if is_url(target) else args.output_file},
-            lines=count,
-            tokens=tokens,
-            cut_lines=cut,
-            resumed_after=done,
-            seconds=seconds,
-            lines_per_second=(count - done) / seconds,
-            model=model.config.to_dict(),
-            job=job,
-        )
-        partial.remove()
-    if is_url(target):
-        upload_files([about, args.output_file], target)
-    if cut:
+    started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
+
+    def counted():
+        lines = (line for _, line in read_lines(args.input_file))
+        for encoding, vectors in progress(
+            extractor.extract(lines), 'lines', total=count, leave=True
+        ):
+            totals['tokens'] += len(encoding)
+            totals['cut_lines'] += encoding.truncated > 0
+            yield encoding, vectors
+
+    write = write_arrays if output.endswith('.npz') else write_json_lines
+    write(output, counted(), args.layers, tokenizer.vocab)
+    seconds = time.perf_counter() - started
+    write_results(
+        f'{output}.results.json',
+        vars(args),
+        lines=count,
+        **totals,
+        seconds=seconds,
+        lines_per_second=count / seconds,
+        model=model.config.to_dict(),
+    )
+    if totals['cut_lines']:
         logger.warning(
-            '%d of %d lines have more than %d tokens and were cut', cut, count, args.max_seq_length
-        )
-    logger.info('%s: %d lines, %d tokens, %.1f s', target, count, tokens, seconds)
+            '%d of %d lines have more than %d tokens and were cut',
+            totals['cut_lines'], count, args.max_seq_length,
+        )  # fmt: skip
+    logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 
 
 if __name__ == '__main__':

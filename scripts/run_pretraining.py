@@ -13,7 +13,7 @@ for ``BertForPreTraining.from_pretrained`` and for ``--bert_model`` of the fine-
 import logging
 import os
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet: Ctrl-C while it loads ends quietly
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 
 from model_zoo.app import cli

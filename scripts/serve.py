@@ -3,14 +3,12 @@
     python serve.py sentiment=output_dir/sentiment/best_model all-MiniLM-L6-v2 --port 8000
 
 A model is a folder or a name; requests use the folder's name, or NAME of NAME=MODEL. The server
-speaks Hugging Face's inference payloads, OpenAI's embeddings and completions, and the Open
-Inference Protocol of KServe and Triton; it needs the extra ``serve``. Ctrl-C or SIGTERM ends it,
-after it has answered what it has accepted. With ``--ray`` (extra ``ray``) several processes run
-the models, as many as the load needs.
+speaks Hugging Face's inference payloads and OpenAI's embeddings and completions; it needs the extra
+``serve``. Ctrl-C or SIGTERM ends it, after it has answered what it has accepted. With ``--ray``
+(extra ``ray``) Ray Serve runs the models in several processes, as many as the load needs.
 """
 
-import contextlib
-import dataclasses
+import concurrent.futures
 import functools
 import logging
 import os
@@ -20,6 +18,7 @@ from model_zoo.app.arguments import add_fields
 from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline, server
+from model_zoo.inference.engines import has_engine
 
 logger = logging.getLogger(__name__)
 
@@ -40,11 +39,10 @@ def parse_arguments(argv=None):
         'any, but only loopback names on loopback')  # fmt: skip
     add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
-    add('--reload', action='store_true', help='reload a folder when its files change')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
-    ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on Ray: '
-        'on the cluster at this address, or on this machine')  # fmt: skip
+    ray('--ray', nargs='?', const='local', metavar='ADDRESS', help='run replicas of the models on '
+        'Ray: on the cluster at this address, or on this machine')  # fmt: skip
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')
@@ -61,61 +59,77 @@ def parse_arguments(argv=None):
     return args
 
 
-def open_pipeline(model, options):
-    """The pipeline of a model, ready for requests."""
-    opened = pipeline(model, **options)
-    opened.engine.settle()  # before requests wait
-    return opened
-
-
-@contextlib.contextmanager
-def open_app(named, options, settings, is_reloading):
-    """The application with the models of these names; while this is open, folders may change."""
+def open_app(named, options, settings):
+    """The application with the models of these names."""
     models = {}
-    if options['engine'] != 'mxnet':
-        logger.info("the port opens when all models are ready; '--engine mxnet' makes no files")
     for name, model in named.items():
-        models[name] = open_pipeline(model, options)
+        models[name] = pipeline(model, **options)
         logger.info('%s: %s, from %s', name, models[name].task, model)
-    app = server.build_app(models, settings)
-    with contextlib.ExitStack() as stack:
-        if is_reloading:
-            folders = {name: model for name, model in named.items() if os.path.isdir(model)}
-            reloader = server.Reloader(
-                app.state.service.models, folders, lambda folder: open_pipeline(folder, options)
-            )
-            stack.enter_context(reloader)
-        yield app
+    return server.build_app(models, settings)
+
+
+def open_replica(named, options, settings):
+    """The application of a process of Ray's, with the engines that it keeps."""
+    app = open_app(named, options, settings)
+    for served in app.state.models:
+        served.use(served.pipeline.engine.settle())
+    return app
+
+
+def change_engine(served, model, options):
+    """Let a model's fastest engine run it, once that is ready.
+
+    Its file may have to be made first, which takes a while. The block that makes it is another one
+    than the one that answers requests meanwhile.
+    """
+    try:
+        engine = pipeline(model, **options).engine.settle()
+        if engine.name != served.pipeline.engine.name:
+            served.use(engine)
+            logger.info('%s: %s runs it from now on', served.name, engine.name)
+    except Exception:
+        logger.exception('%s: no faster engine can run it', served.name)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
-    is_on_ray = args.ray is not None
-    if is_on_ray:
+    if args.ray is not None:
         MissingExtraError.check('ray', 'ray')
     # before a model is opened
     MissingExtraError.check('serve', 'fastapi', 'prometheus_client', 'uvicorn')
     cli.setup_logging()
+    hosts = args.allowed_hosts
+    if args.host in ('127.0.0.1', 'localhost', '::1'):  # pages of other names may not use it
+        hosts = ['127.0.0.1', 'localhost', '[::1]', *(hosts or ())]
     settings = server.Settings(
         api_key=None if args.api_key is None else server.read_key(args.api_key),
-        allowed_hosts=args.allowed_hosts,
+        allowed_hosts=hosts,
         **{name: getattr(args, name) for name in LIMITS},
     )
-    named, bound = server.name_models(args.models), server.bind(args.host, args.port)
+    named = server.name_models(args.models)
     options = {
         'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
         'batch_tokens': args.batch_tokens,
     }  # fmt: skip
-    if is_on_ray:
-        # replicas have other working folders; whoever asks them has been let in already
+    if args.ray is not None:
+        # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
-        inner = dataclasses.replace(settings, api_key=None)
-        opener = functools.partial(open_app, named, options, inner, args.reload)
+        build = functools.partial(open_replica, named, options, settings)
         replicas = args.min_replicas, args.max_replicas
-        server.serve_on_ray(opener, bound, settings, replicas, args.replica_cpus, args.ray)
+        address = args.host, args.port
+        server.serve_on_ray(build, address, settings, replicas, args.replica_cpus, args.ray)
         return
-    with open_app(named, options, settings, args.reload) as app:
-        server.serve(app, bound, settings.timeout)
+    bound = server.bind(args.host, args.port)
+    changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
+    app = open_app(named, {**options, 'engine': 'mxnet'} if changes else options, settings)
+    with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        if changes:
+            for name, model in named.items():
+                thread.submit(change_engine, app.state.models.get(name), model, options)
+        try:
+            server.serve(app, bound, settings.timeout)
+        finally:
+            thread.shutdown(cancel_futures=True)
 
 
 if __name__ == '__main__':

@@ -4,11 +4,9 @@
     zoo convert_tf_checkpoint_to_pytorch bert_model.ckpt bert_config.json pytorch_model.bin
     zoo google run_classifier --task_name=MRPC --do_train=true ...
 
-``zoo --completion bash`` (or zsh, fish) prints what a shell needs to complete commands and flags.
 In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 """
 
-import argparse
 import ast
 import pathlib
 import re
@@ -26,7 +24,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 FUNCTIONS = {'embed': bert_embedding.cli.embed, 'export': export.export.main}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
-    'compare': 'compare_checkpoints.py',
     'convert': 'convert_checkpoint.py',
     'generate': 'generate_gpt2.py',
     'pretrain': 'run_pretraining.py',
@@ -77,7 +74,7 @@ def print_help(commands):
 
 
 def print_groups(groups, commands):
-    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version; zoo --completion SHELL')
+    print('usage: zoo COMMAND [flags]; zoo COMMAND --help; zoo --version')
     seen = {}
     for heading, group in groups.items():
         print(f'\n{heading}:')
@@ -101,28 +98,6 @@ def all_groups(commands):
     }
 
 
-class _ParserFound(BaseException):
-    """Raised in the place of parsing."""
-
-
-def parser_of(main):
-    """The parser that a command makes."""
-    parsers = []
-
-    def take(parser, *args, **options):
-        parsers.append(parser)
-        raise _ParserFound
-
-    method, cli.Parser.parse_known_args = cli.Parser.parse_known_args, take
-    try:
-        main([])
-    except _ParserFound:
-        pass
-    finally:
-        cli.Parser.parse_known_args = method
-    return parsers[0]
-
-
 def main(argv=None):
     argv = sys.argv[1:] if argv is None else list(argv)
     commands = list_commands()
@@ -132,8 +107,6 @@ def main(argv=None):
         return print_groups(all_groups(commands), commands)
     if argv[0] == '--version':
         return print(f'gluon-transformer-zoo {model_zoo.__version__}')
-    if argv[0] == '--completion':
-        return print_completion(argv[1:], commands)
     if '/'.join(argv[:2]) in commands:
         argv[:2] = ['/'.join(argv[:2])]
     elif argv[0] == 'pytorch_pretrained_bert' and argv[1:] and argv[1].startswith('convert_'):
@@ -141,28 +114,8 @@ def main(argv=None):
     name = find(argv[0], commands)
     command = commands[name]
     sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
-    return main_of(command)(argv[1:])
-
-
-def main_of(command):
-    """The function that a command runs with its arguments."""
-    return command if callable(command) else load_script(command).main
-
-
-def print_completion(shells, commands):
-    """Print the script by which a shell completes commands, flags and choices."""
-    import shtab
-
-    known = [shell for shell in shtab.SUPPORTED_SHELLS if shell in ('bash', 'zsh', 'fish')]
-    if len(shells) != 1 or shells[0] not in known:
-        raise InputError(f'--completion wants one of {", ".join(known)}')
-    parser = argparse.ArgumentParser('zoo')
-    parsers = parser.add_subparsers()
-    for name, command in commands.items():
-        if '/' not in name:
-            parsers.add_parser(name, help=describe(command))
-            parsers.choices[name] = parser_of(main_of(command))
-    print(shtab.complete(parser, shells[0]))
+    main = command if callable(command) else load_script(command).main
+    return main(argv[1:])
 
 
 def find(name, commands):

@@ -12,7 +12,7 @@ __all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of', 'writ
 
 #: the installed command; the others go by their files
 COMMAND = 'bert-embedding'
-FOLDERS = ('scripts', 'scripts/benchmark', 'export')
+FOLDERS = ('scripts', 'export')
 #: texts by which the conversions of a flag's value are compared
 PROBES = ('3', '3.0', '0.25', 'true', 'f', 'text', '1,2', '')
 

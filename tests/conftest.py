@@ -19,7 +19,7 @@ os.environ['HF_HUB_OFFLINE'] = '1'
 
 FIXTURES = pathlib.Path(__file__).parent / 'fixtures'
 #: a server on Ray under load, trainings by all contenders, and the original's own tokenizer
-LONGEST = re.compile(r'/test_(server_ray|training_benchmarks|tokenizer_peers)\.py')
+LONGEST = re.compile(r'/test_(server_ray|benchmark_peers|tokenizer_peers)\.py')
 #: libraries that no file of requirements/ brings
 OPTIONAL = ('ftfy', 'spacy')
 

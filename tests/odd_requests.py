@@ -4,7 +4,6 @@ import asyncio
 import copy
 import json
 
-import numpy as np
 from tiny_models import save_bert, save_gpt2
 
 import bert
@@ -49,7 +48,7 @@ def odd(rng, depth=2):
     return rng.choice([
         [None], [True, False], [0, -1, 1, 2, 7, 10**6, 2**31, 2**63, 2**64 - 1, 10**400],
         [0.5, -1.5, 1e-300, 1e300, 1e308, float('nan'), float('inf'), -0.0], TEXTS, NAMES,
-        ['softmax', 'mean', 'model', 'float', 'INT64', 'BYTES', 'simple'],
+        ['softmax', 'mean', 'model', 'float', 'simple'],
     ][kind])  # fmt: skip
 
 
@@ -127,7 +126,7 @@ class OddRequests:
 
     def close(self):
         """End its threads."""
-        self.app.state.service.models.close()
+        self.app.state.models.close()
         self._loop.close()
 
     def _schema(self, path):
@@ -135,19 +134,16 @@ class OddRequests:
         return content['application/json']['schema']
 
     def draw(self, rng):
-        """Path, headers and body of a request."""
+        """Path and body of a request."""
         task = rng.choice(list(TASKS))
-        draw = rng.choice([self._hugging_face, self._hugging_face, self._openai, self._tensors,
-                           self._tensors, self._page])  # fmt: skip
+        draw = rng.choice([self._hugging_face, self._hugging_face, self._openai, self._page])
         path, body = draw(task, rng)
         for _ in range(rng.choice([0, 0, 1, 1, 2, 4])):
             body = mutated(body, rng)
-        headers, data = [], json.dumps(body).encode()
-        if path.endswith('/infer') and rng.random() < 0.4:
-            headers, data = self._two_parts(body, data, rng)
+        data = json.dumps(body).encode()
         if rng.random() < 0.03:
             data = data[: rng.randrange(len(data) + 1)] + rng.choice([b'', b'\xff', b'[' * 3000])
-        return path, headers, data
+        return path, data
 
     def _hugging_face(self, task, rng):
         parameters = self._schema('/models/{name}')['properties']['parameters']['anyOf']
@@ -172,57 +168,20 @@ class OddRequests:
             return '/page/map', {'model': 'feature-extraction', 'texts': rng.choices(TEXTS, k=3)}
         return '/page/attentions', {'model': task, 'text': rng.choice(TEXTS), 'text_pair': 'a'}
 
-    def _tensors(self, task, rng):
-        path = f'/v2/models/{task}/infer'
-        if rng.random() < 0.4:
-            shape = [rng.randrange(1, 3), rng.randrange(1, 30)]
-            count = shape[0] * shape[1]
-            inputs = [{'name': 'input_ids', 'datatype': rng.choice(['INT64', 'INT32', 'UINT64']),
-                       'shape': shape, 'data': rng.choices([1, 2, 3, 30, 99, 2**31], k=count)}]
-            for name, most in (('token_type_ids', 1), ('attention_mask', 1)):
-                if rng.random() < 0.4:
-                    inputs.append({'name': name, 'datatype': 'INT64', 'shape': shape,
-                                   'data': [rng.randint(0, most) for _ in range(count)]})
-            return path, {'inputs': inputs}  # fmt: skip
-        item = rng.choice(TASKS[task][2])
-        item = item if isinstance(item, dict) else {'text': item}
-        inputs = [{'name': name, 'datatype': 'BYTES', 'data': [value],
-                   'shape': [1, *np.shape(value)]} for name, value in item.items()]  # fmt: skip
-        more = right(self._schema('/v2/models/{name}/infer'), rng) if rng.random() < 0.4 else {}
-        return path, {**more, 'inputs': inputs}
-
-    def _two_parts(self, body, data, rng):
-        """The body with its tensors as bytes behind the JSON."""
-        body, rest = copy.deepcopy(body), b''
-        tensors = body.get('inputs') if isinstance(body, dict) else None
-        for tensor in tensors if isinstance(tensors, list) else []:
-            if isinstance(tensor, dict) and isinstance(tensor.get('data'), list):
-                kind = {'INT32': '<i4', 'UINT64': '<u8'}.get(str(tensor.get('datatype')), '<i8')
-                try:
-                    part = np.array(tensor.pop('data'), kind).tobytes()
-                except (TypeError, ValueError, OverflowError):
-                    part = b'\x03\x00\x00\x00cat'
-                rest += part
-                tensor['parameters'] = {'binary_data_size': rng.choice(
-                    [len(part)] * 9 + [odd(rng)])}  # fmt: skip
-        data = json.dumps(body).encode()
-        size = rng.choice([str(len(data))] * 9 + ['-1', '\xb2', '9' * 20, 'x', '0'])
-        return [(b'inference-header-content-length', size.encode('latin-1'))], data + rest
-
     def ask_json(self, path, body):
         """Status and body of the answer to an object."""
-        return self.ask(path, [], json.dumps(body).encode())
+        return self.ask(path, json.dumps(body).encode())
 
-    def ask(self, path, headers, data):
+    def ask(self, path, data):
         """Status and body of the answer."""
-        return self._loop.run_until_complete(self._ask(path, headers, data))
+        return self._loop.run_until_complete(self._ask(path, data))
 
-    async def _ask(self, path, headers, data):
+    async def _ask(self, path, data):
         scope = {
             'type': 'http', 'asgi': {'version': '3.0'}, 'http_version': '1.1', 'method': 'POST',
             'scheme': 'http', 'path': path, 'raw_path': path.encode(), 'query_string': b'',
             'root_path': '', 'client': ('127.0.0.1', 1), 'server': ('127.0.0.1', 80),
-            'headers': [(b'host', b'127.0.0.1'), (b'content-type', b'application/json'), *headers],
+            'headers': [(b'host', b'127.0.0.1'), (b'content-type', b'application/json')],
         }  # fmt: skip
         parts, unread = [], [{'type': 'http.request', 'body': data, 'more_body': False}]
 

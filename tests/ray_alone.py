@@ -1,4 +1,4 @@
-"""Ray in a network and among processes of its own; a cluster that is started beside its users.
+"""Ray in a network and among processes of its own.
 
 Ray binds to 127.0.0.1 only where there is no other address, its ports are fixed, and it leaves
 processes behind when it is killed. Here all of them end with the program.
@@ -20,8 +20,6 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALONE = ['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
-HOST, SECOND_HOST = '127.0.0.1', '127.0.0.2'
-ADDRESS, CLIENT_ADDRESS = f'{HOST}:6379', f'ray://{HOST}:10001'
 SECONDS = 400
 #: the parts of Ray wait for one another on a busy machine
 SETTINGS = {
@@ -52,19 +50,6 @@ def run_alone(*words, seconds=900):
         said = [f'{log.name}:\n{log.read_text()[-2000:]}' for log in logs]
     assert done.returncode == 0, '\n'.join([done.stdout[-3000:], done.stderr[-6000:], *said])
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def start_cluster():
-    """``ray start`` of two machines with a processor each, which want a token."""
-    os.environ.update(RAY_AUTH_MODE='token', RAY_AUTH_TOKEN='a' * 64)
-    head = [HOST, '--head', '--port', ADDRESS.split(':')[1], '--include-dashboard', 'false']
-    for machine in (head, [SECOND_HOST, '--address', ADDRESS]):
-        subprocess.run(
-            [sys.executable, '-m', 'ray.scripts.scripts', 'start', '--num-cpus', '1',
-             '--object-store-memory', str(128 * 2**20), '--disable-usage-stats',
-             '--node-ip-address', *machine],
-            stdout=sys.stderr, timeout=SECONDS, check=True,
-        )  # fmt: skip
 
 
 def command_of(process):

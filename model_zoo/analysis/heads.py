@@ -34,7 +34,7 @@ class HeadMeasures(NamedTuple):
     outputs: list
 
 
-def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None):
+def measure_heads(block, forward, loader, head_mask=None, title=None):
     """Entropy and importance of a block's attention heads, over a data set.
 
     The block predicts as in an evaluation, without dropout; its parameters' gradients aren't
@@ -61,8 +61,6 @@ def measure_heads(block, forward, loader, head_mask=None, title=None, guard=None
     tokens, outputs = 0, []
     with _watched(block), _without_gradients(block):
         for batch in progress(loader, 'batches', title):
-            if guard is not None:
-                guard.check()
             mask = None
             if head_mask is not None:
                 mask = mx.nd.array(head_mask, ctx=batch.valid_length.context)

@@ -1,18 +1,14 @@
-"""A study of a model's heads: measure, mask, prune, and keep the measurements."""
+"""A study of a model's heads: measure, mask, prune."""
 
-import json
 import logging
-import numbers
 import time
-from typing import Dict, List, Tuple
 
 import mxnet as mx
 import numpy as np
 
-from ..errors import CheckpointError, InputError, UnknownNameError, reporting
+from ..errors import InputError, UnknownNameError
 from ..tasks.classification import compute_baseline, compute_metrics
 from ..util.display import progress
-from ..util.reading import parse_json
 from .heads import heads_left, heads_to_prune, mask_heads, measure_heads, normalize_importance
 
 logger = logging.getLogger(__name__)
@@ -35,41 +31,18 @@ def rank_heads(importance):
     return np.where(np.isnan(importance), np.nan, result.reshape(importance.shape))
 
 
-_HEADS = List[List[numbers.Real]]
-
-
-def _measured(record, number):
-    problem = f'measurement {number} of the run to resume is damaged'
-    with reporting(problem, '; remove its folder to start again', CheckpointError, ValueError):
-        return parse_json(record, Tuple[Dict[str, numbers.Real], _HEADS, _HEADS])
-
-
 class HeadStudy:
-    """A series of measurements of a model's heads.
+    """A series of measurements of a model's heads."""
 
-    Each is added to `records`. A resumed run takes the earlier ones from there: each measurement
-    depends only on the results before it.
-    """
-
-    def __init__(self, subject, records, guard, **normal):
-        self._subject, self._records, self._guard = subject, records, guard
-        self._earlier = [_measured(record, number) for number, record in enumerate(records, 1)]
-        self._normal = normal
+    def __init__(self, subject, **normal):
+        self._subject, self._normal = subject, normal
 
     def measure(self, mask=None, title='heads'):
         """Scores by name, normalized importance, and entropy."""
-        if self._earlier:
-            scores, importance, entropy = self._earlier.pop(0)
-            return scores, np.array(importance), np.array(entropy)
         subject = self._subject
-        measures = measure_heads(
-            subject.model, subject.forward, subject.loader, mask, title, self._guard
-        )
-        scores = subject.scores(measures.outputs)
+        measures = measure_heads(subject.model, subject.forward, subject.loader, mask, title)
         importance = normalize_importance(measures.importance, **self._normal)
-        measured = scores, importance.tolist(), measures.entropy.tolist()
-        self._records.append(json.dumps(measured).encode())
-        return scores, importance, measures.entropy
+        return subject.scores(measures.outputs), importance, measures.entropy
 
     def prune(self, scores, importance, threshold, amount):
         """Mask heads, least important first, and prune those that the model doesn't need."""
@@ -123,7 +96,6 @@ class HeadStudy:
         for _ in range(3):
             started, count = time.perf_counter(), 0
             for batch in progress(self._subject.loader, 'batches', 'speed'):
-                self._guard.check()
                 self._subject.predict(batch).wait_to_read()
                 count += batch.valid_length.shape[0]
             speeds.append(count / (time.perf_counter() - started))

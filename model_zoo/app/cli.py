@@ -7,7 +7,6 @@ import re
 import sys
 import weakref
 
-from .. import environment
 from ..errors import InputError, ZooError, did_you_mean
 
 logger = logging.getLogger(__name__)
@@ -314,7 +313,6 @@ def run(main, argv=None):
     operating system or of MXNet; 130 after Ctrl-C.
     """
     global _ending
-    environment.has_begun()
     Parser.used = None
     status, outer = 0, _ending
     _ending = contextlib.ExitStack()

@@ -15,10 +15,11 @@ from ..tasks.pretraining import matching_files
 from ..tasks.pretraining.processes import Processes
 from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
-from ..util.executor import FinishedTasks, RayTasks
-from ..util.files import atomic_write, make_output_dir
+from ..util.done import mark_done, read_done
+from ..util.files import atomic_write, make_output_dir, remove_leftovers
+from ..util.ray_cluster import RayTasks
 from ..util.reading import read_lines, read_span
-from ..util.remote import file_size, join
+from ..util.remote import file_size, is_url, join
 from .arguments import check_at_least_one
 
 logger = logging.getLogger(__name__)
@@ -71,22 +72,23 @@ def run_over_files(job, args, settings, tasks=None):
     """
     tasks = plan_files(args) if tasks is None else tasks
     folder = make_output_dir(args.output_dir)
-    finished = {
-        task: FinishedTasks(folder, [settings, task.size, task.start, task.stop], int)
-        for task in tasks
-    }
-    done = {task: finished[task].get(posixpath.basename(task.output)) for task in tasks}
-    missing = [task for task in tasks if done[task] is None]
+    found = [read_done(task.output, _job_of(settings, task)) for task in tasks]
+    missing = [task for task, facts in zip(tasks, found) if facts is None]
     if len(missing) < len(tasks):
         logger.info('%d of %d files are there already', len(tasks) - len(missing), len(tasks))
-    count = sum(filter(None, done.values()))
-    noted = functools.partial(_do_and_note, job, finished)
-    with _executor(noted, args, len(missing)) as executor:
-        results = executor.map((task,) for task in missing)
-        for number in progress(results, 'files', total=len(missing), leave=True):
-            count += number
-    FinishedTasks.tidy(folder, [posixpath.basename(task.output) for task in tasks])
+    count = sum(facts['texts'] for facts in found if facts is not None)
+    marking = functools.partial(_do_and_mark, job, settings)
+    with _workers(marking, args, len(missing)) as workers:
+        results = workers.map((task,) for task in missing)
+        count += sum(progress(results, 'files', total=len(missing), leave=True))
+    if not is_url(folder):  # what killed workers have left
+        remove_leftovers(folder, {posixpath.basename(task.output) for task in tasks})
     return count
+
+
+def _job_of(settings, task):
+    """All that a task's file depends on, for its marker."""
+    return [settings, task.size, task.start, task.stop]
 
 
 def plan_files(args):
@@ -115,17 +117,17 @@ def plan_files(args):
     return tasks
 
 
-def _do_and_note(job, finished, task):
-    """Do a task, and note that it is finished; for a worker."""
+def _do_and_mark(job, settings, task):
+    """Do a task, and mark its file as done; for a worker."""
     from mxnet.base import _LIB
 
     _LIB.MXSetNumOMPThreads(1)  # sums of several may differ in their last bits
     count = job(task)
-    finished[task].put(posixpath.basename(task.output), count)
+    mark_done(task.output, _job_of(settings, task), texts=count)
     return count
 
 
-def _executor(job, args, count):
+def _workers(job, args, count):
     if args.ray is not None and count:
         return RayTasks(job, args.ray)
     os.environ['OMP_NUM_THREADS'] = '1'  # of the processes, which load MXNet after this

@@ -101,20 +101,6 @@ class RemoteFolder:
         return os.path.relpath(path, self._root).replace(os.sep, '/')
 
 
-def working_file(url):
-    """The path of this machine at which the file of a URL is written, for `upload_files`."""
-    parent, _, name = url.rpartition('/')
-    make_output_dir(parent)
-    return os.path.join(_working_folder(url), name)
-
-
-def upload_files(paths, url):
-    """Upload files beside the URL of `working_file`, and remove them here; the last one last."""
-    for path in paths:
-        upload(path, join(url.rpartition('/')[0], os.path.basename(path)))
-    shutil.rmtree(os.path.dirname(paths[0]), ignore_errors=True)
-
-
 def _working_folder(url):
     """A folder for temporary files, of one URL and user; marked as ours."""
     user = f'zoo-{os.getuid()}' if hasattr(os, 'getuid') else 'zoo'

@@ -51,8 +51,9 @@ class Engine(abc.ABC):
         types = np.zeros_like(words) if types is None else pad_rows(types)
         return self.run(words, types, np.array(list(map(len, rows)), np.int32))
 
-    def settle(self):  # noqa: B027  most have nothing to do
-        """Do delayed work now, such as a switch to a faster engine."""
+    def settle(self):
+        """Do delayed work now, such as a switch to a faster engine; returns the engine to use."""
+        return self
 
 
 class MXNetEngine(Engine):

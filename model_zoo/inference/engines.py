@@ -248,10 +248,10 @@ class AutoEngine(Engine):
         return self._engine.run(words, token_types, valid_length)
 
     def settle(self):
-        """Switch to the faster engine now, as a server does before it accepts requests."""
+        """Switch to the faster engine now, and return it, as a server does for each model."""
         with self._changing:
             if self._better is None:
-                return
+                return self._engine
             before, better, self._better = self._engine, self._better, None
             with before.lock:
                 try:
@@ -261,6 +261,7 @@ class AutoEngine(Engine):
                     logger.warning('%s cannot run this model, MXNet does: %s', better.engine, error)
                 finally:
                     self._block.cast(self._precision)
+        return self._engine
 
     def _count(self, tokens):
         """Count computed tokens, and switch the engine as soon as that pays off."""

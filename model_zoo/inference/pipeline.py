@@ -308,28 +308,20 @@ class Pipeline:
             meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
-    def prepare_ids(self, lists, types=None, options=None, meter=UNMETERED):
-        """`prepare`, for token ids instead of texts; they are used unchanged.
-
-        `types` are 0 by default. Without options the work is for `run_batch` alone.
-        """
-        rows, options = [], None if options is None else self.checked(options)
-        count = max(getattr(self.block.config, 'type_vocab_size', 2), 1)
-        for number, ids in enumerate(lists):
-            row_types = [0] * len(ids) if types is None else types[number]
+    def prepare_ids(self, lists, options, meter=UNMETERED):
+        """`prepare`, for lists of token ids instead of texts; they are used unchanged."""
+        rows, options = [], self.checked(options)
+        for ids in lists:
             self.check_ids(ids)
             if self.max_length is not None and len(ids) > self.max_length:
                 raise InputError(
                     f'a list has {len(ids)} token ids; the model takes {self.max_length} at most'
                 )
-            if not 0 <= min(row_types) <= max(row_types) < count:
-                raise InputError(f'token types must be from 0 to {count - 1}')
             meter.add('rows', 1)
             meter.add('tokens', len(ids))
-            row = Row(np.array(ids, np.int32), np.array(row_types, np.int32))
-            if options is not None:
-                row = row._replace(reduce=functools.partial(self._reduced, options=options))
-                meter.add('answer', self._answer_size(None, [row], options))
+            reduce = functools.partial(self._reduced, options=options)
+            row = Row(np.array(ids, np.int32), np.zeros(len(ids), np.int32), reduce=reduce)
+            meter.add('answer', self._answer_size(None, [row], options))
             rows.append([row])
         return Work([None] * len(rows), rows, options)
 

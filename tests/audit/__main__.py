@@ -2,8 +2,7 @@
 
 Each part does to the project what strangers, broken disks and mistakes do to it: `files` damages
 every kind of file that is read, `texts` gives hostile texts to tokenizers, pipelines and commands,
-`calls` calls the public API with wrong arguments, `served` sends odd requests and the largest ones
-to the server, `clients` open connections and break off, `kills` kills trainings and has them go on,
+`calls` calls the public API with wrong arguments, `kills` kills trainings and has them go on,
 `systems` takes disk, rights, time and files away, and plays another user. A good outcome is a right
 result, or a refusal in one line of the project's own; all else has failed. An attempt is a number
 that is drawn from its seed, so that it can be repeated: ``python tests/audit --again FOLDER`` of
@@ -35,8 +34,7 @@ from target import FAILED, OUTCOMES, judge  # noqa: E402
 import model_zoo  # noqa: E402, F401  sets MXNet's threads before it loads
 
 #: part -> its share of the time
-PARTS = {'files': 45, 'texts': 10, 'calls': 15, 'served': 5, 'clients': 5, 'kills': 15,
-         'systems': 10}  # fmt: skip
+PARTS = {'files': 45, 'texts': 10, 'calls': 15, 'kills': 15, 'systems': 10}
 
 
 class Table:

@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import tarfile
 import zipfile
-from typing import Tuple
 
 import mxnet as mx
 import numpy as np
@@ -19,7 +18,6 @@ import gpt2
 import transfo_xl
 from export import export_block
 from model_zoo.app import cli
-from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.tasks.pretraining import SampleMaker, SampleOptions, write_epoch
 from model_zoo.tasks.pretraining.files import write_tfrecords
@@ -27,7 +25,7 @@ from model_zoo.tasks.pretraining.text import Corpus
 from model_zoo.tokenization.bpe import bytes_to_unicode
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.training.checkpoint import CheckpointStore, TrainingState
-from model_zoo.util.executor import FinishedTasks
+from model_zoo.util.done import mark_done
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[1] / 'fixtures'
@@ -37,15 +35,9 @@ ROWS = [('good film .', 'a cat', 'pos', 1.0), ('bad film .', 'a dog', 'neg', 0.5
 
 
 def notes(folder):
-    """What commands keep beside their results, and a recipe."""
+    """What commands keep beside their results."""
     (folder / 'a.txt').write_text('x')
-    FinishedTasks(str(folder), ['job'], Tuple[int, int]).put('a.txt', [3, 4])
-    with PartialOutput(str(folder / 'out.jsonl'), {'model': 'x', 'layers': [1, 2]}) as partial:
-        partial.append(b'{}\n')
-    shutil.copy(FIXTURES.parents[1] / 'scripts' / 'recipes' / 'lcqmc.json', folder / 'recipe.json')
-    content = {'title': 'x', 'scores': {'f1': {'expected': 1, 'ours': {
-        'mean': 0.5, 'spread': None, 'values': [0.5]}}}, 'runs': {'ours': {'1': {}}}}  # fmt: skip
-    (folder / 'summary.json').write_text(json.dumps({'toy': content}))
+    mark_done(str(folder / 'a.txt'), ['job'], texts=3)
     best = {'epoch': 1, 'dev': {'f1': 0.5}}
     (folder / 'results.json').write_text(json.dumps({'task': 'x', 'best': best, 'seconds': 3.5}))
     cli.write_yaml(str(folder / 'settings.yaml'), {'lr': 5e-5, 'labels': ['a', 'b'], 'fast': True})

@@ -2,14 +2,12 @@
 
 import os
 import shutil
-from typing import Dict, Tuple
 
 import mxnet as mx
 import numpy as np
 import originals
 from arrays import imported
 from script_runs import load_script
-from target import Unequal
 
 import bert
 import gpt
@@ -18,7 +16,6 @@ import transfo_xl
 from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.engines import load_exported
-from model_zoo.app.job import PartialOutput
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import check_sums, sums_path, weights_in_folder, write_sums
 from model_zoo.checkpoint.tensor_files import check_graph
@@ -36,7 +33,7 @@ from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.vocab import load_vocab
 from model_zoo.tokenization.vocab_file import VocabFile
 from model_zoo.training.checkpoint import Checkpoint, TrainingState
-from model_zoo.util.executor import FinishedTasks
+from model_zoo.util.done import read_done
 from model_zoo.util.reading import read_json
 from model_zoo.util.remote import upload
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS, make_config
@@ -44,7 +41,6 @@ from mxnet_pytorchic_bert.training import read_fields
 
 __all__ = ['READINGS']
 
-_RECIPES = load_script('run')
 TEXTS = ['the cat sleeps in Paris.', '', 'a\u0301 \u4e2d x']
 _WORDS = np.array([[2, 5, 6, 3]])
 FOLDER_JSON = ['config.json', 'tokenizer_config.json', 'special_tokens_map.json']
@@ -227,30 +223,7 @@ def gluon_vocab(folder):
 
 
 def finished(folder):
-    return FinishedTasks(str(folder), ['job'], Tuple[int, int]).get('a.txt')
-
-
-def rest(folder):
-    """The rest of a job that was killed goes on, or is refused."""
-    job = {'model': 'x', 'layers': [1, 2]}
-    with PartialOutput(str(folder / 'out.jsonl'), job, True) as partial:
-        return list(partial)
-
-
-def recipe(folder):
-    made = _RECIPES.open_recipe(str(folder / 'recipe.json'), folder)
-    for part in [each for each in made.data.values() if isinstance(each, dict)]:
-        (folder / 'data').mkdir(exist_ok=True)
-        (folder / 'data' / 'x').write_text('a\nb\n')
-        part['file'] = 'x'
-    words = made.arguments(1, str(folder / 'data'), str(folder / 'out'))
-    if any(each.name != 'data' for each in folder.parent.glob('data*')):
-        raise Unequal('a file outside of the folder')
-    return words, made.seeds, made.scores
-
-
-def summary(folder):
-    return _RECIPES.table(read_json(folder / 'summary.json', shape=Dict[str, _RECIPES.Summary]))
+    return read_done(str(folder / 'a.txt'), ['job'])
 
 
 def results(folder):
@@ -396,10 +369,6 @@ READINGS = {
         '0_Transformer/sentence_bert_config.json': 'json',
     }, vectors, {'seconds': 60}),
     'note of a finished part': ('notes', {'.done/a.txt.json': 'json'}, finished, {}),
-    'rest of a job': ('notes', {'out.jsonl.part/job.json': 'json', 'out.jsonl.part/ends': 'bytes',
-                                'out.jsonl.part/records': 'bytes'}, rest, {}),
-    'recipe': ('notes', {'recipe.json': 'json'}, recipe, {}),
-    'summary of recipes': ('notes', {'summary.json': 'json'}, summary, {}),
     'results of a training': ('notes', {'results.json': 'json'}, results, {}),
     'settings of a training': ('notes', {'settings.yaml': 'lines'}, settings, {}),
     'note of a copy': ('notes', {'copied.json': 'json'}, copied,

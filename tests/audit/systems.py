@@ -40,7 +40,7 @@ from target import REFUSED, RIGHT, Target, Unequal, judge
 from writers import WRITERS, quiet, writer_of
 
 import bert
-from model_zoo.app.run_folder import RemoteFolder, RunFolder, upload_files, working_file
+from model_zoo.app.run_folder import RemoteFolder, RunFolder
 from model_zoo.app.use import Corpus
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError, ZooError
@@ -334,13 +334,6 @@ INTRUSIONS = 'link', 'dangling link', 'file', 'open', 'not marked', 'left by a k
 OF_OTHERS = 'of another user', 'race'  # which root can play
 
 
-def _as_a_file():
-    """As ``--output_file URL``."""
-    path = working_file(f'{URL}.txt')
-    pathlib.Path(path).write_text('x')
-    upload_files([path], f'{URL}.txt')
-
-
 def _as_a_folder():
     """As ``--output_dir URL``."""
     args = argparse.Namespace(output_dir=URL, seed=0)
@@ -396,13 +389,13 @@ def _meet_others(_, rng, folder):
     tmp.mkdir()
     tmp.chmod(0o1777)
     kind = rng.choice([*INTRUSIONS, *OF_OTHERS] if os.geteuid() == 0 else INTRUSIONS)
-    use = rng.choice([_as_a_file, _as_a_folder])
+    use = _as_a_folder
     (folder / 'kind.txt').write_text(f'{kind}: {use.__name__}')
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         patch.setattr(tempfile, 'tempdir', str(tmp))
         for name in remote.sizes_in('memory://audit'):
             remote.remove_file(f'memory://audit/{name}')
-        path = RemoteFolder(URL).path if use is _as_a_folder else working_file(f'{URL}.txt')
+        path = RemoteFolder(URL).path
         ours = pathlib.Path(path).parent
         (ours / 'below').mkdir()
         for name in ('thesis.txt', 'below/thesis.txt'):
@@ -431,7 +424,7 @@ def _meet_others(_, rng, folder):
     elif outcome == RIGHT and kind != 'race':
         raise Unequal(f'{kind}: it was used')
     sent = set(remote.sizes_in('memory://audit'))
-    wanted = {'out.txt'} if use is _as_a_file else {'out/log.txt', 'out/results.json'}
+    wanted = {'out/log.txt', 'out/results.json'}
     if sent != (wanted if outcome == RIGHT else set()):
         raise Unequal(f'{kind}: {sent} was sent')
     return outcome

@@ -34,8 +34,7 @@ REMOTE = 's3://'
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
 PARSED_ONLY = (
-    'scripts/benchmark/', 'scripts/memory.py', 'scripts/originals/', 'scripts/run.py',
-    'scripts/serve.py', 'tests/oracle/',
+    'scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/',
 )  # fmt: skip
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
@@ -60,7 +59,6 @@ SHORTENING = {
     'bertology': '--data_subset 8 --batch_size 8 --block_size 16',
     'extract_features': '',
     'convert_checkpoint': '',
-    'compare_checkpoints': '--num_examples 2',
     'export': '',
     'bert': '',
     **dict.fromkeys(['ask', 'doctor', 'encode', 'fill', 'info', 'predict', 'search', 'tag'], ''),

@@ -180,9 +180,9 @@ def test_scripts_run_in_short(runner, tmp_path):
 
 
 def test_flags_are_checked_of_what_takes_long(runner):
-    runner('python scripts/benchmark/training.py')
+    runner('python scripts/benchmark/compare.py training')
     with pytest.raises(pages.PageError, match='unrecognized'):
-        runner('python scripts/benchmark/training.py --colour blue')
+        runner('python scripts/benchmark/compare.py training --colour blue')
 
 
 @pytest.mark.parametrize('family', ['bert', 'gpt', 'gpt2', 'transfo_xl'])

@@ -21,11 +21,11 @@ import sys
 import types
 
 import numpy as np
+from tensorflow_1 import load_original
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / 'scripts')]
 
-from model_zoo.analysis.originals import load_original  # noqa: E402
 
 FIXTURES = ROOT / 'tests/fixtures/checkpoints'
 BATCH, LENGTH, VOCAB = 3, 7, 31

@@ -56,8 +56,7 @@ class Google:
 
     def __init__(self, originals, name):
         from absl import flags
-
-        from model_zoo.analysis.originals import load_original
+        from tensorflow_1 import load_original
 
         for flag in list(flags.FLAGS):  # of the module before, which this one defines again
             delattr(flags.FLAGS, flag)

@@ -77,9 +77,7 @@ def has(value, name):
 def main():
     documents = texts().values()
     commands = {
-        name: flags_of(parser_of(main_of(name, ROOT)))
-        for name in command_names(ROOT)
-        if 'benchmark' not in name
+        name: flags_of(parser_of(main_of(name, ROOT))) for name in command_names(ROOT)
     }
     contract = {
         'names': sorted(set().union(*map(names_in, documents))),

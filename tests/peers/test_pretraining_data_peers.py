@@ -6,10 +6,10 @@ and ten long articles are too few for a test of such draws. The fixtures' short 
 """
 
 import os
-import pathlib
 import random
 
 import pytest
+from pretraining_originals import gluonnlp_original, google_original
 from pretraining_statistics import google_samples, probability, statistics
 
 from bert.tokenizer import BertTokenizer
@@ -17,8 +17,6 @@ from model_zoo.tasks import pretraining
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, read_shard
 
 pytestmark = [pytest.mark.peers, pytest.mark.data]
-
-BENCHMARK = pathlib.Path(__file__).parents[2] / 'scripts' / 'benchmark'
 
 
 @pytest.fixture(scope='module')
@@ -31,12 +29,11 @@ def text(data_dir, tmp_path_factory):
     return str(path)
 
 
-def originals(monkeypatch, variable):
+def checkout(variable):
     folder = os.environ.get(variable)
     if not folder or not os.path.isdir(folder):
         pytest.skip(f'set {variable} to a checkout of the original')
-    monkeypatch.syspath_prepend(str(BENCHMARK))
-    return pytest.importorskip('training'), folder
+    return folder
 
 
 def assert_alike(ours, theirs):
@@ -48,25 +45,25 @@ def assert_alike(ours, theirs):
 
 @pytest.mark.parametrize('whole_words', [False, True])
 @pytest.mark.parametrize('length', [128, 512])
-def test_google(whole_words, length, text, data_dir, monkeypatch):
-    training, folder = originals(monkeypatch, 'ZOO_GOOGLE_BERT')
+def test_google(whole_words, length, text, data_dir):
+    original = google_original(checkout('ZOO_GOOGLE_BERT'))
     vocab_file = str(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
     tokenizer, corpus = BertTokenizer(vocab_file), Corpus([text])
     options = SampleOptions(length, 80, 40, short_seq_prob=0, whole_word_mask=whole_words)
-    instances = training.google_original(folder)([text], vocab_file, options)
+    instances = original([text], vocab_file, options)
     theirs = statistics(google_samples(instances, tokenizer.vocab), tokenizer.vocab, options)
     ours = SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0)
     assert_alike(statistics(ours, tokenizer.vocab, options), theirs)
 
 
-def test_gluonnlp(text, data_dir, monkeypatch, tmp_path):
+def test_gluonnlp(text, data_dir, tmp_path):
     """Its file, read by our reader."""
-    training, folder = originals(monkeypatch, 'ZOO_GLUONNLP')
+    original = gluonnlp_original(checkout('ZOO_GLUONNLP'))
     tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
     options = SampleOptions(128, 20, 20, short_seq_prob=0)
     state = random.getstate()
     path = str(tmp_path / 'theirs.npz')
-    training.gluonnlp_original(folder)([text], tokenizer.vocab, options, path=path)
+    original([text], tokenizer.vocab, options, path=path)
     random.setstate(state)
     theirs = statistics(read_shard(path, tokenizer.vocab, 128), tokenizer.vocab, options)
     pretraining.create_shards(SampleMaker(Corpus([text]), tokenizer, options), tmp_path / 'ours')

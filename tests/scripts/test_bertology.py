@@ -1,23 +1,18 @@
 """scripts/bertology.py end to end, on small random models, and on MRPC."""
 
-
-import json
-import os
 import shutil
-import signal
 import types
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, load_script, read_json, refusal, run, start
+from script_runs import SCRIPTS, load_script, read_json, refusal, run
 
 import export.export as export
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
-from model_zoo.analysis import study
 from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'bertology.py'
@@ -141,11 +136,10 @@ def test_a_sentence_alone_needs_no_data(script, bert, gpt2, tmp_path, capsys):
         argv = ['--model', model, '--output_dir', tmp_path / model.name, '--sentence', *sentences]
         assert run(script, *argv) == 0
         results = read_json(tmp_path / model.name)
-        assert set(results) == {'args', 'attention', 'job', 'versions'}
+        assert set(results) == {'args', 'attention', 'versions'}
         assert len(results['attention']['pictures']) == LAYERS
         assert tokens in (None, results['attention']['tokens'])
-        left = {path.suffix for path in (tmp_path / model.name).iterdir()}
-        assert 'random' not in capsys.readouterr().err and '.part' not in left
+        assert 'random' not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize('family', ['gpt', 'gpt2'])
@@ -165,104 +159,12 @@ def test_language_models(script, family, request, tmp_path):
     assert heads == np.sum(results['pruning']['head_mask'], axis=1).tolist()
 
 
-def without_times(results):
-    """What doesn't change from run to run."""
-    results = json.loads(json.dumps({**results, 'args': None}))
-    del results['pruning']['speedup']
-    for name in ('before', 'after'):
-        del results['pruning'][name]['sequences_per_second']
-    return results
-
-
 @pytest.fixture
 def masking(bert):
     """Flags of a run with several measurements."""
     model, data = bert
     argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_seq_length', 16]
     return [*argv, '--try_masking', '--masking_threshold', 0.7]
-
-
-def count_measurements(monkeypatch, before=lambda number: None):
-    """A list that gets the title of each measurement; `before` is called with its number."""
-    titles, original = [], study.measure_heads
-
-    def measure(block, forward, loader, mask, title, guard):
-        titles.append(title)
-        before(len(titles))
-        return original(block, forward, loader, mask, title, guard)
-
-    monkeypatch.setattr(study, 'measure_heads', measure)
-    return titles
-
-
-def test_resume_after_ctrl_c(script, bert, masking, tmp_path, monkeypatch, capsys):
-    whole, broken = tmp_path / 'whole', tmp_path / 'broken'
-    with monkeypatch.context() as patch:
-        titles = count_measurements(patch)
-        assert run(script, *masking, '--output_dir', whole) == 0
-    assert len(titles) > 4 and titles[-2:] == ['masked', 'pruned']
-
-    def interrupt(number):
-        if number == 4:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        count_measurements(patch, interrupt)
-        assert run(script, *masking, '--output_dir', broken) == 130
-    told = capsys.readouterr().err
-    assert 'interrupted: ' in told and 'with --resume continues' in told
-    assert not (broken / 'pruned_model').exists()
-    assert not {'pruning', 'job'} & set(read_json(broken))
-    masking += ['--output_dir', broken]
-    said = refusal(capsys, script, *masking)
-    assert 'has the results of an interrupted run: add --resume' in said
-    other = tmp_path / 'other.tsv'
-    shutil.copytree(bert[1], other)
-    (other / 'dev.tsv').write_text('sentence\tlabel\na b\t0\n', 'utf-8')
-    for flags, message in [
-        (['--masking_amount', 0.2], '--masking_amount is 0.2 and was 0.1'),
-        (['--sentence', 'a'], "--sentence is ['a'] and was None"),
-        (['--data_dir', other], "--data is '1 examples with checksum"),
-        (['--model', whole / 'pruned_model'], "--model is 'parameters with checksum"),
-    ]:
-        assert message in refusal(capsys, script, *masking, *flags, '--resume')
-    again = count_measurements(monkeypatch)
-    assert run(script, *masking, '--resume') == 0
-    assert again == titles[3:]
-    assert without_times(read_json(broken)) == without_times(read_json(whole))
-    assert not (broken / 'results.json.part').exists()
-
-
-def test_resume_of_what_is_complete(script, masking, tmp_path, monkeypatch, capsys):
-    def state():
-        paths = [*tmp_path.glob('*.json'), *tmp_path.glob('*.png'), *tmp_path.glob('*/*')]
-        return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in paths}
-
-    masking += ['--output_dir', tmp_path]
-    assert run(script, *masking) == 0
-    before = state()
-    assert tmp_path / 'pruned_model' / 'config.json' in before
-    titles = count_measurements(monkeypatch)
-    assert run(script, *masking, '--resume') == 0
-    assert 'results.json is already complete' in capsys.readouterr().err
-    argv = [flag for flag in [*masking, '--resume'] if flag != '--try_masking']
-    said = refusal(capsys, script, *argv)
-    assert 'cannot resume: --try_masking is False and was True' in said
-    assert not titles and before == state()
-    # results of which it isn't known what they are of
-    results = read_json(tmp_path)
-    del results['job']
-    (tmp_path / 'results.json').write_text(json.dumps(results))
-    assert run(script, *argv) == 0
-    assert 'nothing to resume in' in capsys.readouterr().err
-    assert titles == ['heads'] and 'pruning' not in read_json(tmp_path)
-
-
-def test_results_that_are_a_folder(script, masking, tmp_path, monkeypatch, capsys):
-    (tmp_path / 'results.json').mkdir()
-    titles = count_measurements(monkeypatch)
-    said = refusal(capsys, script, *masking, '--output_dir', tmp_path)
-    assert 'it is a folder' in said and not titles
 
 
 def test_model_that_is_no_better_than_a_guess(script, bert, tmp_path, capsys):
@@ -321,36 +223,6 @@ def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
         assert f' {title}: 3 of 3 batches, ' in log
 
 
-@pytest.mark.parametrize('number', [2, -1])
-def test_resume_after_kill(script, masking, tmp_path, monkeypatch, number):
-    """Within the masking, and when the model had been pruned but not been measured."""
-    with monkeypatch.context() as patch:
-        titles = count_measurements(patch)
-        assert run(script, *masking, '--output_dir', tmp_path / 'whole') == 0
-    number = range(len(titles))[number] + 1
-    program = tmp_path / 'program.py'
-    program.write_text(
-        'import os, sys\n'
-        f'sys.path.insert(0, {str(SCRIPTS)!r})\n'
-        'import bertology\n'
-        'from model_zoo.analysis import study\n'
-        'measure, calls = study.measure_heads, []\n'
-        'def counted(*args):\n'
-        '    calls.append(args)\n'
-        f'    return os.kill(os.getpid(), 9) if len(calls) == {number} else measure(*args)\n'
-        'study.measure_heads = counted\n'
-        'bertology.main()\n',
-        'utf-8',
-    )
-    argv = [*masking, '--output_dir', tmp_path / 'broken']
-    assert start(program, *argv).wait(120) == -signal.SIGKILL
-    again = count_measurements(monkeypatch)
-    assert run(script, *argv, '--resume') == 0
-    assert again == titles[number - 1 :]
-    broken, whole = (without_times(read_json(tmp_path / name)) for name in ('broken', 'whole'))
-    assert broken == whole
-
-
 def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
     """Matthews' correlation of a classifier that always says the same is 0: of what a share?"""
     model, data = bert
@@ -360,9 +232,8 @@ def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
     argv = ['--model', model, '--task_name', 'CoLA', '--data_dir', tmp_path, '--try_masking']
     argv += ['--max_seq_length', 16, '--output_dir', tmp_path]
     assert 'the score is 0, and a share of that means nothing' in refusal(capsys, script, *argv)
-    assert not (tmp_path / 'results.json.part').exists()  # a resume would only fail again
     results = read_json(tmp_path)  # what was measured is there all the same
-    assert results['baseline'] == {'matthews': 0} and 'job' not in results
+    assert results['baseline'] == {'matthews': 0}
     assert results['scores'] == {'matthews': 0} and 'pruning' not in results
     assert np.shape(results['importance']) == (LAYERS, HEADS)
 

@@ -205,7 +205,7 @@ def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name,
     assert case.toy or all(each.startswith(('log', '.lock')) for each in left), left
 
 
-COMMANDS = [name for name in command_names(ROOT) if 'benchmark' not in name]
+COMMANDS = command_names(ROOT)
 
 
 @pytest.mark.parametrize('name', COMMANDS)

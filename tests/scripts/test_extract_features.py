@@ -4,15 +4,13 @@ import itertools
 import json
 import os
 import re
-import signal
-import subprocess
 from unittest import mock
 
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, read_json, run, start, wait_until
+from script_runs import SCRIPTS, read_json, run
 
 from bert import BertModel, BertTokenizer
 from model_zoo.util import display
@@ -158,23 +156,11 @@ def test_results(script, folder, tmp_path):
     results = read_json(tmp_path, 'x.npz.results.json')
     with np.load(path) as file:
         assert results['tokens'] == len(file['tokens'])
-    counts = {name: results[name] for name in ('lines', 'cut_lines', 'resumed_after')}
-    assert counts == {'lines': 6, 'cut_lines': 2, 'resumed_after': 0}
+    counts = {name: results[name] for name in ('lines', 'cut_lines')}
+    assert counts == {'lines': 6, 'cut_lines': 2}
     assert results['lines_per_second'] == pytest.approx(6 / results['seconds'])
     assert results['args']['layers'] == [-1, 0] and results['model']['num_hidden_layers'] == 3
     assert 'mxnet' in results['versions']
-
-
-def count_work(script, monkeypatch):
-    """A list that gets the number of lines of each pool whose vectors are computed."""
-    pools, original = [], script.FeatureExtractor._fill
-
-    def fill(self, pool, *more):
-        pools.append(len(pool))
-        return original(self, pool, *more)
-
-    monkeypatch.setattr(script.FeatureExtractor, '_fill', fill)
-    return pools
 
 
 def failing_after(count, script):
@@ -189,117 +175,21 @@ def failing_after(count, script):
 
 
 @pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
-def test_resume_within_a_pool(script, folder, tmp_path, monkeypatch, capsys, name):
-    """What was there stays as it is; after an error the rest is found as if there had been none."""
-    (folder / 'longer.txt').write_text('\n'.join(LINES * 5) + '\n', 'utf-8')
-    flags = ['--layers=-1,0', '--max_seq_length=12', '--batch_size=2']
-    flags += ['--input_file', folder / 'longer.txt']
-    whole, path = tmp_path / f'whole-{name}', tmp_path / name
-    assert extract(script, folder, whole, *flags) == 0
+def test_a_run_that_fails_leaves_the_output_as_it_was(script, folder, tmp_path, name):
+    path = tmp_path / name
     path.write_text('old')
-    with failing_after(19, script):
-        assert extract(script, folder, path, *flags) == 1
-    assert path.read_text() == 'old' and not (tmp_path / f'{name}.results.json').exists()
-    assert 'enough' in capsys.readouterr().err
-    pools = count_work(script, monkeypatch)
-    for changed, flag in [
-        (['--layers=-1,1'], 'layers'),
-        (['--input_file', folder / 'input.txt'], 'input_file'),
-        (['--max_seq_length=11'], 'max_seq_length'),
-        (['--do_lower_case'], 'do_lower_case'),
-        (['--batch_size=3'], 'batch_size'),
-    ]:
-        assert extract(script, folder, path, *flags, *changed, '--resume') == 1
-        assert f'cannot resume: --{flag} is ' in capsys.readouterr().err
-    assert not pools
-    assert extract(script, folder, path, *flags, '--resume') == 0
-    assert pools == [8, 6]  # 19 are in the third of the pools of 8
-    assert path.read_bytes() == whole.read_bytes()
-    assert not (tmp_path / f'{name}.part').exists()
-    ours, theirs = (read_json(tmp_path, f'{each}.results.json') for each in (name, whole.name))
-    assert ours['resumed_after'] == 19
-    assert all(ours[key] == theirs[key] for key in ('lines', 'tokens', 'cut_lines', 'model'))
-
-
-def test_another_model_is_not_gone_on_with(script, folder, tmp_path, capsys):
-    """One that was trained meanwhile, in the same folder."""
-    flags = ['--layers=-1', '--max_seq_length=12', '--batch_size=1']
-    make_model = script.make_model
-
-    def make_other(*args):
-        model, tokenizer = make_model(*args)
-        model.word_embed.weight.data()[:] += 1e-3
-        return model, tokenizer
-
-    with failing_after(2, script):
-        assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
-    with mock.patch.object(script, 'make_model', make_other):
-        assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 1
-    assert '--bert_model is ' in capsys.readouterr().err
-    # without the flag it isn't lost either
-    assert extract(script, folder, tmp_path / 'x.npz', *flags) == 1
-    assert 'x.npz.part\' has the results of an interrupted run' in capsys.readouterr().err
-    assert extract(script, folder, tmp_path / 'x.npz', *flags, '--resume') == 0
-    assert read_json(tmp_path, 'x.npz.results.json')['resumed_after'] == 2
-
-
-def state_of(folder):
-    """What changes when a file of a folder is written."""
-    return {
-        each.name: (each.stat().st_ino, each.stat().st_mtime_ns, each.read_bytes())
-        for each in folder.iterdir()
-    }
-
-
-@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
-def test_resume_of_what_is_complete(script, folder, tmp_path, capsys, name):
-    path, flags = tmp_path / name, ['--layers=-1,0', '--max_seq_length=12']
-    assert extract(script, folder, path, *flags) == 0
-    before = state_of(tmp_path)
-    assert len(before) == 2
-    assert extract(script, folder, path, *flags, '--resume') == 0
-    assert f'{path} is already complete' in capsys.readouterr().err
-    assert extract(script, folder, path, *flags, '--layers=1', '--resume') == 1
-    assert 'cannot resume: --layers is [1] and was [-1, 0]' in capsys.readouterr().err
-    assert state_of(tmp_path) == before
-    # where it can't be known what it is: anew
-    (tmp_path / f'{name}.results.json').unlink()
-    assert extract(script, folder, path, *flags, '--layers=1', '--resume') == 0
-    told = capsys.readouterr().err
-    assert 'nothing to resume in' in told and 'already complete' not in told
-    assert sorted(state_of(tmp_path)) == sorted(before)
-    assert state_of(tmp_path)[name] != before[name]
-
-
-@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
-def test_resume_before_the_results_were_written(script, folder, tmp_path, monkeypatch, name):
-    """The output stands already, the file beside it is that of another job."""
-    path, flags = tmp_path / name, ['--layers=-1,0', '--max_seq_length=12']
-    assert extract(script, folder, path, *flags) == 0
-    expected = path.read_bytes()
-    assert extract(script, folder, path, *flags, '--layers=1') == 0
-
-    def fail(*args, **more):
-        raise script.InputError('the disk is full')
-
-    with mock.patch.object(script, 'write_results', fail):
-        assert extract(script, folder, path, *flags) == 1
-    assert path.read_bytes() == expected
-    pools = count_work(script, monkeypatch)
-    assert extract(script, folder, path, *flags, '--resume') == 0
-    assert not pools and path.read_bytes() == expected
-    results = read_json(tmp_path, f'{name}.results.json')
-    assert results['job']['layers'] == [-1, 0] and results['resumed_after'] == len(LINES)
-    assert not (tmp_path / f'{name}.part').exists()
+    with failing_after(3, script):
+        assert extract(script, folder, path, '--layers=-1', '--max_seq_length=12') == 1
+    assert [each.name for each in tmp_path.iterdir()] == [name] and path.read_text() == 'old'
 
 
 def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys):
     (tmp_path / 'folder').mkdir()
     os.mkfifo(tmp_path / 'pipe')
-    monkeypatch.setattr(script, 'describe_input', None)  # it is known before any work
-    for name, problem in [('folder', 'it is a folder'), ('pipe', 'it is not a regular file')]:
+    monkeypatch.setattr(script, 'count_lines', None)  # it is known before any work
+    for name in ('folder', 'pipe'):
         assert extract(script, folder, tmp_path / name, '--layers=0', '--max_seq_length=12') == 1
-        assert problem in capsys.readouterr().err
+        assert 'not a regular file' in capsys.readouterr().err
     assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
 
 
@@ -309,8 +199,7 @@ def test_output_that_is_a_link(script, folder, tmp_path):
     flags = ['--layers=0', '--max_seq_length=12']
     assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
     assert [each.name for each in tmp_path.iterdir() if each.is_symlink()] == ['x.jsonl']
-    names = sorted(each.name for each in (tmp_path / 'disk').iterdir())
-    assert names == ['y.jsonl', 'y.jsonl.results.json']
+    assert [each.name for each in (tmp_path / 'disk').iterdir()] == ['y.jsonl']
     assert len((tmp_path / 'x.jsonl').read_text().splitlines()) == len(LINES)
 
 
@@ -332,54 +221,6 @@ def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     (tmp_path / 'pairs.txt').write_text('a ||| b\n', 'utf-8')
     assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
     assert '|||' not in capsys.readouterr().err
-
-
-COUNT = 1200  # lines
-
-
-@pytest.fixture(scope='module')
-def many(script, folder, tmp_path_factory):
-    """Arguments for many lines, and a folder with the undisturbed outputs."""
-    whole = tmp_path_factory.mktemp('many')
-    random = np.random.RandomState(1)
-    lines = [' '.join(random.choice(list('abcdefghij.'), random.randint(22))) for _ in range(COUNT)]
-    (whole / 'many.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
-    argv = ['--input_file', whole / 'many.txt', '--bert_model', folder, '--batch_size', 4]
-    argv += ['--layers=-1,0,1', '--max_seq_length', 24, '--output_file']
-    for name in ('x.jsonl', 'x.npz'):
-        assert run(script, *argv, whole / name) == 0
-    return argv, whole
-
-
-@pytest.mark.parametrize(
-    ('end', 'name'),
-    [
-        (signal.SIGKILL, 'x.jsonl'),
-        (signal.SIGKILL, 'x.npz'),
-        (signal.SIGINT, 'x.jsonl'),
-        (signal.SIGTERM, 'x.npz'),
-    ],
-)
-def test_resume_after_signals(script, many, tmp_path, monkeypatch, end, name):
-    """Killed at any moment, the output becomes byte for byte that of an undisturbed run."""
-    argv, whole = many
-    process = start(SCRIPT, *argv, tmp_path / name, stderr=subprocess.PIPE)
-    ends = tmp_path / f'{name}.part' / 'ends'
-    wait_until(lambda: ends.exists() and ends.stat().st_size > 8 * 100, process)
-    process.send_signal(end)
-    told = process.stderr.read()
-    process.wait(300)
-    if end == signal.SIGKILL:
-        assert process.returncode == -end
-    else:
-        assert process.returncode == 130
-        assert f'interrupted: what is finished is in {tmp_path / name}.part; the' in told
-        assert 'Traceback' not in told
-    assert not (tmp_path / name).exists()
-    pools = count_work(script, monkeypatch)
-    assert run(script, *argv, tmp_path / name, '--resume') == 0
-    assert sum(pools) <= COUNT - 100 + 4 * script.POOL
-    assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):

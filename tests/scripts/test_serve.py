@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 from script_runs import SCRIPTS, load_script, refusal, start
@@ -45,8 +46,6 @@ class Served:
         self.url = found.group(1)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
-        # the socket is bound, and listens in a moment
-        httpx.Client(transport=httpx.HTTPTransport(retries=8)).get(f'{self.url}/health')
 
     def _read(self):
         for line in self.process.stderr:
@@ -95,6 +94,33 @@ def test_from_start_to_end(folders, tmp_path):
         with pytest.raises(httpx.ConnectError):
             httpx.get(f'{served.url}/health')
     assert 'Traceback' not in served.log
+
+
+def test_a_signal_at_once(folders):
+    with Served(folders[0]) as served:
+        served.process.send_signal(signal.SIGTERM)
+        assert served.process.wait(300) == 0
+
+
+class Engine:
+    name = 'fast'
+
+    def settle(self):
+        return self
+
+
+def test_the_faster_engine_takes_over(monkeypatch, caplog):
+    """A model whose engine can't be made keeps its own."""
+    serve, used = load_script('serve'), []
+    slow = types.SimpleNamespace(engine=types.SimpleNamespace(name='mxnet'))
+    served = types.SimpleNamespace(name='m', pipeline=slow, use=used.append)
+    fast = types.SimpleNamespace(engine=Engine())
+    monkeypatch.setattr(serve, 'pipeline', lambda model, **options: fast)
+    serve.change_engine(served, 'folder', {'engine': 'auto'})
+    assert used == [fast.engine]
+    monkeypatch.setattr(serve, 'pipeline', lambda model, **options: 1 / 0)
+    serve.change_engine(served, 'folder', {'engine': 'auto'})
+    assert used == [fast.engine] and 'ZeroDivisionError' in caplog.text
 
 
 def test_what_must_be_installed_is_said(folders, capsys, monkeypatch):

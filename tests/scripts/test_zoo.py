@@ -1,12 +1,6 @@
 """The command ``zoo``, and the converters that pytorch-pretrained-bert installs."""
 
-import argparse
-import contextlib
-import io
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -17,8 +11,6 @@ from script_runs import ROOT, load_script, refusal, run
 from model_zoo.app.originals import CONVERTERS, SCRIPTS
 from model_zoo.checkpoint import read_tensors
 from model_zoo.opening import open_block
-
-SHELLS = ['bash', 'zsh', 'fish']
 
 
 @pytest.fixture(scope='module')
@@ -50,7 +42,7 @@ def test_help_is_short(zoo, capsys):
     assert len(set(commands)) == len(commands) < 20
     assert all(f'  {name} ' in printed for name in commands)
     assert len(printed.splitlines()) < 40 and 'zoo --help-all' in printed
-    assert 'google' in printed and 'compare' not in printed
+    assert 'google' in printed and 'eval-transfo-xl' not in printed
 
 
 @pytest.mark.parametrize('name', ['train', 'fine-tune', 'finetune_'])
@@ -84,66 +76,6 @@ def test_a_mistyped_command(zoo, capsys):
 def test_version(zoo, capsys):
     assert run(zoo, '--version') == 0
     assert capsys.readouterr().out.startswith('gluon-transformer-zoo 1.')
-
-
-@pytest.fixture(scope='module')
-def completions(zoo):
-    """Shell -> the script that completes commands."""
-
-    def script(shell):
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            assert run(zoo, '--completion', shell) == 0
-        return out.getvalue()
-
-    return {shell: script(shell) for shell in SHELLS}
-
-
-def test_completion_has_all_commands_and_flags(zoo, completions):
-    commands = {name: each for name, each in zoo.list_commands().items() if '/' not in name}
-    assert set(commands) >= {'predict', 'finetune-classifier', 'embed', 'convert', 'search'}
-    for name, command in commands.items():
-        assert all(name in script for script in completions.values()), name
-        flags = re.search(
-            rf'^_shtab_zoo_{name.replace("-", "_")}_option_strings=\((.*)\)$', completions['bash'],
-            re.MULTILINE,
-        ).group(1).split()  # fmt: skip
-        assert len(flags) > 1, name  # more than --help
-        for action in zoo.parser_of(zoo.main_of(command))._actions:
-            assert action.help == argparse.SUPPRESS or set(action.option_strings) <= set(flags)
-
-
-def completed(script, shell, *words):
-    """What a shell offers for the last of the words."""
-    if shell == 'bash':
-        code = f'COMP_WORDS=({" ".join(words)}); [ "{words[-1]}" ] || COMP_WORDS+=("")\n'
-        code += f'COMP_CWORD={len(words) - 1}; _shtab_zoo; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    else:
-        code = f'complete -C "{" ".join(words)}"'
-    done = subprocess.run([shell, '-c', f'{script}\n{code}'], capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    return [line.split('\t')[0] for line in done.stdout.splitlines()]
-
-
-@pytest.mark.parametrize('shell', [each for each in SHELLS if each != 'zsh'])
-def test_completion_in_the_shell(completions, shell):
-    if shutil.which(shell) is None:
-        pytest.skip(f'{shell} is not installed')
-    script = completions[shell]
-    assert 'finetune-squad' in completed(script, shell, 'zoo', 'finetune-s')
-    assert completed(script, shell, 'zoo', 'predict', '--all') == ['--all_scores']
-    assert completed(script, shell, 'zoo', 'predict', '--format', 't') == ['table', 'tsv']
-
-
-@pytest.mark.parametrize('shell', SHELLS)
-def test_completion_is_what_the_shell_can_read(completions, shell, tmp_path):
-    if shutil.which(shell) is None:
-        pytest.skip(f'{shell} is not installed')
-    (tmp_path / 'script').write_text(completions[shell])
-    subprocess.run([shell, '-n', str(tmp_path / 'script')], check=True)
-
-
-def test_completion_of_an_unknown_shell(zoo, capsys):
-    assert f'one of {", ".join(SHELLS)}' in refusal(capsys, zoo, '--completion', 'tcsh')
 
 
 # converter -> the checkpoint's folder, its name there, and the configuration

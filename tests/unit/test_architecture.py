@@ -39,10 +39,6 @@ EXCEPTIONS = {
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnxruntime'},
-    # the originals, which our blocks are compared with
-    'model_zoo.analysis.originals': {
-        'pytorch_pretrained_bert', 'tensorflow', 'torch', 'transformers'
-    },
 }  # fmt: skip
 
 

@@ -5,7 +5,6 @@ import functools
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import types
@@ -317,24 +316,6 @@ print(os.waitpid(process, 0)[1])
     assert run(program, OMP_NUM_THREADS='2') == '0'
 
 
-@pytest.mark.parametrize(('name', 'content', 'is_ours'), [
-    ('zoo', 'from zoo_scripts.zoo import console\n', True),
-    ('bert-embedding', 'import re\nfrom bert_embedding.cli import console\n', True),
-    ('zoo', 'import model_zoo\n', False),
-    ('program.py', 'from zoo_scripts.zoo import console\n', False),
-])  # fmt: skip
-def test_only_our_commands_handle_interrupts(monkeypatch, tmp_path, name, content, is_ours):
-    path = tmp_path / name
-    path.write_text(content)
-    monkeypatch.setattr(sys.modules['__main__'], '__file__', str(path), raising=False)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        environment.end_quietly_until_run()
-        assert (signal.getsignal(signal.SIGINT) is environment._end) == is_ours
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 def run_in(folder, *words):
     """A process in a folder, whose files come first."""
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(folder), str(ROOT)])}
@@ -407,26 +388,3 @@ import model_zoo
 """
     done = run_in(tmp_path, '-c', code)
     assert 'pip install --no-deps mxnet==1.9.1' in done.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize('name', ['bert', 'export'])
-def test_a_users_own_file_in_the_way(tmp_path, name):
-    path = tmp_path / f'{name}.py'
-    path.write_text('')
-    command = run_in(tmp_path, ROOT / 'scripts' / 'info.py', '--help')
-    assert command.returncode == 1
-    assert command.stderr == (
-        f'error: {path} is in the way of the package {name} of gluon-transformer-zoo: rename it, '
-        'or start from another folder\n'
-    )
-    load = {'bert': 'load_families', 'export': 'load_exporter'}[name]
-    library = run_in(tmp_path, '-c', f'import model_zoo.families as f; f.{load}()')
-    assert f'UserWarning: {path} is in the way' in library.stderr  # where it is imported
-    last = library.stderr.strip().splitlines()[-1]
-    assert library.returncode == 1 and last.startswith(f'ImportError: {path} is in the way')
-
-
-def test_nothing_is_in_the_way(tmp_path):
-    (tmp_path / 'beard.py').write_text('')
-    done = run_in(tmp_path, '-c', 'import model_zoo.families as f; f.load_families()')
-    assert done.returncode == 0 and 'in the way' not in done.stderr

@@ -1,10 +1,8 @@
 """Models behind HTTP; needs the extra ``serve``."""
 
 from .app import build_app
-from .cluster import serve_on_ray
-from .models import Reloader
+from .ray_serve import serve_on_ray
 from .run import bind, name_models, read_key, serve
 from .service import Settings
 
-__all__ = ['Reloader', 'Settings', 'bind', 'build_app', 'name_models', 'read_key', 'serve',
-           'serve_on_ray']  # fmt: skip
+__all__ = ['Settings', 'bind', 'build_app', 'name_models', 'read_key', 'serve', 'serve_on_ray']

@@ -5,15 +5,13 @@ import concurrent.futures
 import contextlib
 import hmac
 import importlib.metadata
-import ipaddress
 import json
 import logging
-import re
 import time
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline import TooLargeError
-from . import huggingface, open_inference, openai_api, page
+from . import huggingface, openai_api, page
 from .models import Models, NoSuchModelError
 from .service import Service, Settings
 from .worker import ClosedError, OverloadedError
@@ -21,8 +19,7 @@ from .worker import ClosedError, OverloadedError
 _log = logging.getLogger(__name__)
 
 #: paths that need no key
-OPEN_PATHS = ('/health', '/v2/health/live', '/v2/health/ready', '/docs', '/openapi.json',
-              *page.PATHS.values())  # fmt: skip
+OPEN_PATHS = ('/health', '/openapi.json', *page.PATHS.values())
 #: tasks whose models read two texts at once
 PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
               'rerank'}  # fmt: skip
@@ -47,8 +44,8 @@ def build_app(models, settings=None):
 
     Each model has a thread of its own, which makes batches of the texts of all requests. The
     threads run from now on; the end of the application's lifespan answers what is accepted and ends
-    them. `models` has pipelines by the names that requests use; ``app.state.service`` is the
-    application's `Service`.
+    them. `models` has pipelines by the names that requests use; ``app.state.models`` are the
+    application's `Models`.
 
     Examples
     --------
@@ -58,26 +55,28 @@ def build_app(models, settings=None):
     """
     MissingExtraError.check('serve', 'fastapi', 'prometheus_client')
     import fastapi
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    settings = settings or Settings()
-    metrics = Metrics()
-    served = Models(models, settings, metrics)
-    service = Service(served, settings, metrics)
+    settings, metrics = settings or Settings(), Metrics()
+    models = Models(models, settings, metrics)
+    metrics.watch_queues(models)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
         yield
-        served.close()
+        models.close()
 
     app = fastapi.FastAPI(
         title=PROJECT, version=_version(), description=DESCRIPTION, lifespan=lifespan,
         docs_url=None, redoc_url=None,  # these pages need a network
     )  # fmt: skip
-    app.state.service = service
+    app.state.models = models
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts)
     app.add_middleware(Gate, settings=settings, metrics=metrics)
     _add_errors(app)
-    _add_state(app, service)
-    for routes in (huggingface, openai_api, open_inference, page):
+    _add_state(app, models, metrics)
+    service = Service(models, settings)
+    for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
 
@@ -91,7 +90,6 @@ def _version():
 
 def _add_errors(app):
     """Answer errors with JSON and their status; `Gate` answers those that are left."""
-    from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect
 
@@ -104,47 +102,38 @@ def _add_errors(app):
             message = f'no route {request.method} {path:.80}; GET /openapi.json lists the routes'
         return error_response(path, message, error.status_code, error.headers)
 
-    async def invalid(request, error):
-        first = error.errors()[0]
-        return error_response(request.url.path, f'{first["loc"][-1]}: {first["msg"]}', 400)
-
     async def gone(request, error):
         return error_response(request.url.path, 'the client has gone', 499)  # for the counters
 
-    app.add_exception_handler(ZooError, known)
-    app.add_exception_handler(TimeoutError, known)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(ClientDisconnect, gone)
+    for error, answer in ((ZooError, known), (TimeoutError, known), (HTTPException, http),
+                          (ClientDisconnect, gone)):  # fmt: skip
+        app.add_exception_handler(error, answer)
 
 
-def _add_state(app, service):
+def _add_state(app, models, metrics):
     """Add the routes about the server itself."""
-    from fastapi.responses import JSONResponse, Response
+    from fastapi.responses import Response
+    from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200 if all models can be asked, else 503."""
-        dead = service.models.dead()
-        if dead:
-            return JSONResponse({'status': 'failed', 'models': dead}, 503)
-        return {'status': 'ok', 'models': [served.name for served in service.models]}
+        """Status 200: the server answers."""
+        return {'status': 'ok', 'models': [served.name for served in models]}
 
     @app.get('/metrics', tags=['server'])
-    async def metrics():
+    async def counters():
         """Counters, for Prometheus."""
-        text, media_type = service.metrics.text()
-        return Response(text, media_type=media_type)
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get('/v1/models', tags=['server'])
-    async def models():
+    async def all_models():
         """The models and their tasks; ``id`` is the name that requests use."""
-        return {'object': 'list', 'data': [describe(served) for served in service.models]}
+        return {'object': 'list', 'data': [describe(served) for served in models]}
 
     @app.get('/v1/models/{name:path}', tags=['server'])
     async def model(name: str):
         """One model."""
-        return describe(service.models.get(name))
+        return describe(models.get(name))
 
 
 def describe(served):
@@ -177,23 +166,21 @@ def error_response(path, error, status=None, headers=None):
 
     if status is None:  # 500 is for unexpected errors
         status = next((code for known, code in STATUSES if isinstance(error, known)), 500)
-    if status == 500 and not isinstance(error, (str, ZooError)):
+    if status == 500 and not isinstance(error, ZooError):
         error = f'the server failed: {type(error).__name__}'
-    wait = getattr(error, 'retry_after', None)
-    if wait is not None:
-        headers = {'Retry-After': str(wait)}
+    if status == 429:
+        headers = {'Retry-After': '1'}
     message = ' '.join(str(error).split())
     if path.startswith('/v1/'):
         types = {401: 'authentication_error', 404: 'not_found_error', 429: 'rate_limit_error'}
         error_type = types.get(status, 'invalid_request_error' if status < 500 else 'server_error')
         message = {'message': message, 'type': error_type, 'param': None, 'code': status}
-    # half of a surrogate pair stays an escape, as in JSON
-    body = json.dumps({'error': message}, ensure_ascii=False).encode(errors='backslashreplace')
+    body = json.dumps({'error': message})
     return Response(body, status, headers, media_type='application/json')
 
 
 class Gate:
-    """ASGI middleware around a server's application."""
+    """ASGI middleware that counts requests, and refuses those without the key or too large."""
 
     def __init__(self, app, settings, metrics):
         self.app, self._settings, self._metrics = app, settings, metrics
@@ -211,11 +198,8 @@ class Gate:
             await send(message)
 
         try:
-            refusal = self._refusal(scope)
-            if refusal is not None:
-                await refusal(scope, receive, watched_send)
-            else:
-                await self.app(scope, self._limited(receive), watched_send)
+            app = self._refusal(scope) or self.app
+            await app(scope, self._limited(receive), watched_send)
         except Exception as error:  # uvicorn would log it again, if it were raised
             _log.exception('%s %s failed', scope['method'], scope['path'])
             if status is None:
@@ -226,34 +210,20 @@ class Gate:
 
     def _refusal(self, scope):
         """The response to a request that isn't even read; None for others."""
-        headers = {name: value.decode('latin-1') for name, value in scope['headers']}
-        path, host, close = scope['path'], headers.get(b'host', ''), {'Connection': 'close'}
-        if not self._is_called(host, scope):
-            return error_response(path, f'this server is not called {host!r:.200}; its setting '
-                                  'allowed_hosts takes more names', 403)  # fmt: skip
-        if _is_of_another_site(scope['method'], host, headers):
-            return error_response(path, 'another site may only send application/json', 403)
+        from starlette.datastructures import Headers
+
+        path, headers = scope['path'], Headers(scope=scope)
         if self._settings.api_key is not None and path not in OPEN_PATHS:
-            given = headers.get(b'authorization', '')
-            given = given[7:] if given[:7].lower() == 'bearer ' else headers.get(b'x-api-key', '')
+            given = headers.get('authorization', '')
+            given = given[7:] if given[:7].lower() == 'bearer ' else headers.get('x-api-key', '')
             if not hmac.compare_digest(given.strip().encode(), self._settings.api_key.encode()):
                 error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
                 return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
-        length = headers.get(b'content-length', '')
-        if length and b'transfer-encoding' in headers:  # a proxy may have read another body
-            error = 'Content-Length and Transfer-Encoding exclude each other'
-            return error_response(path, error, 400, close)
-        if length.isdigit() and int(length) > self._settings.max_body:
-            return error_response(path, self._too_large(), 413, close)  # the body is left unread
+        length = headers.get('content-length', '')
+        if length.isdecimal() and int(length) > self._settings.max_body:
+            # the body is left unread
+            return error_response(path, self._too_large(), 413, {'Connection': 'close'})
         return None
-
-    def _is_called(self, host, scope):
-        """Whether the server goes by this name: on loopback, a web page may have any other."""
-        name, allowed = re.sub(r':\d+$', '', host).lower(), self._settings.allowed_hosts
-        is_local = _is_loopback((scope.get('server') or ('',))[0])
-        if not name or (allowed is None and not is_local) or (is_local and _is_loopback(name)):
-            return True
-        return allowed is not None and bool({name, '*'}.intersection(allowed))
 
     def _too_large(self):
         return f'the request is larger than {self._settings.max_body} bytes'
@@ -271,27 +241,6 @@ class Gate:
             return message
 
         return receive_limited
-
-
-def _is_loopback(name):
-    if name == 'localhost' or name.endswith('.localhost'):
-        return True
-    try:
-        address = ipaddress.ip_address(name.strip('[]'))
-    except ValueError:
-        return False
-    return (getattr(address, 'ipv4_mapped', None) or address).is_loopback
-
-
-def _is_of_another_site(method, host, headers):
-    """Whether a browser may send this for another site's page without asking the server first."""
-    if method in ('GET', 'HEAD', 'OPTIONS'):
-        return False
-    media_type = headers.get(b'content-type', '').partition(';')[0].strip().lower()
-    origin, site = headers.get(b'origin'), headers.get(b'sec-fetch-site', 'none')
-    is_foreign = origin is not None and origin.partition('://')[2].lower() != host.lower()
-    is_foreign = is_foreign or site not in ('same-origin', 'none')
-    return is_foreign and media_type != 'application/json'
 
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -333,7 +282,7 @@ class Metrics:
         """Show the queues of `Models`."""
         for served in models:
             self._queue.labels(served.name).set_function(
-                lambda name=served.name: models.get(name).worker.count
+                lambda worker=served.worker: worker.count
             )
 
     def count_request(self, route, status, seconds):
@@ -341,23 +290,13 @@ class Metrics:
         self._requests.labels(route, status).inc()
         self._seconds.labels(route).observe(seconds)
 
-    def batch_counter(self, model):
-        """``on_batch`` of a `BatchWorker`."""
+    def count_batch(self, model, lengths, seconds):
+        """Count a batch of rows with these lengths."""
+        self._rows.labels(model).observe(len(lengths))
+        self._batch_seconds.labels(model).observe(seconds)
+        self._tokens.labels(model).inc(sum(lengths))
+        self._padding.labels(model).inc(len(lengths) * max(lengths) - sum(lengths))
 
-        def count(rows, tokens, padded, seconds):
-            self._rows.labels(model).observe(rows)
-            self._batch_seconds.labels(model).observe(seconds)
-            self._tokens.labels(model).inc(tokens)
-            self._padding.labels(model).inc(padded - tokens)
-
-        return count
-
-    def token_counter(self, model):
-        """``on_token`` of a `GenerationWorker`."""
-        return self._tokens.labels(model).inc
-
-    def text(self):
-        """All counters in Prometheus's text format, and its content type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-
-        return generate_latest(self.registry), CONTENT_TYPE_LATEST
+    def count_token(self, model):
+        """Count a token that a language model has written."""
+        self._tokens.labels(model).inc()

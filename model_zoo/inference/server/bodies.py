@@ -215,51 +215,6 @@ class Completions(Body):
         return [] if value == {} else value
 
 
-# -- the Open Inference Protocol ------------------------------------------------------------------
-
-DATATYPES = ('BOOL', 'UINT8', 'UINT16', 'UINT32', 'UINT64', 'INT8', 'INT16', 'INT32', 'INT64',
-             'FP16', 'FP32', 'FP64', 'BYTES')  # fmt: skip
-
-
-class TensorParameters(Body):
-    """Parameters of an input or an output; others are ignored."""
-
-    model_config = pydantic.ConfigDict(extra='ignore')
-
-    binary_data_size: Optional[pydantic.conint(strict=True, ge=0)] = None
-    binary_data: Optional[bool] = None
-
-
-class Tensor(Body):
-    """An input; its data are in the list, or bytes behind the JSON."""
-
-    name: str
-    datatype: Literal[DATATYPES]
-    shape: pydantic.conlist(pydantic.conint(strict=True, ge=0, lt=2**31), max_length=8)
-    data: Optional[List[Any]] = None
-    parameters: TensorParameters = TensorParameters()
-
-
-class Output(Body):
-    """An output that a request asks for."""
-
-    name: str
-    parameters: TensorParameters = TensorParameters()
-
-
-class OpenInference(Body):
-    """``POST /v2/models/NAME/infer``."""
-
-    model_config = pydantic.ConfigDict(json_schema_extra={'example': {
-        'inputs': [{'name': 'text', 'datatype': 'BYTES', 'shape': [1], 'data': ['A fine day.']}]
-    }})  # fmt: skip
-
-    id: Optional[str] = None
-    inputs: pydantic.conlist(Tensor, max_length=16)
-    outputs: pydantic.conlist(Output, max_length=16) = []
-    parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
-
-
 # -- the page -------------------------------------------------------------------------------------
 
 
@@ -285,7 +240,7 @@ def documented(body):
     """A route with this body, for OpenAPI."""
     schema = body.model_json_schema()
     schema = _inlined(schema, schema.pop('$defs', {}))
-    if issubclass(body, (HuggingFace, OpenInference)):
+    if body is HuggingFace:
         schema['properties']['parameters']['anyOf'] = [
             {'title': task, 'type': 'object', 'properties': pipeline.options()}
             for task, pipeline in PIPELINES.items() if task != 'text-generation'

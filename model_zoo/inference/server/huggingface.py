@@ -3,7 +3,7 @@
 import json
 
 from ...errors import InputError, UnknownNameError
-from .service import Call, to_json
+from .service import Call
 
 
 def add_routes(app, service):
@@ -22,7 +22,7 @@ def add_routes(app, service):
             content, (model, task) = bodies.HuggingFace.read(body), _split(name, service.models)
             if service.models.get(model).is_writer:
                 options = bodies.Writing.of(content.all_parameters)
-                return texts_call(service, model, content.inputs, options, content.stream)
+                return _writing_call(service, model, content.inputs, options, content.stream)
             return _call(service, model, task, content.inputs, content.all_parameters)
 
         return await service.respond(request, prepare)
@@ -61,12 +61,12 @@ def _call(service, name, task, inputs, options):
                 for r in results
             ]
         # Hugging Face nests a classifier's results, even for one text
-        return to_json(results if is_list or is_nested else results[0])
+        return results if is_list or is_nested else results[0]
 
     return Call(served, work, finish)
 
 
-def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
+def _writing_call(service, name, inputs, options, is_stream):
     """The `Call` that continues texts."""
     prompts = inputs if isinstance(inputs, list) else [inputs]
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
@@ -92,7 +92,7 @@ def texts_call(service, name, inputs, options, is_stream=False, write=to_json):
                 result['details'] = _details(written, options.seed)
             results.append(result)
         groups = [results[n : n + sequences] for n in range(0, len(results), sequences)]
-        return write(groups if isinstance(inputs, list) else groups[0])
+        return groups if isinstance(inputs, list) else groups[0]
 
     async def events(tokens):
         try:

@@ -8,7 +8,7 @@ import uuid
 import numpy as np
 
 from ...errors import InputError
-from .service import Call, to_json
+from .service import Call
 
 
 def add_routes(app, service):
@@ -44,7 +44,7 @@ def _embed(service, content):
     if isinstance(inputs[0], str):
         work = pipeline.prepare(inputs, options, meter)
     else:
-        work = pipeline.prepare_ids(inputs, None, options, meter)
+        work = pipeline.prepare_ids(inputs, options, meter)
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
@@ -61,7 +61,7 @@ def _embed(service, content):
             for index, vector in enumerate(vectors)
         ]  # fmt: skip
         usage = {'prompt_tokens': count, 'total_tokens': count}
-        return to_json({'object': 'list', 'data': data, 'model': content.model, 'usage': usage})
+        return {'object': 'list', 'data': data, 'model': content.model, 'usage': usage}
 
     return Call(served, work, finish)
 
@@ -102,7 +102,7 @@ class _Completion:
         for index, written in enumerate(self.job.written):
             text = self._start(index) + ''.join(token.text for token in written)
             choices.append(self._choice(index, text, written, written[-1].finish, 0))
-        return to_json({**self._head, 'choices': choices, 'usage': self._usage()})
+        return {**self._head, 'choices': choices, 'usage': self._usage()}
 
     async def events(self, tokens):
         """The answer as server-sent events."""

@@ -1,21 +1,17 @@
-"""A server as a process: its models, its socket, its connections, its end."""
+"""A server as a process: its models' names, its key, its socket, its end."""
 
-import asyncio
 import logging
 import os
 import pathlib
-import resource
 import signal
 import socket
-import threading
-import time
+import sys
 
 from ...errors import InputError, MissingExtraError, reporting
 
 _log = logging.getLogger(__name__)
 
-MOST_HEAD = 1 << 16  # bytes of a request before its body
-LOOK_SECONDS = 0.1  # between two looks at the connections
+MOST_CONNECTIONS = 512
 
 
 def name_models(models):
@@ -81,80 +77,27 @@ def bind(host, port):
     return bound
 
 
-def serve(app, bound, timeout=60.0, request_timeout=30.0, most_connections=1000):
-    """Serve until SIGTERM or Ctrl-C, then answer what is accepted.
-
-    Parameters
-    ----------
-    timeout : float
-        Seconds that accepted requests have after the signal.
-    request_timeout : float
-        Seconds in which a request must have arrived, and in which a client must have read
-        something of an answer that waits for it.
-    most_connections : int
-        If there are more connections, those that have waited longest for a request are closed. It
-        is at most half of the files that the process may open.
-    """
-    MissingExtraError.check('serve', 'uvicorn')
-    host, port = bound.getsockname()[:2]
-    _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
-    if threading.current_thread() is threading.main_thread():
-        # at its end uvicorn raises the signal again, for the previous handler
-        signal.signal(signal.SIGTERM, lambda *_: None)
-    asyncio.run(run_server(make_server(app, timeout), bound, request_timeout, most_connections))
+def serve(app, bound, timeout=60.0):
+    """Serve until SIGTERM or Ctrl-C; accepted requests then have `timeout` seconds."""
+    server = make_server(app, timeout)
+    # until uvicorn handles the signal, and at its end, when it raises the signal again
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    server.run(sockets=[bound])
 
 
 def make_server(app, timeout=60.0):
-    """uvicorn's server, with uvicorn's limits."""
+    """uvicorn's server, with uvicorn's limits; it logs its address when it listens."""
+    MissingExtraError.check('serve', 'uvicorn')
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets=sockets)
+            host, port = sockets[0].getsockname()[:2]
+            _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
+
+    return Server(uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
-        server_header=False, ws='none',
-        http='h11', h11_max_incomplete_event_size=MOST_HEAD,  # httptools takes heads of any size
+        server_header=False, ws='none', limit_concurrency=MOST_CONNECTIONS,
+        http='h11',  # httptools takes heads of any size
     ))  # fmt: skip
-
-
-async def run_server(server, bound, request_timeout=30.0, most_connections=1000):
-    """Run the server, and watch its connections; see `serve`."""
-    most = min(most_connections, max(1, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
-    connections = server.server_state.connections
-    watching = asyncio.ensure_future(_close_idle(connections, request_timeout, most))
-    try:
-        await server.serve(sockets=[bound])
-    finally:
-        watching.cancel()
-
-
-async def _close_idle(connections, seconds, most):
-    """Close connections whose client doesn't send its request, or doesn't read its answer.
-
-    uvicorn has neither time-out, and no public hook for one: `timeout_keep_alive` ends with the
-    first byte of a request, and `limit_concurrency` refuses those who come instead of those who
-    stay. So this reads what uvicorn knows of its connections, and changes nothing of it.
-    """
-    waiting = {}  # connection -> when its state began, and the state
-    while True:
-        await asyncio.sleep(LOOK_SECONDS)
-        now, before, waiting = time.monotonic(), waiting, {}
-        for connection in connections:
-            state = _waiting_state(connection)
-            if state is not None:
-                since, old_state = before.get(connection, (now, None))
-                waiting[connection] = (since if state == old_state else now), state
-        excess = len(connections) - most
-        by_age = sorted(waiting, key=lambda connection: waiting[connection][0])
-        for number, connection in enumerate(by_age):
-            waited = now - waiting[connection][0]
-            if waited > seconds or (number < excess and waited):  # 0 is one that has just come
-                connection.transport.abort()
-
-
-def _waiting_state(connection):
-    """What a connection's client has sent or read; None while the server works for it."""
-    cycle, unread = connection.cycle, connection.transport.get_write_buffer_size()
-    if unread:
-        return cycle, unread
-    if cycle is None or cycle.response_complete or cycle.more_body:
-        return cycle, cycle is not None and cycle.more_body
-    return None

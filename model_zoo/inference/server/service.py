@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import functools
-import json
 from dataclasses import dataclass
 from typing import Callable, List, NamedTuple, Optional
 
@@ -11,7 +10,7 @@ from ...errors import InputError
 from ...training import settings
 from ...training.settings import setting
 from ..pipeline import Meter, TooLargeError
-from .worker import ClosedError, WritingJob
+from .worker import WritingJob
 
 #: threads that read requests and write answers
 THREADS = 4
@@ -23,7 +22,7 @@ class Call(NamedTuple):
     Parameters
     ----------
     finish : callable
-        ``finish(outputs) -> bytes or Response`` makes the answer from the worker's outputs.
+        ``finish(outputs)`` makes the answer, for JSON, from the worker's outputs.
     events : callable, optional
         ``events(tokens)`` makes server-sent events, str, of the tokens of a job as they come.
     """
@@ -37,33 +36,28 @@ class Call(NamedTuple):
 class Service:
     """What the routes of all protocols share."""
 
-    def __init__(self, models, settings, metrics):
-        self.models, self.settings, self.metrics = models, settings, metrics
+    def __init__(self, models, settings):
+        self.models, self.settings = models, settings
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
     async def respond(self, request, prepare):
         """The response to a request. Only waiting is done in the event loop."""
+        import pydantic_core
         from fastapi.responses import Response, StreamingResponse
 
-        body, loop = await request.body(), asyncio.get_running_loop()
-        while True:
-            call = await self.in_thread(prepare, body)
-            if call.events is not None:
-                tokens = asyncio.Queue()  # which another thread fills
-                call.work.on_token = functools.partial(loop.call_soon_threadsafe, tokens.put_nowait)
-            worker = call.served.worker
-            try:
-                future = (worker.submit if call.served.is_writer else worker.run)(call.work)
-                break
-            except ClosedError:
-                self._check_replaced(call.served)
+        loop = asyncio.get_running_loop()
+        call = await self.in_thread(prepare, await request.body())
+        if call.events is not None:
+            tokens = asyncio.Queue()  # which another thread fills
+            call.work.on_token = functools.partial(loop.call_soon_threadsafe, tokens.put_nowait)
+        future = call.served.worker.run(call.work)
         if call.events is not None:
             events = call.events(self._stream(call.work, tokens))
             return StreamingResponse(events, media_type='text/event-stream')
         outputs = await self._outputs(request, future)
-        answer = await self.in_thread(call.finish, outputs)
-        if isinstance(answer, Response):
-            return answer
+        answer = await self.in_thread(
+            lambda: pydantic_core.to_json(call.finish(outputs), inf_nan_mode='constants')
+        )
         return Response(answer, media_type='application/json')
 
     async def _outputs(self, request, future):
@@ -88,18 +82,14 @@ class Service:
 
     def served(self, name, is_writer):
         """The model of a name, if it takes requests; `is_writer` is whether it must write text."""
-        while True:
-            served = self.models.get(name)
-            if served.is_writer is not is_writer:
-                raise InputError(
-                    f'the model {name} is for {" and ".join(served.tasks)}'
-                    + ('; it writes no text' if is_writer else ' alone')
-                )
-            try:
-                served.worker.check()
-                return served
-            except ClosedError:
-                self._check_replaced(served)
+        served = self.models.get(name)
+        if served.is_writer is not is_writer:
+            raise InputError(
+                f'the model {name} is for {" and ".join(served.tasks)}'
+                + ('; it writes no text' if is_writer else ' alone')
+            )
+        served.worker.check()
+        return served
 
     def meter(self, inputs):
         """The `Meter` of a request with these texts, nested in any way, which it checks."""
@@ -175,36 +165,6 @@ class Service:
         except asyncio.TimeoutError:
             raise TimeoutError(f'no answer within {self.settings.timeout:g} seconds') from None
 
-    def _check_replaced(self, served):
-        """Raise ClosedError unless there is another model under the name now."""
-        if self.models.get(served.name) is served:
-            raise ClosedError('the server is shutting down')
-
-
-def to_json(value):
-    """JSON of an answer.
-
-    Other threads can run between its parts; one `json.dumps` of a large answer would stop them.
-    """
-    return b''.join(_json_parts(value))
-
-
-def _json_parts(value):
-    parts = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, (dict, list)) or not any(
-        isinstance(part, (dict, list)) for part in parts
-    ):
-        yield json.dumps(value).encode()
-        return
-    is_object = isinstance(value, dict)
-    yield b'{' if is_object else b'['
-    for number, part in enumerate(value):
-        yield b', ' if number else b''
-        if is_object:
-            yield json.dumps(part).encode() + b': '
-        yield from _json_parts(value[part] if is_object else part)
-    yield b'}' if is_object else b']'
-
 
 @dataclass
 class Settings(settings.Settings):
@@ -235,13 +195,16 @@ class Settings(settings.Settings):
         16, 'texts that a language model writes at once; further ones wait', at_least=1
     )
     allowed_hosts: Optional[List[str]] = setting(
-        None, 'names that requests may have in their header Host, without a port; * is any; those '
-        'of loopback addresses always work there; default: on loopback only those, elsewhere any',
-    )  # fmt: skip
+        None, 'names that requests may have in their header Host, without a port; by default any'
+    )
     api_key: Optional[str] = setting(
         None, "requests without it are refused, except for the server's health and documentation"
     )
 
     def check(self):
         super().check()
-        self.allowed_hosts = self.allowed_hosts and [host.lower() for host in self.allowed_hosts]
+        for host in self.allowed_hosts or ():
+            if '*' in host.removeprefix('*.') and host != '*':
+                raise InputError(
+                    f'`allowed_hosts` {host!r}: give a name, *.NAME for subdomains, or * for any'
+                )

@@ -19,38 +19,28 @@ _log = logging.getLogger(__name__)
 
 #: The fixed time of a batch, in tokens.
 BATCH_COST = 128
-IDLE_MEMORY = 0.9  # weight of the old mean of seconds per request
 
 
 class OverloadedError(ZooError):
     """A model's queue is full."""
 
-    def __init__(self, message, retry_after):
-        super().__init__(message)
-        self.retry_after = retry_after
-
 
 class FailedError(ZooError):
-    """A worker has failed, and has logged why."""
+    """A model has failed, and the log says why."""
 
 
 class ClosedError(ZooError):
-    """A worker takes no more requests: the server stops, or the model is replaced."""
+    """The server is shutting down."""
 
 
 class Worker(abc.ABC):
     """One thread that runs one model, for requests that wait in a bounded queue."""
 
-    def __init__(self, name, queue_size):
-        self.name, self.queue_size = name, queue_size
-        self._condition = threading.Condition()
-        self._new = collections.deque()
-        self._jobs, self._closing = set(), False  # those that are accepted and unanswered
-        self._seconds, self._answered_at = 0.0, None  # per request; when the last was answered
-        self._start()
-
-    def _start(self):
-        self._thread = threading.Thread(target=self._main, name=f'model {self.name}', daemon=True)
+    def __init__(self, name, pipeline, settings):
+        self.name, self._pipeline, self._queue_size = name, pipeline, settings.queue_size
+        self._condition, self._closing = threading.Condition(), False
+        self._new, self._jobs = collections.deque(), set()  # not begun; accepted and unanswered
+        self._thread = threading.Thread(target=self._main, name=f'model {name}', daemon=True)
         self._thread.start()
 
     @property
@@ -58,76 +48,48 @@ class Worker(abc.ABC):
         """Number of requests that are accepted and unanswered."""
         return len(self._jobs)
 
-    @property
-    def is_alive(self):
-        """Whether the thread runs. The next request starts a dead one again."""
-        return self._thread is not None and self._thread.is_alive()
-
     def check(self):
-        """Raise what `submit` would raise now."""
+        """Raise what `run` would raise now."""
         if self._closing:
-            raise ClosedError(f'the model {self.name} is being closed')
-        if self.count >= self.queue_size:
+            raise ClosedError('the server is shutting down')
+        if self.count >= self._queue_size:
             raise OverloadedError(
-                f'the queue of the model {self.name} is full ({self.queue_size} requests): try '
-                'again later',
-                retry_after=max(1, min(60, round(self.count * self._seconds))),
+                f'the queue of the model {self.name} is full ({self._queue_size} requests): try '
+                'again later'
             )
 
-    def submit(self, job):
-        """Put a job into the queue."""
+    def run(self, job):
+        """Put a job into the queue; returns its future."""
         with self._condition:
             self.check()
             self._jobs.add(job)
             self._new.append(job)
-            if not self.is_alive:
-                self._start()
             self._condition.notify()
-        job.future.add_done_callback(lambda _: self._answered(job))
+        job.future.add_done_callback(lambda _: self._jobs.discard(job))
         return job.future
 
     def close(self):
         """Answer what is accepted, then end the thread."""
         with self._condition:
-            self._closing, thread = True, self._thread
+            self._closing = True
             self._condition.notify()
-        if thread is not None:
-            thread.join()
-
-    def _answered(self, job):
-        with self._condition:
-            now, before = time.monotonic(), self._answered_at
-            if before is not None and self.count > 1:  # there was no pause
-                self._seconds += (1 - IDLE_MEMORY) * (now - before - self._seconds)
-            self._answered_at = now
-            self._jobs.discard(job)
+        self._thread.join()
 
     def _main(self):
-        try:
-            while self._turn():
-                pass
-        except BaseException as error:
-            _log.critical('the thread of the model %s has died', self.name, exc_info=error)
+        while True:
             with self._condition:
-                self._thread, jobs = None, list(self._jobs)
-            self._fail(jobs, ClosedError(f'the model {self.name} has died: ask again'))
-
-    def _turn(self):
-        """Wait for something to do, and do a part of it; returns whether there may be more."""
-        with self._condition:
-            while not (self._new or self._is_busy() or self._closing):
-                self._condition.wait()
-            new = [self._new.popleft() for _ in range(len(self._new))]
-            if not new and not self._is_busy():
-                return False
-        try:
-            self._take([job for job in new if not job.future.cancelled()])
-            self._step()
-        except Exception as error:
-            with self._condition:
-                taken = self._jobs.difference(self._new)
-            self._fail(taken, error)  # `_take` drops them
-        return True
+                while not (self._new or self._is_busy() or self._closing):
+                    self._condition.wait()
+                new = [self._new.popleft() for _ in range(len(self._new))]
+                if not new and not self._is_busy():
+                    return
+            try:
+                self._take([job for job in new if not job.future.cancelled()])
+                self._step()
+            except BaseException as error:  # noqa: BLE001  the thread outlives what a model raises
+                with self._condition:
+                    taken = self._jobs.difference(self._new)
+                self._fail(taken, error)  # `_take` drops them
 
     @abc.abstractmethod
     def _is_busy(self):
@@ -170,19 +132,19 @@ class _RowsJob:
 class BatchWorker(Worker):
     """Runs the rows of a pipeline's calls, those of several requests in one batch."""
 
-    def __init__(self, name, queue_size, pipeline, on_batch):
-        self._pipeline, self._on_batch = pipeline, on_batch
+    def __init__(self, name, pipeline, settings, metrics):
+        self._metrics = metrics
         self._rows = []  # (job, position in it, length), the oldest first
-        super().__init__(name, queue_size)
+        super().__init__(name, pipeline, settings)
 
     def run(self, work):
-        """Run the rows of a call."""
+        """Run the rows of a call; returns the future of their outputs."""
         job = _RowsJob(work.all_rows)
-        if not job.rows:
-            self.check()
-            job.future.set_result([])
-            return job.future
-        return self.submit(job)
+        if job.rows:
+            return super().run(job)
+        self.check()
+        job.future.set_result([])
+        return job.future
 
     def _is_busy(self):
         return bool(self._rows)
@@ -206,8 +168,7 @@ class BatchWorker(Worker):
             self._fail({job for job, _, _ in chosen}, error)
             return
         lengths = [length for _, _, length in chosen]
-        seconds = time.monotonic() - begin
-        self._on_batch(len(chosen), sum(lengths), len(chosen) * max(lengths), seconds)
+        self._metrics.count_batch(self.name, lengths, time.monotonic() - begin)
         for (job, number, _), output in zip(chosen, outputs):
             job.outputs[number] = output
             job.left -= 1
@@ -302,17 +263,20 @@ class WritingJob:
 class _Group:
     """Jobs of the same options, which run as one batch."""
 
-    def __init__(self, block, jobs):
-        self.jobs = jobs
+    def __init__(self, engine, jobs):
+        self.engine, self.jobs = engine, jobs
         self._owners = [(job, number) for job in jobs for number in range(len(job.prompts))]
         self.size = sum(job.size for job in jobs)
         prompts = [ids for job in jobs for ids in job.prompts]
         most = max(max(job.counts) for job in jobs)
-        self._steps = stream(block, prompts, most, **{'overflow': 'slide', **jobs[0].options})
+        options = {'overflow': 'slide', **jobs[0].options}
+        with engine.lock:  # the prompts run at once
+            self._steps = stream(engine.language_model, prompts, most, **options)
 
     def step(self):
         """Take a token; returns whether there may be more."""
-        new = next(self._steps, None)
+        with self.engine.lock:
+            new = next(self._steps, None)
         if new is None:
             return False
         job, number = self._owners[new.prompt]
@@ -323,10 +287,10 @@ class _Group:
 class GenerationWorker(Worker):
     """Runs the jobs of a language model; those that wait with the same options as one batch."""
 
-    def __init__(self, name, queue_size, pipeline, max_sequences, on_token):
-        self._pipeline, self._max_sequences, self._on_token = pipeline, max_sequences, on_token
+    def __init__(self, name, pipeline, settings, metrics):
+        self._max_sequences, self._metrics = settings.max_sequences, metrics
         self._waiting, self._groups = [], []
-        super().__init__(name, queue_size)
+        super().__init__(name, pipeline, settings)
 
     def _is_busy(self):
         return bool(self._waiting or self._groups)
@@ -342,12 +306,11 @@ class GenerationWorker(Worker):
         self._begin()
         for group in list(self._groups):
             try:
-                with self._pipeline.engine.lock:
-                    is_going = group.step()
+                is_going = group.step()
             except Exception as error:
                 self._fail(group.jobs, error)
                 is_going = False
-            self._on_token()
+            self._metrics.count_token(self.name)
             for job in group.jobs:
                 if job.is_done and not job.future.done():
                     self._answer(job, job.written)
@@ -370,7 +333,6 @@ class GenerationWorker(Worker):
             for job in jobs:
                 job.begin(self._pipeline.tokenizer)
             try:
-                with self._pipeline.engine.lock:
-                    self._groups.append(_Group(self._pipeline.block, jobs))
+                self._groups.append(_Group(self._pipeline.engine, jobs))
             except Exception as error:
                 self._fail(jobs, error)

@@ -5,13 +5,14 @@ import logging
 import math
 import os
 import re
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 from ...environment import available_processors
 from ...errors import InputError
-from ...util.executor import FinishedTasks, RayTasks
-from ...util.files import make_output_dir
-from ...util.remote import exists, file_size, join, names_in, remove_file
+from ...util.done import mark_done, read_done
+from ...util.files import make_output_dir, remove_leftovers
+from ...util.ray_cluster import RayTasks
+from ...util.remote import exists, file_size, is_url, join, names_in, remove_file
 from .files import vocab_checksum, write_shard
 from .processes import Processes
 
@@ -41,14 +42,10 @@ def plan_parts(corpus, num_parts=1, part_bytes=PART_BYTES):
 class _ShardMaker:
     """Makes one file; for a worker process."""
 
-    def __init__(self, maker, output_dir, num_parts, seed, resume):
+    def __init__(self, maker, output_dir, num_parts, seed):
         self._maker, self._seed = maker, seed
         self._output_dir, self._num_parts = output_dir, num_parts
-        self._finished = None
-        if resume:
-            self._finished = FinishedTasks(
-                output_dir, _job_of(maker, seed, num_parts), Tuple[(int,) * len(ShardFacts._fields)]
-            )
+        self._job = _job_of(maker, seed, num_parts)
 
     @staticmethod
     def name(number):
@@ -61,13 +58,12 @@ class _ShardMaker:
 
     def finished(self, number):
         """The `ShardFacts` of a file that an earlier run of the same job has finished, or None."""
-        facts = None if self._finished is None else self._finished.get(self.name(number))
-        return None if facts is None else ShardFacts(*facts)
+        facts = read_done(self.path(number), self._job)
+        return None if facts is None else ShardFacts(**facts)
 
     def __call__(self, number):
         facts = self._make(number)
-        if self._finished is not None:
-            self._finished.put(self.name(number), facts)
+        mark_done(self.path(number), self._job, **facts._asdict())
         return facts
 
     def _make(self, number):
@@ -136,12 +132,12 @@ def create_shards(
     progress : callable, optional
         ``progress(done, parts, facts)`` after each part, with what has been written up to it.
     resume : bool
-        Leave out the parts that an earlier run with `resume` has finished, with the same options
-        and files of the same names and sizes.
+        Leave out the parts that an earlier run has finished, with the same options and files of the
+        same names and sizes.
     """
     output_dir = make_output_dir(output_dir)
     parts = plan_parts(maker.corpus, num_outputs, part_bytes)
-    job = _ShardMaker(maker, output_dir, parts, seed, resume)
+    job = _ShardMaker(maker, output_dir, parts, seed)
     planned = {job.name(number) for number in range(parts)}
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
@@ -149,9 +145,10 @@ def create_shards(
                 f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
                 f'{parts} files of this one: remove it, or choose another folder'
             )
-    if not resume:
-        FinishedTasks.forget(output_dir)
-    done = {number: facts for number in range(parts) for facts in [job.finished(number)] if facts}
+    done = {}
+    if resume:
+        found = {number: job.finished(number) for number in range(parts)}
+        done = {number: facts for number, facts in found.items() if facts is not None}
     if done:
         logger.info('%d of %d parts are there already', len(done), parts)
     missing = [number for number in range(parts) if number not in done]
@@ -162,7 +159,8 @@ def create_shards(
             total += done[number] if number in done else next(results)
             if progress is not None:
                 progress(number + 1, parts, total)
-    FinishedTasks.tidy(output_dir, planned)
+    if not is_url(output_dir):
+        remove_leftovers(output_dir, planned)  # of workers that were killed
     if not total.samples:
         raise InputError(f'{", ".join(maker.corpus.files)}: the corpus has no text')
     return total

@@ -1,5 +1,6 @@
 """A function that runs in several processes, ahead of the use of its results."""
 
+import collections
 import concurrent.futures
 import contextlib
 import multiprocessing
@@ -10,7 +11,6 @@ import threading
 from concurrent.futures.process import BrokenProcessPool
 
 from ...errors import InputError
-from ...util.executor import Executor
 
 _function = None  # of a worker process
 
@@ -19,19 +19,19 @@ class LostProcessError(InputError):
     """A worker process was killed, or cannot be started."""
 
 
-class Processes(Executor):
+class Processes:
     """Worker processes that call one function.
 
     They are started when they are needed, from a server process that has imported the modules (so
     that this is paid for once): this process may have threads, a GPU or a network at work by then,
-    which don't survive a fork. They end with this process, whatever ends it.
+    which don't survive a fork. They end with the ``with`` block, and with this process, whatever
+    ends it.
     """
 
     def __init__(self, function, count):
         self._function = function
         self._count = count
         self._executor = None
-        self.most_waiting = 2 * count
 
     def submit(self, *arguments):
         """Let a process call the function, when one is free.
@@ -51,6 +51,26 @@ class Processes(Executor):
             )  # fmt: skip
         with _telling():
             return _Pending(self._executor.submit(_call, *arguments))
+
+    def map(self, arguments):
+        """Call the function with each tuple of arguments; few results wait at a time."""
+        waiting = collections.deque()
+        try:
+            for call in arguments:
+                waiting.append(self.submit(*call))
+                if len(waiting) > 2 * self._count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for result in waiting:
+                result.cancel()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
     def close(self):
         """End the processes once they have done what they are at."""

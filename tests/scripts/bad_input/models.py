@@ -209,23 +209,6 @@ CONVERT = [
 ]
 
 
-def compare(data, folder, edit):
-    return [*edit, CHECKPOINTS / 'bert_transformers']
-
-
-COMPARE = [
-    (['--family', 'transfo_xl', '--software', 'transformers'], 'tensorflow does'),
-    (['--family', 'bert', '--software', 'tensorflow'], 'needs --code'),
-    (
-        ['--family', 'bert', '--software', 'transformers', '--num_examples', '0'],
-        '--num_examples 0: give 1 or more',
-    ),
-    (['--family', 'bert', '--software', 'transformers', '--converted', 'gone'], 'directory'),
-    (['--family', 'gpt', '--software', 'transformers'], "another family, 'bert'"),
-    (['--family', 'bert', '--software', 'transformers', '--input_file', 'gone'], 'no vocabulary'),
-]
-
-
 def write_extracted(folder):
     tiny.save_bert(folder / 'model', 'abc', num_hidden_layers=3)
     (folder / 'input.txt').write_text('a b\nc\n')
@@ -260,8 +243,6 @@ EXTRACT = [
     ),
     (['--init_checkpoint', 'x.ckpt'], '--init_checkpoint, --bert_config_file and --vocab_file'),
 ]
-MEMORY = [(['--shapes', '1x513'], 'the model takes 512 tokens, not 513')]
-
 MODELS = {
     name: BadInput(script, arguments, rows, write=write)
     for name, script, arguments, rows, write in (
@@ -277,8 +258,6 @@ MODELS = {
         ('generate_gpt2', 'generate_gpt2', generate, GENERATE, write_gpt2),
         ('eval_transfo_xl', 'eval_transfo_xl', evaluate, EVALUATE, write_transfo_xl),
         ('convert_checkpoint', 'convert_checkpoint', convert, CONVERT, nothing),
-        ('compare_checkpoints', 'compare_checkpoints', compare, COMPARE, nothing),
         ('extract_features', 'extract_features', extract, EXTRACT, write_extracted),
-        ('memory', 'memory', use, MEMORY, nothing),
     )
 }

@@ -25,8 +25,7 @@ from model_zoo.analysis import (
     plot_attention,
     plot_heads,
 )
-from model_zoo.analysis.study import HeadStudy
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import InputError
 
 LAYERS, HEADS, LENGTH, VOCAB = 2, 4, 9, 30
 
@@ -366,13 +365,3 @@ def test_a_font_for_other_scripts(tmp_path, monkeypatch):
 def test_pictures_need_a_folder(tmp_path):
     with pytest.raises(InputError, match='nowhere'):
         plot_heads(str(tmp_path / 'nowhere' / 'x.png'), np.eye(2))
-
-
-@pytest.mark.parametrize(
-    'record', [b'', b'[]', b'{}', b'[{}, [], [[1]], 1]', b'[{"f1": "x"}, [[1]], [[1]]]', b'\x80']
-)
-def test_damaged_measurements_of_a_run_to_resume(record):
-    good = b'[{"f1": 0.5}, [[NaN, 1]], [[0.5, 0]]]'
-    assert HeadStudy(None, [good], None).measure()[0] == {'f1': 0.5}
-    with pytest.raises(CheckpointError, match='measurement 2 of the run to resume is damaged'):
-        HeadStudy(None, [good, record], None)

@@ -3,7 +3,6 @@
 import logging
 import os
 import re
-import signal
 import subprocess
 
 import mxnet as mx
@@ -11,7 +10,6 @@ import pytest
 import warm
 from script_runs import ROOT
 
-from model_zoo import environment
 from model_zoo.app import cli
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError, ZooError
 
@@ -104,28 +102,6 @@ def test_reader_that_leaves():
     with process:
         errors = process.stderr.read()
     assert 'Traceback' not in errors
-
-
-@pytest.mark.parametrize('command', ['scripts/demo.py', 'export/export.py', 'bin/bert-embedding'])
-def test_interrupt_while_a_command_is_imported(command, tmp_path):
-    # imported early on in the place of the real one
-    stub = 'import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n'
-    (tmp_path / 'gluonnlp.py').write_text(stub)
-    path = ROOT / command
-    if not path.exists():  # as pip makes it
-        path = tmp_path / 'bert-embedding'
-        path.write_text('from bert_embedding.cli import console\nconsole()\n')
-    environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(tmp_path), str(ROOT)])}
-    process = warm.run([path], env=environment)
-    assert (process.returncode, process.stderr) == (130, 'interrupted\n')
-
-
-def test_run_takes_over_from_the_imports():
-    before = signal.signal(signal.SIGINT, environment._end)
-    try:
-        assert cli.run(lambda argv: os.kill(os.getpid(), signal.SIGINT)) == 130
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def test_fields_are_told_as_the_flags_that_set_them(capsys):

@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 from model_zoo.app import cli, run_folder
-from model_zoo.app.run_folder import RemoteFolder, RunFolder, upload_files, working_file
+from model_zoo.app.run_folder import RemoteFolder, RunFolder
 from model_zoo.errors import InputError
 from model_zoo.util import remote
 
@@ -41,14 +41,6 @@ def test_there_and_back(parent, tmp_path):
     assert sorted(os.listdir(other.path)) == ['.lock', 'results.json', 'sub']
     other.close()
     assert os.listdir(parent) == [] and (tmp_path / 'tmp' / 'a').exists()
-    upload_files([_written(working_file(URL + '.txt'))], URL + '.txt')
-    assert remote.exists(URL + '.txt') and os.listdir(parent) == []
-
-
-def _written(path):
-    with open(path, 'w') as file:
-        file.write('x')
-    return path
 
 
 @pytest.mark.parametrize('how', ['link', 'file', 'open', 'link below', 'folder below', 'another'])
@@ -73,8 +65,6 @@ def test_what_others_have_put_there_is_refused(parent, tmp_path, how, monkeypatc
         victim = type(victim)(below)
     with pytest.raises(InputError, match='remove it'):
         RemoteFolder(URL).pull()
-    with pytest.raises(InputError, match='remove it'):
-        working_file(URL)
     assert (victim / 'out' / 'thesis.txt').exists()
 
 

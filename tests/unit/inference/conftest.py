@@ -51,5 +51,5 @@ def served_at(app):
     pytest.importorskip('uvicorn')
     from serving import serving
 
-    with serving(app, 3600.0) as (host, port):
+    with serving(app) as (host, port):
         yield f'{host}:{port}'

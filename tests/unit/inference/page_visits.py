@@ -4,7 +4,7 @@ import io
 
 from PIL import Image
 
-__all__ = ['KEY', 'Visit', 'only_minilm', 'shown', 'take_picture']
+__all__ = ['KEY', 'Visit', 'shown', 'take_picture']
 
 #: the server's API key
 KEY = 'secret'
@@ -73,14 +73,3 @@ def take_picture(visit, path):
     taken = visit.page.screenshot(full_page=True, clip=clip)
     Image.open(io.BytesIO(taken)).convert('RGB').quantize(64).save(path, optimize=True)
     assert path.stat().st_size < 150_000
-
-
-def only_minilm(route):
-    """Answer a request for the models with MiniLM alone."""
-    answer = route.fetch()
-    if not answer.ok:  # there is no key yet
-        route.fulfill(response=answer)
-        return
-    content = answer.json()
-    content['data'] = [each for each in content['data'] if 'MiniLM' in each['id']]
-    route.fulfill(json=content)

@@ -1,15 +1,12 @@
-"""Real clients against the server on 127.0.0.1: openai, huggingface_hub and tritonclient."""
+"""Real clients against the server on 127.0.0.1: openai and huggingface_hub."""
 
-import json
 import os
 
 import numpy as np
 import pytest
 
-from model_zoo.errors import InputError
 from model_zoo.inference import pipeline
 from model_zoo.inference.server import Settings, build_app
-from model_zoo.inference.server.open_inference import read_request, write_response
 
 pytest.importorskip('uvicorn')
 pytest.importorskip('fastapi')
@@ -45,25 +42,6 @@ def test_openai_embeddings(openai_client, pipelines):
             model='owner/vectors', input=value, encoding_format='float', dimensions=16
         )
         np.testing.assert_allclose([each.embedding for each in found.data], rows, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    'options, message',
-    [
-        ({'dimensions': 8}, 'cannot be shortened'),
-        ({'input': [[99999]]}, 'not in the vocabulary'),
-        ({'input': [[]]}, 'token ids'),
-        ({'input': []}, 'input .*: it must be'),
-        ({'input': [[2] * 25]}, 'takes 24 at most'),
-        ({'model': 'writer'}, 'text-generation'),
-        ({'model': 'nli'}, 'not feature-extraction'),
-    ],
-)
-def test_openai_embeddings_refused(openai_client, options, message):
-    import openai
-
-    with pytest.raises(openai.BadRequestError, match=message):
-        openai_client.embeddings.create(**{'model': 'owner/vectors', 'input': 'a', **options})
 
 
 def test_openai_completions(openai_client, pipelines):
@@ -110,36 +88,17 @@ def test_openai_completions_that_stream(openai_client):
     assert ''.join(pieces) == cut.text
 
 
-@pytest.mark.parametrize(
-    'options, message',
-    [
-        ({'logprobs': 3}, 'logprobs 3'),
-        ({'best_of': 2}, 'best_of 2'),
-        ({'max_tokens': 0}, 'from 1 to'),
-        ({'n': 2, 'temperature': 0}, 'drawn'),
-        ({'prompt': [10**6]}, 'not in the vocabulary'),
-        ({'model': 'nli'}, 'writes no text'),
-    ],
-)
-def test_openai_completions_refused(openai_client, options, message):
-    import openai
-
-    for stream in (False, True):
-        with pytest.raises(openai.BadRequestError, match=message):
-            openai_client.completions.create(
-                **{'model': 'writer', 'prompt': 'a', **options}, stream=stream
-            )
-
-
 def test_openai_models_and_errors(openai_client, served_at, pipelines):
     import openai
 
     assert [each.id for each in openai_client.models.list()] == list(pipelines)
     assert openai_client.models.retrieve('owner/vectors').id == 'owner/vectors'
-    with pytest.raises(openai.NotFoundError, match="unknown model 'no'"):
+    with pytest.raises(openai.NotFoundError):
         openai_client.embeddings.create(model='no', input='a')
+    with pytest.raises(openai.BadRequestError):
+        openai_client.completions.create(model='writer', prompt='a', max_tokens=0)
     with openai.OpenAI(base_url=f'http://{served_at}/v1', api_key='no', max_retries=0) as other, \
-            pytest.raises(openai.AuthenticationError, match='API key'):  # fmt: skip
+            pytest.raises(openai.AuthenticationError):  # fmt: skip
         other.models.list()
 
 
@@ -199,154 +158,3 @@ def test_huggingface_hub_text_generation(hub_client, pipelines):
     assert found == wanted[0]['generated_text'] != ''.join(pieces)
     found = client.text_generation(prompt, **options, details=True)
     assert found.details.generated_tokens == len(found.details.tokens) <= 8
-
-
-# -- the Open Inference Protocol -------------------------------------------------------------------
-
-
-@pytest.fixture(scope='module')
-def triton(served_at):
-    triton = pytest.importorskip('tritonclient.http')
-    with triton.InferenceServerClient(served_at) as client:
-        yield triton, client
-
-
-def headers():
-    """Of a request; the client adds its own to the dict that it is given."""
-    return {'Authorization': f'Bearer {KEY}'}
-
-
-def text_input(triton, name, texts, binary):
-    tensor = triton.InferInput(name, [len(texts)], 'BYTES')
-    tensor.set_data_from_numpy(np.array(texts, object), binary_data=binary)
-    return tensor
-
-
-def test_triton_server_and_models(triton, pipelines):
-    client = triton[1]
-    assert client.is_server_live() and client.is_server_ready()
-    assert client.is_model_ready('nli', headers=headers())
-    assert not client.is_model_ready('no', headers=headers())
-    assert 'binary_tensor_data' in client.get_server_metadata(headers=headers())['extensions']
-    outputs = client.get_model_metadata('nli', headers=headers())['outputs']
-    wanted = [('result', 'BYTES'), ('label', 'BYTES'), ('score', 'FP32')]
-    assert [(each['name'], each['datatype']) for each in outputs] == wanted
-    metadata = client.get_model_metadata('squad', headers=headers())
-    assert [each['name'] for each in metadata['inputs']] == ['question', 'context']
-    assert client.get_model_metadata('nli', '1', headers=headers())['versions'] == ['1']
-    assert len(client.get_model_repository_index(headers=headers())) == len(pipelines)
-
-
-@pytest.mark.parametrize('binary', [True, False])
-def test_triton_texts(triton, pipelines, binary):
-    triton, client = triton
-    texts = ['the cat', 'ein Käfer']
-    result = client.infer(
-        'nli', [text_input(triton, 'text', texts, binary)], headers=headers(), request_id='7',
-        outputs=[triton.InferRequestedOutput(name, binary_data=binary)
-                 for name in ('label', 'score', 'result')],
-        parameters={'top_k': 2},
-    )  # fmt: skip
-    wanted = pipelines['nli'](texts, top_k=2)
-    labels = result.as_numpy('label').tolist()
-    labels = [each.decode() if isinstance(each, bytes) else each for each in labels]
-    assert labels == [each[0]['label'] for each in wanted]
-    np.testing.assert_allclose(
-        result.as_numpy('score'), [each[0]['score'] for each in wanted], atol=1e-5
-    )
-    assert len(json.loads(result.as_numpy('result')[1])) == 2
-    assert result.get_response()['id'] == '7'
-    inputs = [text_input(triton, name, texts, binary) for name in ('question', 'context')]
-    answers = client.infer('squad', inputs, headers=headers()).as_numpy('result')
-    assert json.loads(answers[0])['answer'] == pipelines['squad']('the cat', 'the cat')['answer']
-    inputs = [text_input(triton, 'text', texts, binary)]
-    vectors = client.infer('owner/vectors', inputs, headers=headers()).as_numpy('embedding')
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    found = client.infer('writer', inputs, headers=headers(), parameters={'max_new_tokens': 4})
-    text = pipelines['writer']('the cat', max_new_tokens=4)[0]['generated_text']
-    assert found.as_numpy('generated_text')[0].decode() == text
-
-
-@pytest.mark.parametrize('binary', [True, False])
-@pytest.mark.parametrize('kind', ['INT64', 'INT32'])
-def test_triton_token_ids(triton, pipelines, kind, binary):
-    """The model's own scores, for padded batches of ids."""
-    triton, client = triton
-    encoded = pipelines['nli'].tokenizer.encode_batch(['the cat', 'the cat sleeps in paris .'])
-    ids, lengths = encoded.input_ids, encoded.valid_length
-    mask = np.arange(ids.shape[1]) < np.array(lengths)[:, None]
-    inputs = []
-    for name, values in [('input_ids', ids), ('attention_mask', mask)]:
-        tensor = triton.InferInput(name, list(ids.shape), kind)
-        tensor.set_data_from_numpy(values.astype(kind.lower()), binary_data=binary)
-        inputs.append(tensor)
-    outputs = {'nli': ['logits'], 'tagger': ['logits'], 'squad': ['start_logits', 'end_logits'],
-               'owner/vectors': ['last_hidden_state'], 'masks': ['logits']}  # fmt: skip
-    for name, names in outputs.items():
-        found = client.infer(name, inputs, headers=headers())
-        wanted = pipelines[name].engine.run(
-            ids.astype('i4'), np.zeros_like(ids, 'i4'), np.array(lengths, 'i4')
-        )
-        for output, values in zip(names, wanted):
-            if name != 'nli':
-                values = values * mask.reshape(*mask.shape, *[1] * (values.ndim - 2))
-            np.testing.assert_allclose(found.as_numpy(output), values, atol=1e-5)
-
-
-def test_triton_refusals(triton):
-    triton, client = triton
-    from tritonclient.utils import InferenceServerException
-
-    ids = triton.InferInput('input_ids', [1, 2], 'INT64')
-    ids.set_data_from_numpy(np.array([[1, 10**6]]))
-    texts = text_input(triton, 'text', ['a'], True)
-    cases = [
-        ('no', [texts], "unknown model 'no'"),
-        ('nli', [ids], 'not in the vocabulary'),
-        ('writer', [ids], 'takes texts'),
-        ('squad', [texts], "'text'"),
-        ('nli', [text_input(triton, 'text_pair', ['a'], True)], 'text is missing'),
-    ]
-    for name, inputs, message in cases:
-        with pytest.raises(InferenceServerException, match=message):
-            client.infer(name, inputs, headers=headers())
-
-
-TENSOR = {'name': 'x', 'datatype': 'INT32', 'shape': [2], 'data': [1, 2]}
-
-
-@pytest.mark.parametrize(
-    'body, size, message',
-    [
-        (b'{', None, 'not JSON'),
-        (b'[]', None, 'JSON object'),
-        ({**TENSOR, 'shape': [3]}, None, '2 values'),
-        ({**TENSOR, 'shape': [-1]}, None, 'shape'),
-        ({**TENSOR, 'shape': [2**40] * 2}, None, 'less than 2147483648$'),
-        ({**TENSOR, 'datatype': 'INT3'}, None, 'datatype'),
-        ({**TENSOR, 'data': ['a', 'b']}, None, 'numbers'),
-        ({**TENSOR, 'datatype': 'BYTES'}, None, 'str'),
-        ({**TENSOR, 'parameters': {'binary_data_size': 8}}, ..., 'fewer bytes'),
-        (b'{"inputs": []}xx', 14, 'left over'),
-        (b'{}', 99, 'longer than the body'),
-    ],
-)
-def test_requests_that_are_damaged(body, size, message):
-    if isinstance(body, dict):
-        body = json.dumps({'inputs': [body]}).encode()
-    with pytest.raises(InputError, match=message):
-        read_request(body, len(body) if size is ... else size)
-
-
-@pytest.mark.parametrize('binary', [set(), {'a', 'b', 'c'}])
-def test_tensors_there_and_back(binary):
-    texts = np.array([['ä', ''], ['b', 'c']], object)
-    arrays = {'a': texts, 'b': np.eye(3, dtype='f4'), 'c': np.array([[True], [False]])}
-    body, size = write_response({}, arrays, binary)
-    content = json.loads(body[:size])
-    content = json.dumps({'inputs': content['outputs']}).encode()
-    rest = b'' if size is None else body[size:]
-    _, found = read_request(content + rest, len(content))
-    for name, values in arrays.items():
-        assert found[name].dtype == values.dtype
-        np.testing.assert_array_equal(found[name], values)

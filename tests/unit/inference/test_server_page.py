@@ -11,7 +11,7 @@ import time
 import mxnet as mx
 import numpy as np
 import pytest
-from page_visits import KEY, Visit, only_minilm, shown, take_picture
+from page_visits import KEY, Visit, shown, take_picture
 
 import bert
 import model_zoo
@@ -382,16 +382,22 @@ def test_what_was_typed_stays(visit):
     assert visit.find('#field-text').input_value() == 'a good dog'
 
 
+@pytest.fixture
+def minilm_url(minilm_dir):
+    from serving import serving
+
+    app = build_app({'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))},
+                    Settings(api_key=KEY))  # fmt: skip
+    with serving(app) as (host, port):
+        yield f'http://{host}:{port}/'
+
+
 @pytest.mark.weights
-def test_real_weights(browser, url, app, minilm_dir):
+def test_real_weights(browser, minilm_url):
     """MiniLM finds what is alike; pictures are taken if they are wanted."""
-    app.state.service.models.replace('all-MiniLM-L6-v2', model_zoo.pipeline(str(minilm_dir)))
     images = os.environ.get('ZOO_PAGE_IMAGES')
     for scheme in ('light', 'dark'):
-        visit = Visit(browser, url, color_scheme=scheme, reduced_motion='reduce')
-        # of the models only this one is in the pictures
-        visit.page.route('**/v1/models', only_minilm)
-        visit.enter()
+        visit = Visit(browser, minilm_url, color_scheme=scheme, reduced_motion='reduce').enter()
         if scheme == 'light':
             visit.show('all-MiniLM-L6-v2', 'neighbours')
             visit.ask()

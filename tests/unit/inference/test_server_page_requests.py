@@ -34,22 +34,6 @@ def test_files_are_open_and_strict(client):
         assert 'http' not in text.replace('http://www.w3.org/2000/svg', '')
 
 
-@pytest.mark.parametrize(
-    'path, body, message',
-    [
-        ('/page/attentions', {'model': 'writer', 'text': 'a'}, 'not an encoder'),
-        ('/page/attentions', {'model': 'nli'}, 'text is missing'),
-        ('/page/map', {'model': 'owner/vectors', 'texts': ['a']}, 'at least 2 items'),
-        ('/page/map', {'model': 'owner/vectors', 'texts': ['a', 1]}, 'texts.1 1: Input should be'),
-        ('/page/map', {'model': 'nli', 'texts': ['a', 'b']}, 'not feature-extraction'),
-    ],
-)
-def test_requests_that_are_refused(client, path, body, message):
-    answer = client.post(path, json=body, headers=HEADERS)
-    assert answer.status_code == 400
-    assert message in answer.json()['error']
-
-
 def test_attentions_of_a_long_text_are_cut(client):
     body = {'model': 'nli', 'text': 'cat ' * 50}
     found = client.post('/page/attentions', json=body, headers=HEADERS).json()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....analysis import attention_of
 from ....errors import InputError
-from ..service import Call, to_json
+from ..service import Call
 from ..worker import OverloadedError
 
 FILES = pathlib.Path(__file__).parent / 'files'
@@ -79,7 +79,7 @@ def add_routes(app, service):
         if served.is_writer:
             raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
         if len(waiting) >= MOST_WAITING:
-            raise OverloadedError('too many requests for attention at once: try again later', 1)
+            raise OverloadedError('too many requests for attention at once: try again later')
         task = asyncio.get_running_loop().run_in_executor(
             None, _attentions, served.pipeline, text, pair
         )
@@ -90,12 +90,10 @@ def add_routes(app, service):
 
 def _map(vectors):
     vectors = np.stack(list(vectors))
-    return to_json(
-        {
-            'points': project(vectors).round(4).tolist(),
-            'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
-        }
-    )
+    return {
+        'points': project(vectors).round(4).tolist(),
+        'similarities': (vectors @ vectors.T).astype(np.float64).round(6).tolist(),
+    }
 
 
 def project(vectors):

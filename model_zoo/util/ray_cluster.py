@@ -1,0 +1,96 @@
+"""Ray: a cluster of this machine or of several, and calls of a function on it."""
+
+import contextlib
+import os
+import sys
+
+from ..errors import InputError, MissingExtraError
+
+__all__ = ['RayTasks', 'join_cluster']
+
+
+class RayTasks:
+    """Calls of one function on a Ray cluster, which repeats those whose worker is lost.
+
+    The machines of the cluster need this project, and see the same files.
+    """
+
+    def __init__(self, function, address):
+        self._ray, self._is_own = join_cluster(address)
+        self._function = self._ray.put(function)
+        # -1: as often as it takes; each loss of a worker costs the task that it was at
+        self._call = self._ray.remote(num_cpus=1, max_retries=-1)(_call)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self._is_own:
+            self._ray.shutdown()
+
+    def map(self, arguments):
+        """The function's results for tuples of arguments, in their order."""
+        for reference in [self._call.remote(self._function, *each) for each in arguments]:
+            try:
+                yield self._ray.get(reference)
+            except self._ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except self._ray.exceptions.RayError as error:
+                line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                raise InputError(f'a task on the Ray cluster failed: {line}') from error
+
+
+def _call(function, *arguments):
+    return function(*arguments)
+
+
+def join_cluster(address, shows_logs=False):
+    """Use a Ray cluster, unless this process uses one already.
+
+    Returns ``ray``, and whether this call has joined the cluster.
+
+    A cluster of this machine alone ('local') listens at 127.0.0.1, unless the process has imported
+    Ray before, and serves who knows the user's token (``~/.ray/auth_token``).
+    """
+    try:
+        with _bound_to_loopback() if address == 'local' else contextlib.nullcontext():
+            import ray
+    except ImportError as error:
+        raise MissingExtraError.of('ray', 'ray') from error
+    if ray.is_initialized():
+        return ray, False
+    os.environ.setdefault('RAY_USAGE_STATS_ENABLED', '0')  # which Ray sends to its makers
+    os.environ.setdefault('RAY_worker_niceness', '0')  # by default others go before its workers
+    options = {}
+    if address == 'local':
+        options = {'include_dashboard': False, '_node_ip_address': '127.0.0.1'}
+        folder = os.path.expanduser('~/.ray')  # Ray lets others read the token that it writes there
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+            os.chmod(folder, 0o700)
+    try:
+        ray.init(address, log_to_driver=shows_logs, logging_level='ERROR', **options)
+    except Exception as error:  # ConnectionError, ValueError, RuntimeError or gRPC's
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        # a traceback of the server's, of which the last line has the cause
+        cause = ' '.join(dict.fromkeys([lines[0], lines[-1]]))
+        raise InputError(
+            f'`ray` {address}: no Ray cluster can be reached ({cause}); start one, set '
+            "RAY_AUTH_MODE=token if it asks for Ray's token, or give 'local' for a cluster of this "
+            'machine alone'
+        ) from error
+    return ray, True
+
+
+@contextlib.contextmanager
+def _bound_to_loopback():
+    """Where Ray is imported, its clusters of this machine have the address 127.0.0.1."""
+    name = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # whether clusters of several machines are made
+    if 'ray' in sys.modules or name in os.environ:
+        yield
+        return
+    os.environ[name] = '0'
+    try:
+        yield
+    finally:
+        del os.environ[name]

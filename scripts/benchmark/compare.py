@@ -1,0 +1,300 @@
+"""Compare this project with its peers, or with an older version, in turns.
+
+    python scripts/benchmark/compare.py forward --shapes 8x128
+    python scripts/benchmark/compare.py training --checkout ../before
+
+``forward``
+    BERT with random weights. As peers, ONNX Runtime and OpenVINO run files made of transformers'
+    model.
+``vectors``
+    Sentences of ``--file``, mean and normalized, with the weights of the folder ``--model``.
+``generation``
+    Greedy, by GPT-2 with random weights.
+``training``
+    A step (forward, backward, clipping, Adam) of the ``--task``, or the whole program that
+    fine-tunes a classifier, in a process of its own.
+``serving``
+    Requests for a classifier, each with one text of ``--file``, by several clients.
+
+All contenders must have the same vectors, tokens (in float32) and scores. ``--table`` writes the
+best times to the file that engine='auto' and README's table are made from, and ``--readme`` writes
+that table.
+"""
+
+import os
+import tempfile
+from typing import NamedTuple, Tuple
+
+import numpy as np
+from harness import Case, Contender, measure, rows_of, rst_table, run_apart, threads
+from inputs import bert_flops, read_sentences
+
+from model_zoo.app import cli
+from model_zoo.errors import InputError
+from model_zoo.inference.engines import SPEED_FILE, processor
+from model_zoo.util.files import write_json
+from model_zoo.util.reading import read_json
+
+#: where `--readme` puts the table
+BEGIN, END = '.. the table of speed:', '.. end of the table of speed'
+DEMO = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'demo_data')
+PRECISIONS = ('float32', 'bfloat16', 'int8', 'float16')
+#: engine -> what it needs, and its precisions
+ENGINES = {
+    'mxnet': ((), ('float32', 'bfloat16')),
+    'onnxruntime': (('onnx', 'onnxruntime'), ('float32', 'int8')),
+    'openvino': (('onnx', 'onnxruntime', 'openvino'), ('float32', 'bfloat16', 'int8')),
+}
+IMPOSSIBLE = (('generation', 'openvino', 'int8'),)
+#: works in the table of speed -> the titles of their columns
+TITLES = {'forward': '{}', 'vectors': '{} vectors', 'generation': 'GPT-2 {}'}
+
+
+class Peer(NamedTuple):
+    """A peer's function, what it needs, its precisions, and its tasks of training."""
+
+    name: str
+    make: str
+    needs: Tuple[str, ...]
+    precisions: Tuple[str, ...] = ('float32',)
+    tasks: Tuple[str, ...] = ()
+
+
+TORCH, HALF = ('torch', 'transformers'), ('float32', 'bfloat16')
+ORIGINAL = ('torch', 'pytorch_pretrained_bert')
+PEERS = {
+    'forward': (
+        Peer('gluonnlp', 'gluon:gluonnlp_forward', ('gluonnlp',)),
+        Peer('torch', 'pytorch:forward', TORCH, PRECISIONS[:3]),
+        Peer('onnxruntime', 'runtimes:onnxruntime', (*TORCH, 'onnxruntime'), ('float32', 'int8')),
+        Peer('openvino', 'runtimes:openvino', (*TORCH, 'openvino'), HALF),
+    ),
+    'vectors': (
+        Peer('sentence-transformers', 'pytorch:vectors', ('sentence_transformers',), HALF),
+    ),
+    'generation': (
+        Peer('torch', 'pytorch:generation', TORCH, HALF),
+        Peer(
+            'ctranslate2', 'runtimes:ctranslate2', (*TORCH, 'ctranslate2'), ('float32', 'int8')
+        ),
+    ),
+    'training': (
+        Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',), tasks=('classifier',)),
+        Peer('torch', 'pytorch:training', TORCH, HALF, ('classifier',)),
+        Peer('torch', 'pytorch:training', TORCH, tasks=('pretraining', 'gpt2')),
+        Peer('original', 'pytorch:original_training', ORIGINAL, tasks=('gpt2', 'transfo_xl')),
+        Peer('torch', 'programs:train_peer', TORCH, HALF, ('program',)),
+    ),
+    'serving': (
+        Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),
+    ),
+}
+OURS = {'forward': 'gluon:forward', 'vectors': 'gluon:vectors', 'generation': 'gluon:generation',
+        'training': 'gluon:training', 'serving': 'programs:serve'}  # fmt: skip
+#: training's task -> layers, size of the vocabulary
+TASKS = {'classifier': (12, None), 'pretraining': (12, None), 'gpt2': (12, 50257),
+         'transfo_xl': (6, 267735), 'program': (None, None)}  # fmt: skip
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__.split('\n')[0])
+    add = parser.add_argument
+    add('work', choices=OURS)
+    add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
+    add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
+    add('--checkout', action='append', default=[], metavar='DIR',
+        help='another version of this project, with the Python of its .venv; may be repeated')
+    add('--rounds', type=int, default=10, help='turns of each contender')
+    add('--seconds', type=float, default=60, help='limit for one case')
+    add('--shapes', help='batch x length; of prompts with generation')
+    add('--layers', type=int, help='default: 12, and 6 of Transformer-XL')
+    add('--units', type=int, default=768, help="BERT's")
+    add('--vocab_size', type=int, help="GPT-2's and Transformer-XL's; default: the released ones'")
+    add('--new_tokens', type=int, default=128, help='of generation')
+    add('--task', default='classifier', choices=TASKS, help='of training')
+    add('--mirror', action='store_true', help='ours trains with gradient checkpointing')
+    add('--mem_len', type=int, default=160, help='positions that Transformer-XL remembers')
+    add('--model', default='all-MiniLM-L6-v2', help='of vectors (a folder), serving and program')
+    add('--file', help='of vectors and serving: one text per line')
+    add('--count', type=int, default=400, help='how many of the texts')
+    add('--max_len', type=int, default=256, help='in tokens, of vectors and program')
+    add('--clients', type=int, nargs='+', default=[1, 8, 64], help='of serving')
+    add('--requests', type=int, default=500, help='of serving, in a turn')
+    add('--train_file', default=os.path.join(DEMO, 'train.tsv'), help='of program: TSV')
+    add('--dev_file', default=os.path.join(DEMO, 'dev.tsv'), help='of program: TSV')
+    add('--epochs', type=int, default=1, help='of program')
+    add('--batch_size', type=int, default=32, help='of program')
+    add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
+    add('--json', metavar='FILE', help='file for the rows')
+    add('--table', metavar='FILE', help='add the best times to this file of figures')
+    add('--readme', metavar='FILE', help='page whose table is rewritten from the file of figures')
+    args = parser.parse_args(argv)
+    if args.work != 'training':
+        args.task = {'generation': 'gpt2'}.get(args.work, 'classifier')
+    layers, vocab_size = TASKS[args.task]
+    args.layers, args.vocab_size = args.layers or layers, args.vocab_size or vocab_size
+    if args.table and args.work not in TITLES:
+        raise InputError(f'--table has no {args.work}; use --json')
+    if args.work in ('vectors', 'serving') and not args.file:
+        raise InputError(f'{args.work} needs --file')
+    if args.rounds < 1:
+        raise InputError(f'--rounds {args.rounds}: must be at least 1')
+    return args
+
+
+def contenders(args):
+    """Return our contenders in all engines and checkouts, and the peers."""
+    engines = ENGINES if args.work != 'training' else {None: ((), HALF + ('float16',))}
+    make = 'programs:train' if args.task == 'program' else OURS[args.work]
+    ours = [
+        Contender(
+            ' '.join(filter(None, ('ours,', engine, precision))), make, needs,
+            {'precision': precision, **({'engine': engine} if engine else {})},
+        )
+        for precision in args.precision
+        for engine, (needs, known) in engines.items()
+        if precision in known and (args.work, engine, precision) not in IMPOSSIBLE
+    ]  # fmt: skip
+    peers = [
+        Contender(f'{peer.name} {precision}', peer.make, peer.needs, {'precision': precision})
+        for precision in args.precision
+        for peer in PEERS[args.work]
+        if precision in peer.precisions and args.task in (peer.tasks or TASKS)
+    ]
+    older = [
+        each._replace(name=f'{each.name} in {folder}', checkout=folder)
+        for folder in map(os.path.abspath, args.checkout)
+        for each in ours
+    ]
+    return [
+        each
+        for each in [*ours, *older, *peers]
+        if not args.only or any(text in each.name for text in args.only)
+    ]
+
+
+def cases(args):
+    """Return what is computed, and the unit of its work."""
+    if args.work == 'vectors':
+        count = len(read_sentences(args))
+        return [Case(str(count), count, count)], 'sentences/s'
+    if args.work == 'serving':
+        return [Case(f'{n} clients', n, args.requests) for n in args.clients], 'requests/s'
+    if args.task == 'program':
+        return [Case('program', None, args.epochs)], 'epochs/s'
+    default = {'forward': '1x32,1x128,8x128,32x128', 'generation': '1x32,8x32'}
+    text = args.shapes or default.get(args.work, '1x128,8x128')
+    shapes = [tuple(map(int, shape.split('x'))) for shape in text.split(',')]
+    args.tgt_len = max(length for _, length in shapes)
+    if args.work == 'generation':
+        work, unit = lambda batch, _: batch * args.new_tokens, 'tokens/s'
+    elif args.work == 'training':
+        work, unit = lambda batch, length: batch * length, 'tokens/s'
+    else:
+        work, unit = lambda *shape: bert_flops(args, *shape) / 1e9, 'GF/s'
+    return [Case(f'{b}x{n}', (b, n), work(b, n)) for b, n in shapes], unit
+
+
+def check_vectors(name, vectors, expected):
+    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    least = np.min(np.sum(np.multiply(vectors, expected), axis=1))
+    _check(name, 1 - least, {'float32': 1e-5, 'bfloat16': 1e-3, 'int8': 0.1})
+
+
+def check_tokens(name, tokens, expected):
+    _check(name, float(tokens != expected), {'float32': 0, 'bfloat16': 1, 'int8': 1})
+
+
+def check_scores(name, rows, expected):
+    pairs = zip(rows, expected)
+    worst = max(abs(row[label] - want[label]) for row, want in pairs for label in want)
+    _check(name, worst, {'float32': 1e-3, 'bfloat16': 0.1, 'int8': 0.3})
+
+
+def _check(name, difference, bounds):
+    bound = next(bound for precision, bound in bounds.items() if precision in name)
+    if difference > bound:
+        raise InputError(f'{name} differs from the first by {difference:.2g}')
+
+
+CHECKS = {'vectors': check_vectors, 'generation': check_tokens, 'serving': check_scores}
+
+
+def run(args):
+    """Measure, and return the measured figures and the unit."""
+    everyone, (what, unit) = contenders(args), cases(args)
+    with tempfile.TemporaryDirectory() as folder:
+        args.folder = os.path.abspath(args.cache or folder)
+        args.gpt2 = os.path.join(args.folder, f'gpt2-{args.layers}-{args.vocab_size}')
+        args.classifier = os.path.join(args.folder, 'classifier')
+        if args.work == 'generation' and not os.path.isdir(args.gpt2):
+            run_apart('gluon:write_gpt2', args)
+        if args.work == 'serving' or args.task == 'program':
+            run_apart('gluon:write_classifier', args)
+        # a call of forward or a step is short; another one before it warms the caches
+        warm = args.work == 'forward' or args.work == 'training' and args.task != 'program'
+        return measure(everyone, what, args, warm, CHECKS.get(args.work)), unit
+
+
+def record(path, work, measured):
+    """Write the best times, in milliseconds, to the table of this kind of processor."""
+    content = read_json(path)
+    table = content['processors'].setdefault(processor(), {})
+    for result in measured:
+        if ' in ' in result.contender:  # another checkout
+            continue
+        side = 'ours' if result.contender.startswith('ours') else 'peers'
+        row = table.setdefault(side, {}).setdefault(work, {}).setdefault(result.case.label, {})
+        row[result.contender.replace('ours, ', '')] = round(1e3 * min(result.seconds), 1)
+    write_json(path, content)
+
+
+def speed_lines(table):
+    """Return README's table, in milliseconds, of the figures of one kind of processor."""
+    columns = [(work, case) for work in TITLES for case in table['ours'].get(work, {})]
+    rows = []
+    for precision in PRECISIONS[:3]:
+        for engine in ENGINES:
+            cells = [table['ours'][work][case].get(f'{engine} {precision}')
+                     for work, case in columns]  # fmt: skip
+            texts = ['' if ms is None else f'{ms:.1f}' for ms in cells]
+            rows.append([f'{engine} {precision}', *texts])
+        cells = []
+        for work, case in columns:
+            peers = table.get('peers', {}).get(work, {}).get(case, {})
+            peers = {name: ms for name, ms in peers.items() if name.endswith(precision)}
+            best = min(peers, key=peers.get, default=None)
+            cells.append('' if best is None else f'{peers[best]:.1f} ({best.split()[0]})')
+        rows.append([f'best peer, {precision}', *cells])
+    head = ['', *(TITLES[work].format(case) for work, case in columns)]
+    return rst_table(head, [row for row in rows if any(row[1:])])
+
+
+def write_between(path, lines):
+    """Put lines between the two marks of a page."""
+    with open(path, encoding='utf-8') as file:
+        before, rest = file.read().split(BEGIN)
+    after = rest.split(END)[1]
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('\n'.join([before + BEGIN, '', *lines, '', END + after]))
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    measured, unit = run(args)
+    rows = rows_of(measured, unit)
+    print(f'{args.work}, {threads()} threads')
+    if rows:
+        cells = [[v if isinstance(v, str) else f'{v:.4g}' for v in row.values()] for row in rows]
+        print('\n'.join(rst_table([*rows[0]], cells)))
+    if args.json:
+        write_json(args.json, {'work': args.work, 'threads': threads(), 'rows': rows})
+    if args.table:
+        record(args.table, args.work, measured)
+    if args.readme:
+        table = read_json(args.table or SPEED_FILE)['processors'][processor()]
+        write_between(args.readme, speed_lines(table))
+
+
+if __name__ == '__main__':
+    cli.run_script(main)

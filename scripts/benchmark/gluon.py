@@ -1,0 +1,227 @@
+"""Contenders on MXNet: this project, and GluonNLP."""
+
+import os
+
+import model_zoo  # noqa: F401  isort: skip  before MXNet
+import mxnet as mx
+from inputs import (
+    VOCAB_SIZE,
+    bert_sizes,
+    make_batch,
+    prompts,
+    read_sentences,
+    training_batches,
+    transfo_xl_sizes,
+)
+
+ADAM = {'learning_rate': 2e-5, 'wd': 0.01}
+
+
+def _bert_inputs(shape=(16, 64)):
+    return [array.astype('int32') for array in make_batch(shape)]
+
+
+def _engine(options, block, engine, precision, *example):
+    """Return an engine of ours; OpenVINO's INT8 is calibrated with the example."""
+    from model_zoo.inference import make_engine
+
+    os.environ['MXNET_HOME'] = options.folder  # where it keeps its file
+    made = make_engine(block, engine, precision)
+    if example and (engine, precision) == ('openvino', 'int8'):
+        made.run(*example)
+    return made
+
+
+def forward(options, engine, precision):
+    """BERT with random weights."""
+    from bert import BertConfig, BertModel
+
+    block = BertModel(BertConfig(**bert_sizes(options)))
+    mx.random.seed(0)
+    block.initialize()
+    made = _engine(options, block, engine, precision, *_bert_inputs())
+
+    def prepare(shape):
+        batch = _bert_inputs(shape)
+        return lambda: made.run(*batch) and None  # the outputs needn't be sent
+
+    return prepare
+
+
+def vectors(options, engine, precision):
+    """Sentence vectors."""
+    from bert_embedding import BertEmbedding
+
+    os.environ['MXNET_HOME'] = options.folder
+    embedding = BertEmbedding(
+        model=options.model, max_seq_length=options.max_len, engine=engine, dtype=precision
+    )
+    sentences = read_sentences(options)
+    return lambda count: lambda: embedding.sentence_vectors(
+        sentences[:count], 'mean', normalize=True
+    )
+
+
+def write_gpt2(options):
+    """Write the GPT-2 with random weights that all contenders open."""
+    from gpt2 import GPT2Config, GPT2LMHeadModel
+
+    block = GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
+    mx.random.seed(0)
+    block.initialize()
+    block.save_pretrained(options.gpt2, format='huggingface')
+
+
+def generation(options, engine, precision):
+    """Greedy, by GPT-2."""
+    from gpt2 import GPT2LMHeadModel
+    from model_zoo.generation import generate
+
+    block = GPT2LMHeadModel.from_pretrained(options.gpt2)
+    made = _engine(options, block, engine, precision)
+    if engine == 'mxnet':
+        block.hybridize(static_alloc=True, static_shape=True)
+
+    def prepare(shape):
+        words = prompts(shape, block.config.vocab_size)
+        return lambda: [
+            text.tokens
+            for (text,) in generate(made.language_model, words, max_new_tokens=options.new_tokens)
+        ]
+
+    return prepare
+
+
+def write_classifier(options):
+    """Write a classifier with an untrained head, as transformers reads it."""
+    from model_zoo import open_model
+
+    mx.random.seed(0)
+    block, tokenizer = open_model(options.model, 'classification', num_labels=2)[:2]
+    block.save_pretrained(options.classifier, tokenizer, format='huggingface')
+
+
+def _trained_model(options):
+    if options.task == 'gpt2':
+        from gpt2 import GPT2Config, GPT2LMHeadModel
+
+        return GPT2LMHeadModel(GPT2Config(options.vocab_size, n_layer=options.layers))
+    if options.task == 'transfo_xl':
+        from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel
+
+        return TransfoXLLMHeadModel(TransfoXLConfig(**transfo_xl_sizes(options)))
+    from bert import BertConfig, BertForPreTraining, BertForSequenceClassification
+
+    is_classifier = options.task == 'classifier'
+    head = BertForSequenceClassification if is_classifier else BertForPreTraining
+    return head(BertConfig(**bert_sizes(options)))
+
+
+def training(options, precision):
+    """A step as our scripts make it."""
+    from model_zoo.blocks.graphs import finish_backward
+    from model_zoo.training import Updater, Workers
+
+    block, is_lm = _trained_model(options), options.task in ('gpt2', 'transfo_xl')
+    block.initialize()
+    block.cast(precision)
+    block.hybridize(static_alloc=True, static_shape=is_lm)
+    if options.mirror:
+        block.mirror()
+    optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
+    trainer = mx.gluon.Trainer(
+        block.collect_params(), 'openaiadam' if is_lm else 'bertadam', dict(optimizer),
+        update_on_kvstore=False,
+    )  # fmt: skip
+    updater, workers = Updater(block, trainer), Workers()
+
+    def prepare(shape):
+        rows, memory = training_batches(options, shape), [None]
+
+        def compute():
+            dtype = 'int32' if is_lm else 'float32'
+            batch = [mx.nd.array(array, dtype=dtype) for array in next(rows)]
+            if options.task == 'transfo_xl':
+                words, labels = batch
+                losses, memory[0] = block(words, memory[0], labels=labels)
+                return losses.mean()
+            return block(batch[0], lm_labels=batch[0]) if is_lm else block(*batch)
+
+        def update():
+            finish_backward()  # of a mirrored block
+            updater.update(1, workers)
+
+        return _step(compute, update)
+
+    return prepare
+
+
+def _step(compute, update):
+    """Return a step that waits for its end; `compute` gives the loss."""
+
+    def step():
+        with mx.autograd.record():
+            loss = compute()
+        loss.backward()
+        update()
+        mx.nd.waitall()
+
+    return step
+
+
+def _gluonnlp_block(options):
+    import gluonnlp
+
+    words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
+    block, _ = gluonnlp.model.get_model(
+        'bert_12_768_12', vocab=gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words)),
+        pretrained=False, use_decoder=False, use_classifier=False, hparam_allow_override=True,
+        num_layers=options.layers, units=options.units, embed_size=options.units,
+        hidden_size=4 * options.units, num_heads=12,
+    )  # fmt: skip
+    block.initialize(mx.init.Normal(0.02))
+    block.hybridize(static_alloc=True)
+    return block
+
+
+def gluonnlp_forward(options, precision):
+    """BERT of GluonNLP."""
+    block = _gluonnlp_block(options)
+
+    def prepare(shape):
+        batch = make_batch(shape)
+        return lambda: block(*map(mx.nd.array, batch))[1].wait_to_read()
+
+    return prepare
+
+
+def gluonnlp_training(options, precision):
+    """A step as GluonNLP's own script makes it."""
+    import gluonnlp
+
+    block = gluonnlp.model.BERTClassifier(_gluonnlp_block(options), dropout=0.1)
+    block.classifier.initialize(mx.init.Normal(0.02))
+    block.hybridize(static_alloc=True)
+    criterion = mx.gluon.loss.SoftmaxCELoss()
+    criterion.hybridize(static_alloc=True)
+    parameters = block.collect_params()
+    trainer = mx.gluon.Trainer(
+        parameters, gluonnlp.optimizer.BERTAdam(**ADAM), update_on_kvstore=False
+    )
+    trained = [parameter for parameter in parameters.values() if parameter.grad_req != 'null']
+
+    def update():
+        trainer.allreduce_grads()
+        gluonnlp.utils.clip_grad_global_norm(trained, 1)
+        trainer.update(1)
+
+    def prepare(shape):
+        rows = training_batches(options, shape)
+
+        def compute():
+            words, types, length, labels = map(mx.nd.array, next(rows))
+            return criterion(block(words, types, length), labels).mean()
+
+        return _step(compute, update)
+
+    return prepare

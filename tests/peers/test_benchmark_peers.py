@@ -1,0 +1,79 @@
+"""scripts/benchmark/compare.py: each work once, beside its peers, with small models."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from script_runs import ROOT
+
+pytest.importorskip('torch')
+pytest.importorskip('transformers')
+pytestmark = pytest.mark.peers
+
+DEMO = ROOT / 'scripts' / 'demo_data'
+BERT = ['--layers', '1', '--units', '192', '--shapes', '1x8']
+GPT2 = ['--layers', '1', '--vocab_size', '1000']
+
+
+def compare(path, work, *flags):
+    """The names of the contenders that have times."""
+    done = subprocess.run(
+        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'compare.py', work, *flags,
+         '--rounds', '1', '--json', path],
+        env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    rows = json.loads(path.read_text('utf-8'))['rows']
+    assert all(row['best ms'] > 0 for row in rows)
+    return {row['contender'] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ('work', 'flags', 'contenders'),
+    [
+        ('forward', ['--precision', 'int8', *BERT],
+         {'ours, onnxruntime int8', 'ours, openvino int8', 'torch int8', 'onnxruntime int8'}),
+        ('forward', ['--only', 'openvino', 'gluonnlp', *BERT],
+         {'ours, openvino float32', 'openvino float32', 'gluonnlp float32'}),
+        ('generation', [*GPT2, '--shapes', '1x8', '--new_tokens', '2', '--only', 'mxnet', 'torch'],
+         {'ours, mxnet float32', 'torch float32'}),
+        ('training', BERT, {'ours, float32', 'gluonnlp float32', 'torch float32'}),
+        ('training', [*BERT, '--task', 'pretraining'], {'ours, float32', 'torch float32'}),
+        ('training', ['--task', 'gpt2', *GPT2, '--shapes', '1x8'],
+         {'ours, float32', 'torch float32', 'original float32'}),
+        ('training', ['--task', 'transfo_xl', *GPT2, '--shapes', '1x8', '--mem_len', '8'],
+         {'ours, float32', 'original float32'}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else '',
+)  # fmt: skip
+def test_small_models(work, flags, contenders, tmp_path):
+    for name in ('gluonnlp', 'pytorch_pretrained_bert', 'onnxruntime', 'openvino'):
+        pytest.importorskip(name)
+    assert compare(tmp_path / 'rows.json', work, *flags) == contenders
+
+
+def test_vectors(minilm_dir, tmp_path):
+    pytest.importorskip('sentence_transformers')
+    flags = ['--model', minilm_dir, '--file', DEMO / 'dev.tsv', '--count', '8', '--only', 'mxnet']
+    found = compare(tmp_path / 'rows.json', 'vectors', *flags, 'transformers')
+    assert found == {'ours, mxnet float32', 'sentence-transformers float32'}
+
+
+def test_a_whole_training(minilm_dir, tmp_path):
+    data = tmp_path / 'rows.tsv'
+    rows = [f'a {"good" if n % 2 else "bad"} film\t{n % 2}' for n in range(8)]
+    data.write_text('\n'.join(['sentence\tlabel', *rows, '']), 'utf-8')
+    flags = ['--task', 'program', '--model', minilm_dir, '--batch_size', '4', '--max_len', '16']
+    files = ['--train_file', data, '--dev_file', data]
+    found = compare(tmp_path / 'rows.json', 'training', *flags, *files)
+    assert found == {'ours, float32', 'torch float32'}
+
+
+def test_serving(minilm_dir, tmp_path):
+    pytest.importorskip('uvicorn')
+    flags = ['--model', minilm_dir, '--file', DEMO / 'dev.tsv', '--requests', '8', '--clients', '2']
+    found = compare(tmp_path / 'rows.json', 'serving', *flags, '--only', 'mxnet', 'torch')
+    assert found == {'ours, mxnet float32', 'torch float32'}

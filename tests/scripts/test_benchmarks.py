@@ -1,0 +1,164 @@
+"""scripts/benchmark/: turns of toys in processes of their own, our contenders, and the table."""
+
+import json
+import pathlib
+import shutil
+import sys
+import types
+
+import pytest
+from script_runs import ROOT, load_script, run
+
+FOLDER = ROOT / 'scripts' / 'benchmark'
+TOYS = """
+import os
+import sys
+import time
+
+
+def sleep(options, seconds):
+    def prepare(times):
+        def call():
+            time.sleep(seconds * times)
+            return os.getpid(), 'mxnet' in sys.modules
+        return call
+    return prepare
+
+
+def broken(options):
+    raise ValueError('no such toy')
+
+
+def dies(options):
+    return lambda case: lambda: os._exit(3)
+
+
+def where(options):
+    import model_zoo
+    return lambda case: lambda: model_zoo.__file__
+"""
+
+
+@pytest.fixture
+def harness(tmp_path, monkeypatch):
+    """The harness in a folder with toys."""
+    (tmp_path / 'toys.py').write_text(TOYS, encoding='utf-8')
+    shutil.copy(FOLDER / 'harness.py', tmp_path)
+    harness = load_script('harness', tmp_path)
+    monkeypatch.setattr(harness, 'PAUSE', 0)
+    return harness
+
+
+@pytest.fixture
+def compare(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    yield load_script('compare', FOLDER)
+    for name in ('harness', 'inputs'):
+        sys.modules.pop(name, None)
+
+
+OPTIONS = types.SimpleNamespace(rounds=3, seconds=60)
+
+
+def test_turns_in_processes(harness, capsys):
+    fast, slow = (
+        harness.Contender(name, 'toys:sleep', arguments={'seconds': seconds})
+        for name, seconds in (('fast', 0.001), ('slow', 0.02))
+    )
+    absent = harness.Contender('absent', 'toys:sleep', ('no_such_module',))
+    answers = {}
+    measured = harness.measure(
+        [fast, slow, absent],
+        [harness.Case('once', 1, 10), harness.Case('twice', 2, 20)],
+        OPTIONS,
+        check=lambda name, answer, expected: answers.setdefault(name, answer),
+    )
+    assert [f'{each.case.label} {each.contender}' for each in measured] == [
+        'once fast', 'once slow', 'twice fast', 'twice slow'
+    ]  # fmt: skip
+    assert all(len(each.seconds) == 3 for each in measured)
+    assert min(measured[3].seconds) >= 0.04 and min(measured[1].seconds) >= 0.02
+    (process, has_mxnet), (other, _) = answers.values()
+    assert process != other and not has_mxnet
+    assert 'absent: absent (no_such_module not installed)' in capsys.readouterr().out
+    rows = harness.rows_of(measured, 'tokens/s')
+    assert rows[0]['best / first'] == rows[0]['median / first'] == 1
+    assert rows[3]['best / first'] == min(measured[3].seconds) / min(measured[2].seconds)
+
+
+def test_another_checkout_is_one_more_contender(harness, tmp_path):
+    found = {}
+    contenders = []
+    for name in ('one', 'other'):
+        package = tmp_path / name / 'model_zoo' / '__init__.py'
+        package.parent.mkdir(parents=True)
+        package.write_text('')
+        contenders.append(harness.Contender(name, 'toys:where', checkout=str(tmp_path / name)))
+    harness.measure(
+        contenders, [harness.Case('once', 1, 1)], OPTIONS,
+        check=lambda name, answer, expected: found.setdefault(name, answer),
+    )  # fmt: skip
+    for name, file in found.items():
+        assert pathlib.Path(file) == tmp_path / name / 'model_zoo' / '__init__.py'
+
+
+@pytest.mark.parametrize('name', ['broken', 'dies'])
+def test_failures_are_errors(harness, name):
+    with pytest.raises(harness.WorkerError):
+        harness.measure(
+            [harness.Contender('toy', f'toys:{name}')], [harness.Case('once', 1, 1)], OPTIONS
+        )
+
+
+TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
+
+
+@pytest.mark.parametrize('argv', [
+    ['forward', '--only', 'mxnet', *TINY],
+    ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
+    ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
+    ['training', '--only', 'ours', '--task', 'transfo_xl', '--vocab_size', '99', *TINY],
+], ids=lambda argv: ' '.join(argv[:5]))  # fmt: skip
+def test_ours(compare, argv, tmp_path):
+    path = tmp_path / 'rows.json'
+    assert run(compare, *argv, '--units', '48', '--json', path) == 0
+    rows = json.loads(path.read_text('utf-8'))['rows']
+    assert rows and all(row['best ms'] > 0 and row['contender'].startswith('ours') for row in rows)
+
+
+def test_the_table_of_speed_is_that_of_the_file(compare):
+    """As --table and --readme have written it."""
+    path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
+    table = json.loads(path.read_text('utf-8'))['processors']['amx']
+    assert '\n'.join(compare.speed_lines(table)) in (ROOT / 'README.rst').read_text('utf-8')
+
+
+def test_best_times_go_to_the_table(compare, tmp_path):
+    table, page = tmp_path / 'speed.json', tmp_path / 'page.rst'
+    table.write_text('{"processors": {}}', encoding='utf-8')
+    page.write_text(f'A\n\n{compare.BEGIN}\n\nold\n\n{compare.END}\n\nB\n', encoding='utf-8')
+    argv = ['forward', '--only', 'mxnet', *TINY, '--units', '48', '--table', table]
+    assert run(compare, *argv, '--readme', page) == 0
+    (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
+    assert figures['ours']['forward']['1x8']['mxnet float32'] > 0
+    assert 'mxnet float32' in page.read_text('utf-8') and 'old' not in page.read_text('utf-8')
+
+
+def test_the_best_peer_of_each_precision(compare):
+    row = {'mxnet float32': 2, 'openvino float32': 1.26}
+    peers = {'torch float32': 3, 'openvino float32': 1.5, 'torch bfloat16': 0.8}
+    lines = compare.speed_lines(
+        {'ours': {'forward': {'1x32': row}}, 'peers': {'forward': {'1x32': peers}}}
+    )
+    rows = [line.rsplit('  ', 1) for line in lines[3:-1] if '  ' in line]
+    cells = {name.strip(): text.strip() for name, text in rows}
+    assert cells['openvino float32'] == '1.3'
+    assert cells['best peer, float32'] == '1.5 (openvino)'
+    assert cells['best peer, bfloat16'] == '0.8 (torch)'
+
+
+@pytest.mark.parametrize('argv', [
+    ['vectors'], ['forward', '--rounds', '0'], ['training', '--table', 'speed.json'],
+])  # fmt: skip
+def test_what_is_refused(compare, argv):
+    assert run(compare, *argv) == 1
