@@ -208,6 +208,7 @@ def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
 
 def test_a_class_that_config_json_names(tmp_path):
     folders.write_tokenizer(tmp_path, 'roberta_txt')
+    (tmp_path / 'tokenizer_config.json').unlink()
     change(tmp_path, 'config.json', model_type='roberta', tokenizer_class='BertweetTokenizer')
     with pytest.raises(InputError):
         open_tokenizer(str(tmp_path))
