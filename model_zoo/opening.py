@@ -269,12 +269,6 @@ def read_weights(block_class, path, config):
         tensors, metadata, path = plain_arrays(path), {}, 'the state_dict'
     else:
         tensors, metadata = read_tensors(path, warns=True)
-    layers = getattr(config, 'num_layers', 0)  # not all families have layers
-    if layers > len(tensors):  # before a name, let alone a block, is made for each
-        raise CheckpointError(
-            f'{path} does not fit the configuration: it holds {len(tensors)} arrays, too few for '
-            f'{layers} layers'
-        )
     try:
         loaded, unknown = block_class.translate(tensors, metadata, config)
     except CheckpointError as error:

@@ -49,6 +49,7 @@ from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
 from model_zoo.tasks.language_model import BlockLoader
 from model_zoo.tasks.tables import check_files
+from model_zoo.tasks.task import save_trained
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
 from model_zoo.util.reading import read_text
 
@@ -162,7 +163,7 @@ def build_classifier(args, ctx):
         raise InputError('--task_name custom needs --dev_file')
     choice = ModelChoice(args)
     model, tokenizer = make_task_model(
-        args, choice, get_family(args.family).block_class('classification'), ctx, trains=False,
+        choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,
     )  # fmt: skip
     if args.max_seq_length is None:
@@ -239,7 +240,7 @@ def prune(args, folder, task, study, scores, importance):
     """Mask heads and prune them; returns an entry for results.json."""
     result = study.prune(scores, importance, args.masking_threshold, args.masking_amount)
     path = folder.file('pruned_model')
-    task.model.save_pretrained(path, task.tokenizer)
+    save_trained(path, task.model, task.tokenizer)
     left, all_heads = result['after']['heads'], result['before']['heads']
     logger.info('%d of %d heads remain; the model is in %s', left, all_heads, path)
     return {**result, 'model': 'pruned_model'}

@@ -27,7 +27,6 @@ EXTRAS = {
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
     'faiss': ('search', 'a faster search for similar texts'),
-    'seqeval': ('tagging', 'metrics of entities'),
     'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'wandb': ('wandb', 'curves in Weights & Biases'),
@@ -147,15 +146,12 @@ def _cache():
 
 def _weights():
     """Which named weights are on this machine."""
-    from model_zoo.pretrained import default_root, list_pretrained
-    from model_zoo.pretrained.find import CacheSource, PackageSource
+    from model_zoo.pretrained import default_root, list_pretrained, places_of
 
-    root, sources = default_root(), (CacheSource(), PackageSource())
-    entries = list_pretrained()
-    here = [(entry, source.name) for entry in entries for source in sources
-            if source.is_local(entry, root)]  # fmt: skip
-    for entry, source in here:
-        yield Finding('weights', 'ok', f'{entry.model}, {entry.dataset}: {source}')
+    root, entries = default_root(), list_pretrained()
+    here = [(entry, place) for entry in entries for place in places_of(entry, root)]
+    for entry, place in here:
+        yield Finding('weights', 'ok', f'{entry.model}, {entry.dataset}: {place}')
     if not here:
         package = next(entry.package for entry in entries if entry.package)
         yield Finding(

@@ -155,7 +155,7 @@ class PretrainingRun(TaskRun):
         if workers.rank > 0:
             return
         logger.info('Train cost=%.1fs', state.seconds)
-        self.model.save_pretrained(folder.file('model'), self.tokenizer)
+        self.save(folder.file('model'))
         results.write(state, model='model')
         logger.info('the model is in %s', folder.file('model'))
 

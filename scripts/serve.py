@@ -41,7 +41,7 @@ def parse_arguments(argv=None):
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
-    ray('--ray', nargs='?', const='local', metavar='ADDRESS', help='run replicas of the models on '
+    ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on '
         'Ray: on the cluster at this address, or on this machine')  # fmt: skip
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
@@ -115,9 +115,9 @@ def main(argv=None):
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
         build = functools.partial(open_replica, named, options, settings)
-        replicas = args.min_replicas, args.max_replicas
-        address = args.host, args.port
-        server.serve_on_ray(build, address, settings, replicas, args.replica_cpus, args.ray)
+        replicas, cpus = (args.min_replicas, args.max_replicas), args.replica_cpus
+        address, cluster = (args.host, args.port), args.ray or 'local'
+        server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
     bound = server.bind(args.host, args.port)
     changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')

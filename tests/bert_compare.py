@@ -1,6 +1,5 @@
 """What the comparisons of our BERT with the originals share; needs no original itself."""
 
-import re
 
 import mxnet as mx
 import numpy as np
@@ -136,23 +135,6 @@ def mask_heads(projections, mask):
                 (inputs[0].unflatten(-1, (len(row), -1)) * row[:, None]).flatten(-2),
             )
         )
-
-
-def without_heads(tensors, heads, num_heads=4):
-    """The arrays `tensors`, by transformers' names, without the `heads` of each layer."""
-    pruned = {}
-    for name, array in tensors.items():
-        found = re.search(
-            r'\.(\d+)\.(attention\.(?:self|output\.dense\.w)|attn\.(?:c_attn|c_proj\.w))', name
-        )
-        if found and int(found[1]) in heads:
-            axis = array.ndim - 1 if found[2] in ('attn.c_attn', 'attention.output.dense.w') else 0
-            before, after = array.shape[:axis], array.shape[axis + 1 :]
-            parts = 3 if found[2] == 'attn.c_attn' else 1  # query, key and value are one there
-            split = array.reshape(*before, parts, num_heads, -1, *after)
-            array = np.delete(split, heads[int(found[1])], axis + 1).reshape(*before, -1, *after)
-        pruned[name] = array
-    return pruned
 
 
 def assert_gradients(ours, theirs, tolerance=1e-4, rounding=5e-6):

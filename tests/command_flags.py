@@ -3,18 +3,15 @@
 import argparse
 import importlib
 import importlib.util
-import json
 import re
 import sys
 from unittest import mock
 
-__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of', 'write_records']
+__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of']
 
 #: the installed command; the others go by their files
 COMMAND = 'bert-embedding'
 FOLDERS = ('scripts', 'export')
-#: texts by which the conversions of a flag's value are compared
-PROBES = ('3', '3.0', '0.25', 'true', 'f', 'text', '1,2', '')
 
 
 class _ParserFound(Exception):
@@ -65,56 +62,24 @@ def parser_of(main):
 
 def flags_of(parser):
     """What a parser takes, as plain JSON: a list with a record for each flag or argument."""
-    return [_flag(parser, action) for action in parser._actions if action.dest != 'help']
+    return [_flag(action) for action in parser._actions if action.dest != 'help']
 
 
-def _flag(parser, action):
+def _flag(action):
     record = {
         'flags': list(action.option_strings),
         'dest': action.dest,
-        'action': type(action).__name__.strip('_'),
         'default': _plain(action.default),
         'const': _plain(action.const),
         'nargs': action.nargs,
         'choices': None if action.choices is None else _plain(list(action.choices)),
         'required': action.required,
         'metavar': action.metavar,
-        'type': getattr(action.type, '__name__', None),
-        'values': [_convert(action, text) for text in PROBES] if action.type else None,
-        'help': action.help,
     }
     return {name: value for name, value in record.items() if value is not None}
-
-
-def _convert(action, text):
-    """The value of a text, or 'error'."""
-    try:
-        return _plain(action.type(text))
-    except (argparse.ArgumentTypeError, TypeError, ValueError):
-        return 'error'
 
 
 def _plain(value):
     if isinstance(value, (list, tuple)):
         return [_plain(each) for each in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
-
-
-def write_records(path, value, depth):
-    """Write plain JSON with a line for each value that is `depth` levels deep."""
-    path.write_text(_lines(value, depth, '') + '\n', encoding='utf-8')
-
-
-def _lines(value, depth, indent):
-    if not depth or not value or not isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    inner = indent + ' '
-    if isinstance(value, dict):
-        parts = [
-            f'{inner}{json.dumps(key)}: {_lines(each, depth - 1, inner)}'
-            for key, each in sorted(value.items())
-        ]
-    else:
-        parts = [inner + _lines(each, depth - 1, inner) for each in value]
-    first, last = '{}' if isinstance(value, dict) else '[]'
-    return f'{first}\n' + ',\n'.join(parts) + f'\n{indent}{last}'

@@ -133,9 +133,6 @@ def browser():
 @pytest.fixture
 def no_network(monkeypatch, tmp_path):
     """Nothing leaves the machine, and no cache of the user's is touched."""
-    from model_zoo.pretrained import download
-
-    monkeypatch.setattr(download, 'BACKOFF', 0.001)
     for name, value in (
         ('MXNET_GLUON_REPO', 'http://127.0.0.1:9/'), ('HF_ENDPOINT', 'http://127.0.0.1:9'),
         ('no_proxy', '127.0.0.1'), ('MXNET_HOME', tmp_path / 'home'), ('HF_HOME', tmp_path / 'hub'),

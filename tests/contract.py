@@ -14,8 +14,8 @@ import toy_data
 from script_runs import load_script, run
 
 __all__ = [
-    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'gpt', 'interrupt', 'killed', 'lm',
-    'sentences', 'squad', 'swag', 'tagging',
+    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'evaluate_squad', 'gpt', 'interrupt',
+    'killed', 'lm', 'sentences', 'squad', 'swag', 'tagging',
 ]  # fmt: skip
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
@@ -112,8 +112,11 @@ class Case:
         As `train`, of a shorter training that is interrupted.
     batch : int
         Number of the batch in which that happens.
+    evaluate : callable
+        ``evaluate(data, model, output) -> list``: the arguments of an evaluation of a model's
+        folder on the dev set.
     refused : callable
-        ``refused(data, folder) -> (flags, message)``: what contradicts the interrupted training.
+        ``refused(data, folder) -> flags``: what contradicts the interrupted training.
     accumulate : int
         Batches in an update of that training.
     process : bool
@@ -133,6 +136,7 @@ class Case:
     log: str
     again: Callable
     batch: int
+    evaluate: Callable
     refused: Callable
     accumulate: int = 1
     process: bool = False
@@ -141,10 +145,32 @@ class Case:
     translated: bool = False
 
 
+def evaluate_classifier(data, model, output):
+    task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
+    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_len', 24]
+    return [*task, *files, '--only_inference', '--bert_model', model, '--output_dir', output]
+
+
+def evaluate_squad(data, model, output):
+    """With a folder's model, on version 2."""
+    argv = ['--only_predict', '--predict_file', data / 'dev-2.json', '--version_2']
+    argv += ['--max_seq_length', '40', '--doc_stride', '12', '--max_query_length', '10']
+    return [*argv, '--bert_model', model, '--output_dir', output]
+
+
+def evaluate_sentences(data, model, output):
+    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_len', 12]
+    return ['--only_inference', *files, '--bert_model', model, '--output_dir', output]
+
+
+def evaluate_folder(data, model, output, *more):
+    return ['--data_dir', data, '--bert_model', model, '--output_dir', output, *more]
+
+
 def other_situations(data, folder):
     for name in ('train.csv', 'val.csv'):
         (folder / name).write_bytes((data / 'val.csv').read_bytes())
-    return ['--train_file', folder / 'train.csv'], "train_file is '24 examples with checksum"
+    return ['--train_file', folder / 'train.csv']
 
 
 def family(name):
@@ -157,7 +183,10 @@ def family(name):
         'log_lm.txt',
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
-        lambda data, folder: (['--lr', '1e-3'], '--lr is 0.001 and was 0.01'),
+        lambda data, model, output: [
+            '--model', model, '--eval_file', data / 'eval.txt', '--output_dir', output
+        ],
+        lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
     )
 
@@ -171,7 +200,8 @@ CASES = {
         'log_custom.txt',
         lambda data, output: classifier(data, output, test=False),
         40,
-        lambda data, folder: (['--lr', '2e-2'], '--lr is 0.02 and was 0.003'),
+        evaluate_classifier,
+        lambda data, folder: ['--lr', '2e-2'],
         process=True,
         args={'lr': 3e-3},
         extras=('tensorboard',),
@@ -186,9 +216,9 @@ CASES = {
             data, output, '--optimizer', 'adam', '--epochs', 2, '--accumulate', 2, '--batch_size', 8
         ),
         57,
-        lambda data, folder: (['--doc_stride', '13'], '--doc_stride is 13 and was 12'),
+        evaluate_squad,
+        lambda data, folder: ['--doc_stride', '13'],
         accumulate=2,
-        process=True,
         args={'epsilon': 1e-8},
     ),
     'finetune_swag': Case(
@@ -201,6 +231,7 @@ CASES = {
             data, output, '--epochs', 2, '--gradient_accumulation_steps', 2
         ),
         13,
+        lambda *places: evaluate_folder(*places, '--do_eval', '--max_seq_length', 32),
         other_situations,
         accumulate=2,
         args={'batch_size': 8, 'accumulate': 2},
@@ -213,9 +244,9 @@ CASES = {
         'log_tagging.txt',
         lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
         13,
-        lambda data, folder: (['--label_column', '1'], '--label_column is 1 and was -1'),
+        lambda *places: evaluate_folder(*places, '--only_inference', '--max_seq_length', 24),
+        lambda data, folder: ['--label_column', '1'],
         accumulate=2,
-        extras=('seqeval',),
     ),
     'finetune_embedding': Case(
         'finetune_embedding',
@@ -225,7 +256,8 @@ CASES = {
         'log_sentences.txt',
         lambda data, output: sentences(data, output, '--accumulate', 2, '--batch_size', 8),
         13,
-        lambda data, folder: (['--max_score', '10'], '--max_score is 10.0 and was None'),
+        evaluate_sentences,
+        lambda data, folder: ['--max_score', '10'],
         accumulate=2,
         args={'pooling': 'mean', 'loss': 'cosine'},
         translated=True,
@@ -240,7 +272,11 @@ CASES = {
             data, output, '--n_valid', 120, '--batch_size', 4, '--epochs', 2, evaluate=False
         ),
         13,
-        lambda data, folder: (['--lm_coef', '0.9'], '--lm_coef is 0.9 and was 0.5'),
+        lambda data, model, output: [
+            '--model_name', model, '--do_eval', '--eval_dataset', data / 'eval.csv',
+            '--output_dir', output,
+        ],
+        lambda data, folder: ['--lm_coef', '0.9'],
     ),
     **{f'train_lm {name}': family(name) for name in SIZES},
 }

@@ -5,18 +5,35 @@ import hashlib
 import json
 
 from huggingface_hub import constants
-from huggingface_hub.utils import close_session
 from loopback import Resource
+
+try:
+    from huggingface_hub.utils import close_session
+except ImportError:  # before version 1
+    from huggingface_hub.utils import reset_sessions as close_session
 
 
 def publish(server, repository, files, revision='main', commit='1' * 40):
-    """Put files where the hub has them; name -> bytes."""
+    """Put files where the hub has them; name -> bytes. A content of None removes a file."""
+    folder = f'/{repository}/resolve/{commit}/'
     for name, content in files.items():
-        etag = hashlib.sha256(content).hexdigest()
-        headers = {'X-Repo-Commit': commit, 'X-Linked-Etag': etag,
-                   'X-Linked-Size': str(len(content))}  # fmt: skip
-        path = f'/{repository}/resolve/{revision}/{name}'
-        server.resources[path] = Resource(content, f'"{etag}"', headers=headers)
+        if content is None:
+            del server.resources[folder + name]
+            continue
+        headers = {'X-Repo-Commit': commit, 'ETag': f'"{hashlib.sha256(content).hexdigest()}"'}
+        server.resources[folder + name] = Resource(content, headers)
+    tree = [
+        {'type': 'file', 'path': path[len(folder) :], 'size': len(resource.body),
+         'oid': resource.headers['ETag'].strip('"')}
+        for path, resource in server.resources.items() if path.startswith(folder)
+    ]  # fmt: skip
+    api = f'/api/models/{repository}'
+    about = {'id': repository, 'sha': commit, 'siblings': [{'rfilename': f['path']} for f in tree]}
+    answers = {f'{api}/revision/{revision}': about, f'{api}/tree/{commit}': tree}
+    if revision == 'main':
+        answers[api] = about
+    for path, answer in answers.items():
+        server.resources[path] = Resource(json.dumps(answer).encode())
 
 
 def accept(server, repository, token='secret'):
@@ -75,7 +92,7 @@ def accept(server, repository, token='secret'):
 
 def connect(server, folder, monkeypatch):
     """Let this process take the server for the hub; the cache is in `folder`."""
-    server.headers_of_404.update({'X-Error-Code': 'EntryNotFound', 'X-Repo-Commit': '1' * 40})
+    server.headers_of_404['X-Error-Code'] = 'RepoNotFound'
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
     monkeypatch.setattr(constants, 'HF_HUB_DISABLE_XET', True)  # this hub has no such store
     point_at(server.url, monkeypatch.setattr)

@@ -1,4 +1,4 @@
-"""An HTTP server on 127.0.0.1 for the tests of downloads: it can answer badly on purpose."""
+"""An HTTP server on 127.0.0.1 for the tests of downloads and uploads."""
 
 import dataclasses
 import http.server
@@ -23,56 +23,27 @@ class Resource:
     """What the server answers under one path."""
 
     body: bytes
-    etag: str = '"v1"'
-    ranges: bool = True  # whether it understands Range
-    statuses: list = dataclasses.field(default_factory=list)  # of the first answers, then 200
-    cuts: list = dataclasses.field(default_factory=list)  # bytes after which the first break off
+    headers: dict = dataclasses.field(default_factory=dict)
+    cut: int = None  # bytes after which the connection breaks
     delay: float = 0.0  # seconds before each answer
-    wrong_range: bool = False  # answers 206 with another range than asked for
-    headers: dict = dataclasses.field(default_factory=dict)  # sent besides
-    status: int = 200  # of a whole answer
-    mixes: bool = False  # answers 206 also for a part of another version
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.requests.append((self.path, dict(self.headers)))
-        resource = server.resources.get(self.path)
-        if resource is None:
-            self.send_response(404)
-            for name, value in server.headers_of_404.items():
-                self.send_header(name, value)
-            self.send_header('Content-Length', '0')
-            self.end_headers()
-            return
-        time.sleep(resource.delay)
-        if resource.statuses:
-            self.send_error(resource.statuses.pop(0))
-            return
-        body, start = resource.body, self._start(resource)
-        if start is not None and start >= len(body):
-            self.send_response(416)
-            self.send_header('Content-Range', f'bytes */{len(body)}')
-            self.send_header('Content-Length', '0')
-            self.end_headers()
-            return
-        self.send_response(resource.status if start is None else 206)
-        if start is not None:
-            shown = start + 1 if resource.wrong_range else start
-            self.send_header('Content-Range', f'bytes {shown}-{len(body) - 1}/{len(body)}')
-            body = body[start:]
-        if resource.etag:
-            self.send_header('ETag', resource.etag)
-        for name, value in resource.headers.items():
+        resource = server.resources.get(self.path.partition('?')[0])
+        found = resource is not None
+        time.sleep(resource.delay if found else 0)
+        body = resource.body if found else b''
+        self.send_response(200 if found else 404)
+        for name, value in (resource.headers if found else server.headers_of_404).items():
             self.send_header(name, value)
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
-        if self.command == 'HEAD':
-            return
-        cut = resource.cuts.pop(0) if resource.cuts else None
-        self.wfile.write(body[:cut])
-        self.close_connection = True
+        if self.command == 'GET' and found:
+            self.wfile.write(body[: resource.cut])
+            self.close_connection = True
 
     do_HEAD = do_GET
 
@@ -90,15 +61,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     do_PUT = do_POST
-
-    def _start(self, resource):
-        """The first byte wanted, where a part is wanted of the version that there is."""
-        wanted = self.headers.get('Range')
-        if not wanted or not resource.ranges:
-            return None
-        if self.headers.get('If-Range') != resource.etag and not resource.mixes:
-            return None
-        return int(wanted[len('bytes=') : -1])
 
     def log_message(self, *args):
         pass

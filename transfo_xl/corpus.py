@@ -9,8 +9,7 @@ import os
 import numpy as np
 
 from model_zoo.checkpoint.numpy_files import ArrayArchive
-from model_zoo.checkpoint.pickles import read_pickle
-from model_zoo.checkpoint.torch_file import write_torch_object
+from model_zoo.checkpoint.torch_file import read_pickle, write_torch_object
 from model_zoo.errors import (
     CheckpointError,
     InputError,
@@ -176,14 +175,14 @@ class TransfoXLCorpus:
 
 def _corpus_of(name):
     """Path of the corpus that is beside a model's weights on the hub."""
-    from model_zoo.pretrained.hub import Repository  # the hub's library is slow to load
+    from model_zoo.pretrained.hub import fetch_file  # the hub's library is slow to load
 
     entry = get_entry(*resolve(name))
     if entry.hub is None:
         raise PretrainedNotFoundError(f'the hub does not have {name}')
     problem = f'the corpus of {name}'
     with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
-        return Repository(entry.hub).file(_ORIGINAL_CORPUS_NAMES[0])
+        return fetch_file(entry.hub, _ORIGINAL_CORPUS_NAMES[0])
 
 
 def checked_dataset(name):

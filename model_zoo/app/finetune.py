@@ -343,10 +343,10 @@ class Trained:
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.
 
-        It has safetensors, and transformers and sentence-transformers open it, too.
+        It is as ``best_model``: transformers and sentence-transformers open it, too.
         """
         os.makedirs(folder, exist_ok=True)
-        self._save(os.fspath(folder), format='huggingface')
+        self._save(os.fspath(folder))
 
     def push_to_hub(
         self,

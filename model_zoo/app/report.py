@@ -190,18 +190,16 @@ def log_summary(results, folder, command, location):
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             logger.info('    %s', name)
-    zoo = path_of_zoo()
-    if zoo is not None:  # so that the line can be pasted
-        command = command.replace('zoo ', f'{zoo} ', 1)
-    logger.info('next: %s', command)
+    if command:
+        logger.info('next: %s', re.sub(r'\b(zoo|python) ', _with_path, command, count=1))
 
 
-def path_of_zoo():
-    """Path of the command ``zoo`` where the shell doesn't find it, or None."""
-    path = os.path.join(os.path.dirname(sys.executable), 'zoo')
-    if shutil.which('zoo') is not None or not os.path.isfile(path):
-        return None
-    return shlex.quote(path)
+def _with_path(match):
+    """A program's path where the shell doesn't find it, so that the line can be pasted."""
+    path = os.path.join(os.path.dirname(sys.executable), match[1])
+    if shutil.which(match[1]) == path or not os.path.isfile(path):
+        return match[0]
+    return f'{shlex.quote(path)} '
 
 
 def _quoted(text):
@@ -232,7 +230,7 @@ def _examination(segment, metrics, examined):
 
 
 _PAIR = 'pairs'
-# pipeline's task, or pairs -> command, and the pipeline's argument
+# pipeline's task, or pairs -> command ('' if there is none), and the pipeline's argument
 _USES = {
     'text-classification': ("zoo predict {folder} 'A text.'", "'A text.'"),
     _PAIR: (
@@ -245,15 +243,12 @@ _USES = {
     ),
     'token-classification': ("zoo tag {folder} 'A text.'", "'A text.'"),
     'multiple-choice': (
-        'zoo info {folder}', "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
+        '', '{"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}'
     ),
-    'sentence-similarity': (
-        "zoo embed {folder} 'A text.' --pooling model", "('A text.', 'Another.')"
-    ),
+    'sentence-similarity': ('', '("A text.", "Another.")'),
     'fill-mask': ("zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"),
     'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
 }  # fmt: skip
-_INFO = 'zoo info {folder}'
 
 
 @dataclasses.dataclass
@@ -275,13 +270,17 @@ class About:
 
     def uses(self):
         """A command that uses the model, without its folder, and the argument of its pipeline."""
-        known = _USES.get(_PAIR if self.takes_pairs else self.use, (_INFO, ''))
+        known = _USES.get(_PAIR if self.takes_pairs else self.use, ('', ''))
         return [text.replace('{mask}', self.mask or '') for text in known]
 
 
 def next_command(about, folder):
-    """A command that uses the model in a folder."""
-    return about.uses()[0].replace('{folder}', shlex.quote(folder))
+    """A command that uses the model in a folder, or None."""
+    command, argument = about.uses()
+    if command or not argument:
+        return command.replace('{folder}', shlex.quote(folder)) or None
+    pipeline = f'model_zoo.pipeline({json.dumps(about.use)}, {json.dumps(folder)})'
+    return f'python -c {shlex.quote(f"import model_zoo; print({pipeline}({argument}))")}'
 
 
 def write_card(folder, title, about, results, metric=None, curves=None):
@@ -318,13 +317,14 @@ def _lines(title, about, results, metric, has_curves):
     if has_curves:
         yield from ('', '![training loss and score](curves.png)')
     if task:
-        _, argument = about.uses()
+        command, argument = about.uses()
         yield from (
             '', '## Use', '', '```python', 'import model_zoo', '',
             f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",
             f'print(pipe({argument}))', '```',
         )  # fmt: skip
-    yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
+        if command:
+            yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
     yield from ('', '## Training', '', '| flag | value |', '|---|---|')
     size = 'batch_tokens' if args.get('batch_tokens') else 'batch_size'
     names = (size, 'accumulate', 'epochs', 'lr', 'optimizer', 'wd', 'warmup_ratio', 'seed')

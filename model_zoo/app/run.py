@@ -72,7 +72,7 @@ class Outcome:
     """What to do with the best epoch.
 
     save : callable
-        ``save(folder, **options)`` writes the model as it is, with options of ``save_pretrained``.
+        ``save(folder, **options)`` writes the model as it is, with options of `save_trained`.
     predict : callable, optional
         ``predict(folder)`` writes predictions of the best model, and returns the files' names; with
         ``--save_last`` of the last epoch's.
@@ -193,7 +193,7 @@ class Run:
         examination, more = made if args.save_last else self._use(outcome)
         files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
         best, last = (files.path(epoch) for epoch in (best['epoch'], len(state.epochs)))
-        self.folder.tidy(best, {best, last})
+        self.folder.tidy({best, last})
         return state
 
     def _use(self, outcome):

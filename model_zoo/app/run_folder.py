@@ -1,7 +1,6 @@
 """The folder of a run: its log, checkpoints and results, here or at a URL."""
 
 import contextlib
-import filecmp
 import hashlib
 import json
 import logging
@@ -58,11 +57,11 @@ class RemoteFolder:
             remote = sizes_in(self.url)
             if remote:
                 logger.info('fetching %d files from %s', len(remote), self.url)
-            for name, facts in remote.items():
+            for name in remote:
                 if any(part.startswith('.') for part in name.split('/')):
                     continue
                 target = os.path.join(self.path, *name.split('/'))
-                download(join(self.url, name), target, facts)
+                download(join(self.url, name), target)
                 self._sent[self._name(target)] = _facts(target)
 
     def push(self):
@@ -262,7 +261,7 @@ class RunFolder:
         on_save = None if self._remote is None else self._remote.push
         return CheckpointStore(self.file(name), self.args.keep_checkpoints, on_save)
 
-    def tidy(self, parameters, kept):
+    def tidy(self, kept):
         """Leave what a finished training needs: its best model, and one state to go on from.
 
         More stay where ``args.keep_checkpoints`` says so, none with ``args.no_resume_state``.
@@ -276,11 +275,6 @@ class RunFolder:
             for name in os.listdir(self.path):
                 if _OF_EPOCH.fullmatch(name) and self.file(name) not in kept:
                     os.remove(self.file(name))
-        model = self.file(os.path.join(_MODEL, 'model.params'))
-        if os.path.isfile(model) and filecmp.cmp(model, parameters, shallow=False):
-            with contextlib.suppress(OSError):  # a disk without links
-                os.link(parameters, f'{model}.link')
-                os.replace(f'{model}.link', model)
 
     def write(self, name, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""

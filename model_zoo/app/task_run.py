@@ -163,8 +163,8 @@ class TaskRun:
         if not task.has_own_head:
             return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
         model, tokenizer = make_task_model(
-            settings, choice, task.head, self.run.contexts, trains=task.trains,
-            do_lower_case=lowers, **options,
+            choice, task.head, self.run.contexts, trains=task.trains, do_lower_case=lowers,
+            **options,
         )  # fmt: skip
         settings.fit_length(task.length, model.context_length)
         return model, tokenizer
@@ -337,10 +337,7 @@ def task_command(task, doc, originals=None):
     return parse_arguments, main
 
 
-def make_task_model(
-    args, choice, task, ctx, trains, do_lower_case=None,
-    **task_options,
-):  # fmt: skip
+def make_task_model(choice, task, ctx, trains, do_lower_case=None, **task_options):
     """A task's model with its parameters, and its tokenizer.
 
     With `trains` false a random head gets a warning, and a model of another task is refused. By

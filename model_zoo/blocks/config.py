@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import difflib
-import itertools
 import json
 import logging
 import operator
@@ -13,7 +12,7 @@ from operator import attrgetter
 from ..errors import InputError, UnknownNameError, ZooError
 from ..layers.cells import ACTIVATIONS
 from ..util.files import write_json
-from ..util.reading import LIMITS, raised, read_json
+from ..util.reading import read_json
 
 __all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
 
@@ -24,12 +23,6 @@ PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 LARGEST_SIZE = 2**31 - 1
 # of float32's normal numbers, as which MXNet reads the operators' arguments
 _LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
-# what a file can name without weights -> the most
-_MOST = {
-    'num_labels': 100_000,
-    **dict.fromkeys(('num_attention_heads', 'n_heads', 'n_head'), 1000),
-}
-_MOST_HINTS = 100  # unknown fields that are compared with the known ones
 # unknown fields that are read somewhere -> their types
 _EXTRAS = {
     'architectures': list,
@@ -112,7 +105,7 @@ class Config(metaclass=_ConfigType):
             wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[json_type]
             raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
         free = names - values.keys()
-        for name in itertools.islice(config.extras, _MOST_HINTS):
+        for name in config.extras:
             close = difflib.get_close_matches(name, free, 1, 0.9)
             if close:
                 _log.warning(
@@ -126,7 +119,7 @@ class Config(metaclass=_ConfigType):
     @classmethod
     def from_json_file(cls, path):
         """Read a configuration such as ``bert_config.json`` or ``config.json``."""
-        values = read_json(path, 'the configuration', most_bytes=2**24)
+        values = read_json(path, 'the configuration')
         if not isinstance(values, dict):
             raise InputError(f'the configuration {str(path)!r} is not a JSON object')
         family = values.get('model_type', cls.model_type)
@@ -174,15 +167,10 @@ class Config(metaclass=_ConfigType):
 
 def check_count(name, value, least=1):
     """Raise InputError unless a field is a whole number from `least` on."""
-    most, raising = LARGEST_SIZE, ''
-    if name in _MOST:
-        most, raising = _MOST[name], f' unless {LIMITS} raises it'
-    if type(value) is int and value > most and raising:
-        most = int(raised(most))
-    if type(value) is int and least <= value <= most:
+    if type(value) is int and least <= value <= LARGEST_SIZE:
         return
     wanted = 'a positive integer' if least == 1 else f'an integer of at least {least}'
-    bound = f'; {most} is the most{raising}' if type(value) is int and value > 0 else ''
+    bound = f'; {LARGEST_SIZE} is the most' if type(value) is int and value > 0 else ''
     raise InputError(f'{name} must be {wanted}, but is {value!r:.80}{bound}')
 
 

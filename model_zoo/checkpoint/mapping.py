@@ -143,7 +143,7 @@ class Rule:
 
 
 def padding_of(name):
-    """The `Padded` of a parameter of ours in a `FeedForward`, or None."""
+    """Return the `Padded` of a parameter of ours in a `FeedForward`, or None."""
     if name.endswith(('ffn_1.weight', 'ffn_1.bias')):
         return Padded(0)
     return Padded(1) if name.endswith('ffn_2.weight') else None
@@ -152,7 +152,7 @@ def padding_of(name):
 def layer_rules(
     layers, dense=('.weight', '.bias'), norm=('.gamma', '.beta'), qkv=_FUSED, weight=None
 ):
-    """The rules of layers with two parameters: dense ones and normalizations.
+    """Make the rules of layers with two parameters: dense ones and normalizations.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ _WRAPPERS = ('module.', 'model.', '_orig_mod.')
 
 
 def wrapper_of(names):
-    """What wrappers have put before most of the names, such as ``module.``."""
+    """Find what wrappers have put before most of the names, such as ``module.``."""
     prefix, is_longer = '', True
     while is_longer:
         counts = {part: sum(n.startswith(prefix + part) for n in names) for part in _WRAPPERS}
@@ -243,7 +243,7 @@ class Mapping:
         self._tied = {name: rule.theirs[0] for rule in self.rules for name in rule.tied}
 
     def canonical(self, names):
-        """Their name -> the name that the rules use, for all `names` of a file.
+        """Map their names, all `names` of a file, to the names that the rules use.
 
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
         missing: a program that stores such a tensor once may use any of its names.
@@ -291,14 +291,17 @@ class Mapping:
         return {str(number): name for number, name in enumerate(names)}
 
     def matches(self, names):
-        """How many of their `names` the rules know."""
+        """Count their `names` that the rules know."""
         return sum(
             any(pattern.match(name) for _, _, pattern in self._theirs)
             for name in self.canonical(names).values()
         )
 
     def load(self, tensors, config):
-        """Their tensors -> ours, and their names that no rule knows or whose rule lacks a part."""
+        """Convert their tensors to ours; returns these, and their names that can't be used.
+
+        No rule knows such a name, or its rule lacks a part.
+        """
         parts_of, unknown = {}, []
         numbered = self._numbered(len(tensors))
         tensors = {numbered.get(name, name): array for name, array in tensors.items()}
@@ -337,7 +340,7 @@ class Mapping:
             ) from error
 
     def save(self, tensors, config, with_prefix):
-        """Our tensors -> theirs; the inverse of `load`, with the backbone's prefix if asked for.
+        """Convert our tensors to theirs; the inverse of `load`.
 
         CheckpointError if no rule knows one of our names: the format has no place for it.
         """
@@ -350,7 +353,7 @@ class Mapping:
         return self._in_order(result) if self._order else result
 
     def parts(self, parameters, with_prefix):
-        """For each of our names: it, the conversion, and their names -> numbers of its parts.
+        """Yield each of our names, its conversion, and their names -> numbers of its parts.
 
         The conversion is None, and there are no names, if no rule knows it. The names of a tied
         tensor are those of one part.
@@ -368,7 +371,7 @@ class Mapping:
             yield ours, rule.convert, names
 
     def _rule(self, ours):
-        """The rule for one of our names, and the layer's number in it."""
+        """Find the rule for one of our names, and the layer's number in it."""
         for rule, pattern in self._ours:
             match = pattern.match(ours)
             if match:
@@ -376,7 +379,7 @@ class Mapping:
         return None, ''
 
     def _full(self, name, layer, with_prefix):
-        """Their name in a rule, as it is in a file."""
+        """Return their name in a rule as it is in a file."""
         name = name.replace('{i}', layer)
         if name.startswith('^'):
             return name[1:]
@@ -396,7 +399,7 @@ class Mapping:
         return {name: tensors[name] for name in names}
 
     def _has_outside(self, tensors):
-        """Whether the backbone of `tensors` has parts that they keep outside of it."""
+        """Return whether the backbone of `tensors` has parts that they keep outside of it."""
         return any(
             pattern.match(ours)
             for rule, pattern in self._ours

@@ -1,223 +1,85 @@
-"""Pickles of plain data, read without executing them.
+"""Pickles of plain data and tensors, read without running anything that they name.
 
-Only dicts, lists, strings, numbers, NumPy arrays and torch's tensors are created, and instances of
-classes that the caller lists become namespaces. Any other name is refused. The functions that a
-pickle may call are created for each file, so it can't leave anything behind in them.
+A pickle names classes and functions, and asks for calls of them. Here it gets stand-ins for a short
+list of names, and any other name is refused. A stand-in only keeps what it was given, and `settle`
+makes values of the stand-ins.
 """
 
-import collections
 import io
-import os
+import math
+import pickle
 import types
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from ..errors import CheckpointError
-from .tensor_files import reading
-from .torch_file import MAX_DIMENSIONS, Tensor, TorchFile, check_keys
 
-__all__ = ['read_object_array', 'read_pickle']
+__all__ = ['BFLOAT16', 'STORAGES', 'Storage', 'Unpickler', 'read_object_array', 'settle']
 
-
-def read_pickle(path, classes=()):
-    """Read a file of ``pickle.dump`` or ``torch.save`` that holds plain data and arrays.
-
-    `classes` are ``'module.name'`` of what may be named; their instances are read as
-    ``types.SimpleNamespace`` of their attributes. CheckpointError if it names anything else.
-    """
-    path = os.fspath(path)
-    with reading(path):
-        with open(path, 'rb') as file:
-            content = file.read()
-        return _Reader(path, content, classes).read()
-
-
-def read_object_array(content, path):
-    """An array of plain objects, from the pickle behind the header of an ``.npy`` file at `path`.
-
-    A damaged one can raise anything.
-    """
-    array = _Reader(path, content, object_arrays=True).read()
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f'a {type(array).__name__} is not an array of objects')
-    return array
+#: the type of numbers that NumPy has not
+BFLOAT16 = 'bfloat16'
+#: a class of torch's storages -> the type of its numbers
+STORAGES = {
+    'BoolStorage': '?',
+    'ByteStorage': 'u1',
+    'CharStorage': 'i1',
+    'ShortStorage': 'i2',
+    'IntStorage': 'i4',
+    'LongStorage': 'i8',
+    'HalfStorage': 'f2',
+    'BFloat16Storage': BFLOAT16,
+    'FloatStorage': 'f4',
+    'DoubleStorage': 'f8',
+    'ComplexFloatStorage': 'c8',
+    'ComplexDoubleStorage': 'c16',
+    'UntypedStorage': 'u1',  # its tensors say what it holds
+}
+_UNSIGNED = {'uint16': 'u2', 'uint32': 'u4', 'uint64': 'u8'}  # tensors of untyped storages
 
 
-class _Reader(TorchFile):
-    """What the pickles of one file may call."""
+# A pickle can set the state of whatever it has got: `__setstate__` is called if there is one. So
+# each class has one, and a pickle can't set attributes of the class itself, or of a function.
 
-    def __init__(self, path, content, classes=(), object_arrays=False):
-        super().__init__(len(content))
-        self.path, self.content = path, content
-        # classes of this file only: a pickle can set attributes of classes
-        record = type('Record', (_Record,), {'limits': self.limits})
-        array = type('Array', (_Array,), {'limits': self.limits})
-        dtype = type('DType', (_DType,), {'kinds': 'biufO' if object_arrays else 'biuf'})
-        self.names = dict.fromkeys(classes, record)
-        self.record, self.array = record, array
-        for module in ('builtins', '__builtin__'):
-            self.names[f'{module}.object'] = object
-            self.names[f'{module}.set'] = self.make_set
-            self.names[f'{module}.frozenset'] = self.make_frozenset
-            self.names[f'{module}.list'] = self.make_list
-            self.names[f'{module}.dict'] = self.make_dict
-            self.names[f'{module}.tuple'] = self.make_tuple
-            self.names[f'{module}.bytes'] = self.make_bytes  # empty ones, in old protocols
-            self.names[f'{module}.bytearray'] = self.make_bytearray
-        self.names.update(
-            {
-                'collections.OrderedDict': self.make_ordered,
-                'collections.Counter': self.make_counter,
-                'copyreg._reconstructor': self.make_record,
-                'copy_reg._reconstructor': self.make_record,
-                '_codecs.encode': self.encode_latin1,  # how Python 2's protocols hold bytes
-                'numpy.dtype': dtype,
-                'numpy.ndarray': array,
-                **self.torch_names,
-            }
-        )
-        for module in ('numpy.core', 'numpy._core'):
-            self.names[f'{module}.multiarray._reconstruct'] = self.make_array
-            self.names[f'{module}.multiarray.scalar'] = self.make_scalar
-            self.names[f'{module}.numeric._frombuffer'] = self.make_array_from_buffer
 
-    def read(self):
-        """A pickle, or what torch.save writes."""
-        file = io.BytesIO(self.content)
-        if self.content[:4] == b'PK\3\4':
-            return self.settle(self.read_zip(file))
-        value = self.load(file)
-        return self.settle(self.read_stream(file) if self.begins_stream(value) else value)
+class _Function:
+    """A function that a pickle may call."""
 
-    def find(self, name):
-        if name in self.names:
-            return self.names[name]
-        raise CheckpointError(
-            f'{self.path!r} is refused: it asks for {name}, which is not plain data; '
-            'do not load it by other means unless you trust its author'
-        )
+    __slots__ = ('_call',)
 
-    def build(self, instance, state):
-        if isinstance(instance, (_Record, _DType, _Array)):
-            instance.__setstate__(state)
-        else:
-            super().build(instance, state)
+    def __init__(self, call):
+        self._call = call
 
-    # What pickles call.
+    def __call__(self, *arguments):
+        return self._call(*arguments)
 
-    def make_set(self, items=()):
-        return self._made(set, check_keys(items))
+    def __setstate__(self, state):
+        raise TypeError('a pickle sets the state of a function')
 
-    def make_frozenset(self, items=()):
-        return self._made(frozenset, check_keys(items))
 
-    def make_counter(self, counts=()):
-        return self._made(collections.Counter, check_keys(counts))
+class _Dict(dict):
+    """Stands for a dict with attributes, such as torch's, which are left out."""
 
-    def make_dict(self, items=()):
-        return dict(self.make_ordered(items))
-
-    def make_list(self, items=()):
-        return self._made(list, items)
-
-    def make_tuple(self, items=()):
-        return self.limits.check_tuple(self._made(tuple, items))
-
-    def _made(self, make, items):
-        self.limits.spend_items(len(items))
-        return make(items)
-
-    def make_bytes(self):
-        return b''
-
-    def make_bytearray(self, data=b'', encoding='latin1'):
-        self.limits.spend(len(data))
-        return bytearray(_to_bytes(data))
-
-    def make_record(self, record_class, base=object, state=None):
-        if record_class is not self.record:
-            raise TypeError(f'no instance of {record_class!r}')
-        return record_class()
-
-    def encode_latin1(self, text, encoding='latin1'):
-        if encoding not in ('latin1', 'latin-1'):
-            raise ValueError(f'encoding {encoding!r:.80}')
-        self.limits.spend(len(text))
-        return text.encode('latin1')
-
-    def make_array(self, array_class=None, shape=(), code=b''):
-        return self.array()
-
-    def make_array_from_buffer(self, buffer, dtype, shape, order):
-        array = self.array()
-        array.__setstate__((1, shape, dtype, order == 'F', buffer))
-        return array
-
-    def make_scalar(self, dtype, data):
-        array = self.make_array_from_buffer(_to_bytes(data), dtype, (), 'C')
-        return array.value.item()
-
-    def settle(self, value, seen=None):
-        """`value`, with placeholders replaced by arrays and namespaces."""
-        seen = {} if seen is None else seen
-        if id(value) in seen:
-            return seen[id(value)]
-        if isinstance(value, Tensor):
-            return self.array_of(value)
-        if isinstance(value, _Array):
-            self.limits.spend(value.value.nbytes)
-            settled = value.settled()
-            if settled.dtype != object:
-                return settled
-            items = np.empty(settled.size, object)
-            for index, item in enumerate(settled.flat):
-                items[index] = self.settle(item, seen)
-            return items.reshape(settled.shape)
-        if isinstance(value, _Record):
-            result = seen[id(value)] = types.SimpleNamespace()
-            fields = {key: item for key, item in vars(value).items() if isinstance(key, str)}
-            vars(result).update(self.settle(fields, seen))
-            return result
-        if isinstance(value, dict):
-            seen[id(value)] = value
-            for key in value:
-                if isinstance(value[key], (_Array, Tensor, _Record, dict, list, tuple)):
-                    value[key] = self.settle(value[key], seen)
-        elif isinstance(value, list):
-            seen[id(value)] = value
-            for index, item in enumerate(value):
-                if isinstance(item, (_Array, Tensor, _Record, dict, list, tuple)):
-                    value[index] = self.settle(item, seen)
-        elif type(value) is tuple:
-            seen[id(value)] = settled = tuple(self.settle(item, seen) for item in value)
-            return settled
-        return value
+    def __setstate__(self, state):
+        pass
 
 
 class _Record:
-    """Stands for an instance of a listed class, or for what a listed function returned."""
+    """Stands for an instance of one of the classes that the caller lists."""
 
-    def __new__(cls, *args, **kwargs):
-        return super().__new__(cls)
-
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *arguments):
         pass
 
     def __setstate__(self, state):
-        if isinstance(state, dict):
-            type(self).limits.spend_items(len(state))
-            vars(self).update(state)
+        vars(self).update((name, value) for name, value in state.items() if isinstance(name, str))
 
 
 class _DType:
-    """Stands for a numpy.dtype of numbers or booleans, and of objects where these are wanted."""
-
-    kinds = 'biuf'
+    """Stands for a numpy.dtype of numbers, booleans or objects."""
 
     def __init__(self, code, *rest):
-        known = isinstance(code, str) and len(code) < 8
-        self.dtype = np.dtype(code if known else 'V')
-        if self.dtype.kind not in self.kinds:
+        self.dtype = np.dtype(str(code))
+        if self.dtype.kind not in 'biufO':
             raise ValueError(f'an array of {code!r:.80}')
 
     def __setstate__(self, state):
@@ -228,24 +90,197 @@ class _DType:
 class _Array:
     """Stands for a numpy.ndarray."""
 
+    def __init__(self, *arguments):
+        pass
+
     def __setstate__(self, state):
-        _, shape, dtype, fortran, data = state
-        if len(shape) > MAX_DIMENSIONS:
-            raise ValueError(f'an array of {len(shape)} dimensions')
-        self.limits.spend(8 * len(data))
-        if dtype.dtype == object:
-            flat = np.empty(len(data), object)
-            for index, item in enumerate(data):
-                flat[index] = item
+        _, shape, dtype, is_fortran, data = state
+        self.value = _values(data, dtype, shape, 'F' if is_fortran else 'C')
+
+
+class Storage(NamedTuple):
+    """Numbers outside of the pickle, or a part of them."""
+
+    key: str
+    start: int = 0
+    count: Optional[int] = None
+
+
+class Tensor(NamedTuple):
+    """Stands for a torch.Tensor."""
+
+    storage: Storage
+    offset: int
+    size: Tuple[int, ...]
+    stride: Tuple[int, ...]
+    code: Optional[str] = None
+
+
+def _values(data, dtype, shape, order):
+    if dtype.dtype == object:
+        flat = np.empty(len(data), object)
+        for index, item in enumerate(data):
+            flat[index] = item
+    else:
+        data = data.encode('latin1') if isinstance(data, str) else data
+        flat = np.frombuffer(data, dtype.dtype)
+    return flat.reshape(shape, order=order)
+
+
+def _array(data, dtype, shape, order):
+    array = _Array()
+    array.value = _values(data, dtype, shape, order)
+    return array
+
+
+def _scalar(dtype, data):
+    return _values(data, dtype, (), 'C').item()
+
+
+def _encode(text, encoding='latin1'):
+    if encoding not in ('latin1', 'latin-1'):
+        raise ValueError(f'encoding {encoding!r:.80}')
+    return text.encode('latin1')
+
+
+def _tensor(storage, offset, size, stride, *rest, code=None):
+    # `_view` relies on these checks: a list could still change
+    if not isinstance(storage, Storage) or not type(size) is type(stride) is tuple:
+        raise TypeError('a tensor without a storage, shape or strides')
+    numbers = (offset, *size, *stride, storage.start, storage.count or 0)
+    is_whole = all(type(number) is int and number >= 0 for number in numbers)
+    if not is_whole or len(size) != len(stride) or code not in (None, *_UNSIGNED.values()):
+        raise ValueError(f'a tensor of shape {size}, strides {stride}')
+    return Tensor(storage, offset, size, stride, code)
+
+
+def _unsigned(storage, offset, size, stride, gradient, hooks, code, *rest):
+    return _tensor(storage, offset, size, stride, code=code)
+
+
+_BUILTINS = {
+    'object': 'object',  # which is only passed on, to `_reconstructor`
+    **{each.__name__: each for each in (set, frozenset, list, dict, tuple, bytes, bytearray)},
+}
+_NAMES = {
+    **{f'{module}.{name}': value
+       for module in ('builtins', '__builtin__') for name, value in _BUILTINS.items()},
+    'collections.OrderedDict': _Dict,
+    'collections.Counter': _Dict,
+    **{f'{module}._reconstructor': _Function(lambda kind, base, state: kind())
+       for module in ('copyreg', 'copy_reg')},
+    '_codecs.encode': _Function(_encode),  # how old protocols hold bytes
+    'numpy.dtype': _DType,
+    'numpy.ndarray': 'ndarray',  # which is only passed on, to `_reconstruct`
+    **{f'numpy.{core}.{name}': value for core in ('core', '_core') for name, value in {
+        'multiarray._reconstruct': _Array,
+        'multiarray.scalar': _Function(_scalar),
+        'numeric._frombuffer': _Function(_array),
+    }.items()},
+    'torch.Size': tuple,
+    'torch._utils._rebuild_tensor': _Function(_tensor),
+    'torch._utils._rebuild_tensor_v2': _Function(_tensor),
+    'torch._utils._rebuild_tensor_v3': _Function(_unsigned),
+    'torch._utils._rebuild_parameter': _Function(lambda tensor, *rest: tensor),
+    'torch._utils._rebuild_parameter_with_state': _Function(lambda tensor, *rest: tensor),
+    'torch._tensor._rebuild_from_type_v2': _Function(lambda make, kind, given, state: make(*given)),
+    'torch.nn.parameter.Parameter': 'Parameter',
+    'torch.storage.UntypedStorage': STORAGES['UntypedStorage'],
+    **{f'torch.{name}': code for name, code in {**STORAGES, **_UNSIGNED}.items()},
+}  # fmt: skip
+
+
+class Unpickler(pickle._Unpickler):
+    """Reads a pickle of `path`, in which only listed names have a meaning.
+
+    It is Python's reader in Python: its reader in C takes gigabytes of memory for a pickle of which
+    one bit is damaged.
+
+    Parameters
+    ----------
+    classes : iterable of str
+        ``'module.name'`` of classes whose instances are read, as namespaces.
+    find_storage : callable, optional
+        ``find_storage(identity)`` returns the `Storage` that a pickle of torch refers to.
+    """
+
+    def __init__(self, file, path, classes=(), find_storage=None):
+        super().__init__(file, encoding='latin1')  # Python 2's arrays are such strings
+        self._path, self._find_storage = path, find_storage
+        self._names = {**_NAMES, **dict.fromkeys(classes, _Record)}
+
+    def find_class(self, module, name):
+        found = self._names.get(f'{module}.{name}')
+        if found is None:
+            raise CheckpointError(
+                f'{self._path!r} is refused: it asks for {module}.{name}, which is neither plain '
+                'data nor a tensor that NumPy has; do not load it by other means unless you trust '
+                'its author'
+            )
+        return found
+
+    def persistent_load(self, identity):
+        return self._find_storage(identity)
+
+
+def settle(value, numbers=None):
+    """Make values of the stand-ins in what an `Unpickler` has loaded.
+
+    Parameters
+    ----------
+    numbers : dict of str to numpy.ndarray
+        Key of a `Storage` -> its numbers. Tensors are views of them, not to be written to.
+    """
+    seen = {}  # things may be in several others, or in themselves
+
+    def settled(value):
+        if isinstance(value, Tensor):
+            return _view(value, numbers[value.storage.key])
+        if not isinstance(value, (dict, list, tuple, _Record, _Array)):
+            return value
+        if id(value) in seen:
+            return seen[id(value)]
+        if isinstance(value, dict):
+            made = seen[id(value)] = {}
+            made.update((key, settled(item)) for key, item in value.items())
+        elif isinstance(value, list):
+            made = seen[id(value)] = []
+            made.extend(map(settled, value))
+        elif isinstance(value, tuple):
+            made = seen[id(value)] = tuple(map(settled, value))
+        elif isinstance(value, _Record):
+            made = seen[id(value)] = types.SimpleNamespace()
+            vars(made).update((key, settled(item)) for key, item in vars(value).items())
         else:
-            flat = np.frombuffer(_to_bytes(data), dtype.dtype)
-        self.value = flat.reshape(shape, order='F' if fortran else 'C')
+            made = seen[id(value)] = value.value.astype(value.value.dtype.newbyteorder('='))
+            if made.dtype == object:
+                for index in np.ndindex(made.shape):
+                    made[index] = settled(made[index])
+        return made
 
-    def settled(self):
-        return self.value.astype(self.value.dtype.newbyteorder('='))
+    return settled(value)
 
 
-def _to_bytes(data):
-    if isinstance(data, str):
-        return data.encode('latin1')
-    return bytes(memoryview(data))  # of a number, bytes() would make as many zeros
+def _view(tensor, numbers):
+    """Return a tensor as a part of its storage's numbers, which may overlap with others."""
+    storage, offset, size, stride, code = tensor
+    numbers = numbers[storage.start :][: storage.count]
+    numbers = numbers if code is None else numbers.view(f'<{code}')
+    if not math.prod(size):
+        return numbers[:0].reshape(size)
+    length = sum((length - 1) * step for length, step in zip(size, stride)) + 1
+    if offset + length > len(numbers):
+        raise ValueError(
+            f'a tensor of shape {size} begins at {offset} in a storage of {len(numbers)}'
+        )
+    part = numbers[offset : offset + length]
+    strides = [step * part.itemsize for step in stride]
+    return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
+
+
+def read_object_array(content, path):
+    """Return an array of plain objects, from the pickle in an ``.npy`` file at `path`."""
+    array = settle(Unpickler(io.BytesIO(content), path).load())
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f'a {type(array).__name__} is not an array of objects')
+    return array

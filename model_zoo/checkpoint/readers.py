@@ -9,14 +9,13 @@ import re
 from typing import Callable
 
 from ..errors import CheckpointError, InputError, reporting
-from ..util.files import atomic_write, keep_permissions, writable_target
+from ..util.files import atomic_write
 from ..util.reading import read_json, sha256_of
 from .numpy_files import is_shapes, read_numpy, write_numpy
 from .tensor_files import (
     PARAMS_START,
     is_safetensors,
     read_params,
-    read_parts,
     read_safetensors,
     write_safetensors,
 )
@@ -78,7 +77,7 @@ LAYOUTS = {
 
 
 def weights_in_folder(folder, format=None):
-    """Path of the file of weights in `folder`, for `read_tensors`."""
+    """Find the file of weights in `folder`, for `read_tensors`."""
     path = first_file(folder, WEIGHTS_NAMES if format is None else _FILES[format])
     if path is None and format in (None, 'tensorflow'):
         return newest_checkpoint(folder)
@@ -86,7 +85,7 @@ def weights_in_folder(folder, format=None):
 
 
 def first_file(folder, names):
-    """Path of the first of the files that a folder has, or None."""
+    """Return the path of the first of the files that a folder has, or None."""
     paths = (os.path.join(folder, name) for name in names)
     return next(filter(os.path.isfile, paths), None)
 
@@ -130,7 +129,7 @@ def read_tensors(path, warns=False):
             return read_torch(path)
         if is_tensorflow(tail):
             return read_tensorflow(path)
-        if head.lstrip()[:1] in (b'[', b'{'):
+        if _is_json(head):
             return _read_json(path)
     if not head.strip(b'\0'):
         raise CheckpointError(f'{path!r} is empty; copy or download the file again')
@@ -150,16 +149,35 @@ def _read_json(path):
     if is_shapes(content):
         return read_numpy(path, content)
     if isinstance(content, dict) and 'weight_map' in content:
-        return read_parts(path, content, _read_part)
+        return _read_parts(path, content['weight_map'])
     raise CheckpointError(f'{path!r} is neither an index of files of weights nor a list of shapes')
 
 
-def _read_part(path):
-    """Read a file that an index names; another index, or the same, isn't one."""
-    with contextlib.suppress(OSError):  # which `read_tensors` tells of
-        if _head_and_tail(path)[0].lstrip()[:1] in (b'[', b'{'):
-            raise CheckpointError(f'{path!r} is named by an index, and is not a file of weights')
-    return read_tensors(path)
+def _read_parts(path, files):
+    """Read a checkpoint of several files from its index, a dict of tensors' names to `files`."""
+    if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
+        raise CheckpointError(f"{path!r} is damaged: its weight_map isn't names of files")
+    folder = os.path.dirname(path)
+    result, metadata = {}, {}
+    for name in sorted(set(files.values())):
+        if os.path.basename(name) != name or not name.isprintable():
+            raise CheckpointError(f'{path!r} names a file in another folder: {name!r:.80}')
+        part = os.path.join(folder, name)
+        with contextlib.suppress(OSError):  # which `read_tensors` tells of
+            if _is_json(_head_and_tail(part)[0]):  # an index, which may be this one
+                raise CheckpointError(f'{path!r} names {part!r}, which is not a file of weights')
+        tensors, metadata = read_tensors(part)
+        lacking = [key for key, file in files.items() if file == name and key not in tensors]
+        if lacking:
+            raise CheckpointError(
+                f'{part!r} lacks what {path!r} says that it has: {", ".join(lacking[:20])}'
+            )
+        result.update(tensors)
+    return result, metadata
+
+
+def _is_json(head):
+    return head.lstrip()[:1] in (b'[', b'{')
 
 
 def _head_and_tail(path):
@@ -172,7 +190,6 @@ def _head_and_tail(path):
 #: name of the checksums in a folder of a model, or of a checkpoint
 SUMS = 'SHA256SUMS'
 _LINE = re.compile(r'([0-9a-f]{64}) [ *](.+)')
-_MOST_BYTES = 1 << 22  # of a file of checksums: a folder of a model has a few dozen files
 _SMALL = 1 << 24  # bytes of a file that isn't weights
 _LOG = logging.getLogger(__name__)
 
@@ -185,12 +202,13 @@ def write_sums(path, files):
 
 
 def read_sums(path):
-    """Path of a file, relative to the folder of `path` -> sha256; empty if there is no file."""
+    """Read a dict of files, relative to the folder of `path`, to their sha256.
+
+    It is empty if there is no file at `path`.
+    """
     if not os.path.exists(path):
         return {}
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > _MOST_BYTES:
-            raise ValueError('it is not a list of checksums')
         with open(path, encoding='utf-8') as file:
             lines = [line for line in file.read().split('\n') if line]
         matches = [_LINE.fullmatch(line) for line in lines]
@@ -258,10 +276,8 @@ def kept_sums(folder, begin=False):
     if not sums and not begin:
         yield files
         return
-    target, status = writable_target(path)
-    with reporting(f'cannot write {path!r}'):
-        if None not in (target, status):
-            os.remove(target)
+    with reporting(f'cannot write {path!r}'), contextlib.suppress(FileNotFoundError):
+        os.remove(path)
     yield files
     sums = {name: sum_ for name, sum_ in sums.items() if os.path.isfile(os.path.join(folder, name))}
     for file in map(os.fspath, files):
@@ -269,13 +285,10 @@ def kept_sums(folder, begin=False):
         if (begin or name in sums) and os.path.isfile(file) and not name.startswith('../'):
             sums[name] = _sum_of(file)
     _write(path, sums)
-    if None not in (target, status):
-        with contextlib.suppress(OSError):  # another's file may not become one's own
-            keep_permissions(target, status)
 
 
 def sums_path(path):
-    """Where the checksums of an export are.
+    """Return where the checksums of an export are.
 
     ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
     """
@@ -284,7 +297,7 @@ def sums_path(path):
 
 
 def weights_of(path):
-    """The files at a path of weights: itself, and what goes with it."""
+    """List the files at a path of weights: itself, and what goes with it."""
     folder, name = os.path.split(path)
     with reporting(f'cannot read {folder!r}'):
         names = sorted(os.listdir(folder or '.'))
@@ -292,7 +305,7 @@ def weights_of(path):
 
 
 def _parts(name):
-    """A pattern of the names of files that belong to a file of weights."""
+    """Make a pattern of the names of files that belong to a file of weights."""
     if name == 'params_shapes.json':
         return re.compile(r'params_shapes\.json|parameters_names\.json|params_\d+\.npy')
     if name.endswith('.index'):

@@ -15,7 +15,6 @@ MXNet follows the numbers in a graph without a check, so a damaged one can end t
 import contextlib
 import json
 import math
-import os
 import struct
 import zlib
 
@@ -37,7 +36,6 @@ __all__ = [
     'is_safetensors',
     'plain_arrays',
     'read_params',
-    'read_parts',
     'read_safetensors',
     'reading',
     'write_params',
@@ -47,12 +45,7 @@ __all__ = [
 
 @contextlib.contextmanager
 def reading(path):
-    """A context in which the error of a file that can't be read is a CheckpointError.
-
-    So is a device: what is read here is read whole, and a device may have no end.
-    """
-    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
-        raise CheckpointError(f'cannot read {path!r}: it is no regular file')
+    """Raise the error of a file that can't be read, within the context, as a CheckpointError."""
     try:
         yield
     except CheckpointError:
@@ -93,7 +86,7 @@ def _check_number(number, end):
 
 
 def _check_source(nodes, source):
-    """A source is a node's number, the number of its output, and a version."""
+    """Check a source: a node's number, the number of its output, and a version."""
     number, output = source[:2]
     _check_number(number, len(nodes))
     node = nodes[number]
@@ -116,12 +109,8 @@ _DTYPES = ('f4', 'f8', 'f2', 'u1', 'i4', 'i1', 'i8', '?')  # by MXNet's numbers
 PARAMS_START = struct.pack('<Q', _MAGIC)
 
 
-def _damaged(path, problem):
-    return CheckpointError(f'{path!r} is damaged: {problem}; copy or download the file again')
-
-
 def _read_array(path, read):
-    """The array that a ``.params`` file has next."""
+    """Read the array that a ``.params`` file has next."""
     version, storage = read('u4', 2)
     if version not in (_V2, _V3):
         raise CheckpointError(
@@ -130,70 +119,63 @@ def _read_array(path, read):
         )
     if storage != 0:
         raise CheckpointError(f'{path!r} holds a sparse array; only dense ones can be read')
-    (dimensions,) = read('u4')
-    if dimensions > 32:
-        raise _damaged(path, f'an array of {dimensions} dimensions')
-    shape = tuple(read('i8', int(dimensions)).tolist())
+    shape = tuple(read('i8', int(read('u4')[0])).tolist())
     flag = int(read('i4', 3)[2])
     if not 0 <= flag < len(_DTYPES) or any(size < 0 for size in shape):
-        raise _damaged(path, f'an array of shape {shape} and dtype number {flag}')
-    values = read(_DTYPES[flag], math.prod(shape))
-    try:
-        return values.reshape(shape)
-    except ValueError as error:  # one size is 0 and another one beyond what NumPy can have
-        raise _damaged(path, f'an array of shape {shape}') from error
+        raise ValueError(f'an array of shape {shape} and dtype number {flag}')
+    return read(_DTYPES[flag], math.prod(shape)).reshape(shape)
 
 
 def read_params(path):
-    """The arrays of a ``.params`` file, as views that may not be written to; and its metadata."""
-    with open(path, 'rb') as file:
-        data = memoryview(file.read(os.fstat(file.fileno()).st_size))  # a device's is 0
+    """Read the arrays of a ``.params`` file, as views that may not be written to; and its metadata.
+    """
+    with reading(path):
+        with open(path, 'rb') as file:
+            data = memoryview(file.read())
+        return _parse_params(path, data)
+
+
+def _parse_params(path, data):
     content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
     is_ours, position = trailer[:-4] == _TRAILER, 0
     if not is_ours:
         content = data
     elif trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
-        raise _damaged(path, 'its checksum is wrong')
+        raise ValueError('its checksum is wrong')
 
     def read(dtype, count=1):
-        """The next values, as a view."""
+        """Read the next values, as a view."""
         nonlocal position
         start, dtype = position, np.dtype(dtype).newbyteorder('<')
         position += count * dtype.itemsize
         if position > len(content):
-            raise _damaged(path, f'it ends at byte {len(content)}, in the middle of an array')
+            raise ValueError(f'it ends at byte {len(content)}, in the middle of an array')
         return np.frombuffer(content[start:position], dtype)
 
-    magic, _ = read('u8', 2)
-    if magic != _MAGIC:
+    if read('u8', 2)[0] != _MAGIC:
         raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
     arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
-    names = []
-    for _ in range(read('u8')[0]):
-        try:
-            names.append(read('u1', int(read('u8')[0])).tobytes().decode())
-        except UnicodeDecodeError as error:
-            raise _damaged(path, 'a name is not text') from error
+    names = [
+        read('u1', int(read('u8')[0])).tobytes().decode('utf-8') for _ in range(read('u8')[0])
+    ]
+    if position != len(content):
+        raise ValueError(f'{len(content) - position} bytes are behind its end')
     if arrays and not names:
         raise CheckpointError(
             f'{path!r} holds arrays without names; save a dict of arrays with their names instead'
         )
     if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise _damaged(path, f'{len(arrays)} arrays have {len(set(names))} names')
+        raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
     tensors = dict(zip(names, arrays))
     if is_ours != (METADATA in tensors):
-        raise _damaged(path, 'its checksum or its metadata is missing')
+        raise ValueError('its checksum or its metadata is missing')
     if not is_ours:
         return tensors, {}
-    try:
-        metadata = parse_json(tensors.pop(METADATA).tobytes())
-        version = metadata['version']
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, 'its metadata cannot be read') from error
-    if version != VERSION:
+    metadata = parse_json(tensors.pop(METADATA).tobytes(), {'version': int})
+    if metadata['version'] != VERSION:
         raise CheckpointError(
-            f'{path!r} has version {version} of this format, and version {VERSION} can be '
-            'read: upgrade gluon-transformer-zoo'
+            f'{path!r} has version {metadata["version"]} of this format, and version {VERSION} can '
+            'be read: upgrade gluon-transformer-zoo'
         )
     return tensors, metadata
 
@@ -207,7 +189,7 @@ def _append_checksum(path):
 
 
 def _as_ndarray(value):
-    """An array of NumPy as one of MXNet, with the same memory where that is possible."""
+    """Make an array of MXNet, with the memory of NumPy's where that is possible."""
     if value.size and value.flags.c_contiguous and value.dtype == np.float32:
         return mx.nd.from_numpy(value[...])  # of the view, which becomes read-only
     return mx.nd.array(value, dtype=value.dtype)
@@ -242,7 +224,7 @@ def as_weights(tensors):
 
 
 def plain_arrays(state_dict):
-    """A dict's NDArrays, NumPy arrays or tensors of torch as NumPy arrays."""
+    """Make NumPy arrays of a dict's NDArrays, NumPy arrays or tensors of torch."""
     result = {}
     for name, value in state_dict.items():
         if hasattr(value, 'asnumpy'):
@@ -255,12 +237,12 @@ def plain_arrays(state_dict):
 
 
 def is_safetensors(head):
-    """Whether a file that starts with the bytes `head` is one: 8 bytes of length, then JSON."""
+    """Return whether a file that starts with `head`, a length and then JSON, is one."""
     return head[8:9] == b'{'
 
 
 def read_safetensors(path):
-    """The tensors of a safetensors file, in float32, and what the file says of itself."""
+    """Read the tensors of a safetensors file, in float32, and its metadata."""
     with reading(path):
         with safetensors.safe_open(path, 'np') as file:
             metadata = file.metadata() or {}
@@ -276,32 +258,17 @@ def read_safetensors(path):
     return as_weights(tensors), metadata
 
 
-def read_parts(path, index, read):
-    """Read a checkpoint of several files, named by its index; ``read(path)`` reads one."""
-    files = index['weight_map']
-    if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
-        raise CheckpointError(f"{path!r} is damaged: its weight_map isn't names of files")
-    folder = os.path.dirname(path)
-    result, metadata = {}, {}
-    for name in sorted(set(files.values())):
-        if os.path.basename(name) != name:
-            raise CheckpointError(f'{path!r} names a file in another folder: {name!r}')
-        if name.endswith('.json') or not name.isprintable():
-            raise CheckpointError(f'{path!r} names {name!r}, which is not a file of weights')
-        tensors, metadata = read(os.path.join(folder, name))
-        lacking = [key for key, file in files.items() if file == name and key not in tensors]
-        if lacking:
-            raise CheckpointError(
-                f'{os.path.join(folder, name)!r} lacks what {path!r} says that it has: '
-                + ', '.join(lacking[:20])
-            )
-        result.update(tensors)
-    return result, metadata
-
-
 def write_safetensors(path, tensors):
-    """Write `tensors`, NumPy arrays by name, whole or not at all."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    """Write `tensors`, NumPy arrays by name, whole or not at all.
+
+    An array with several names, which is tied, is written by the first, as transformers does.
+    """
+    first = {id(array): name for name, array in reversed(tensors.items())}
+    tensors = {
+        name: np.ascontiguousarray(array)
+        for name, array in tensors.items()
+        if first[id(array)] == name
+    }
     try:
         content = safetensors.numpy.save(tensors, {'format': 'pt'})
     except safetensors.SafetensorError as error:

@@ -10,163 +10,65 @@ stands for it here. A file ``checkpoint`` next to them names the newest one in t
 # index of blocks, and a magic number. A block has entries (varints: bytes shared with the key
 # before, further bytes of the key, bytes of the value; then these bytes), then u32 places of some
 # of them, and a u32 count of these places.
-#
-# The checksum is CRC-32C (Castagnoli), here by NumPy: the bytes are cut into lanes of the same
-# length, whose remainders are computed side by side, 8 bytes at a time. The remainders are then
-# joined two by two: that of a lane with n bytes behind it is multiplied by x^(8n), which is a
-# product with a 32x32 matrix of bits.
 
-import contextlib
-import functools
 import logging
 import math
 import os
 import re
 import struct
 
+import google_crc32c
 import numpy as np
 
-from ..errors import CheckpointError, MissingExtraError
+from ..errors import MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
-from .tensor_files import as_weights, from_bfloat16
+from .tensor_files import as_weights, from_bfloat16, reading
 
 __all__ = [
-    'TABLE_MAGIC', 'crc32c', 'is_tensorflow', 'newest_checkpoint', 'read_message', 'read_table',
+    'is_tensorflow', 'masked_crc32c', 'newest_checkpoint', 'read_message', 'read_table',
     'read_tensorflow', 'write_tensorflow',
 ]  # fmt: skip
 
-_POLYNOMIAL = 0x82F63B78  # with its bits reversed, as all remainders are here
-_BLOCK = 1 << 22  # bytes that are computed at a time
-_FEW = 256  # bytes that are quicker one by one
-_ONES = 0xFFFFFFFF
+
+def masked_crc32c(data):
+    """Compute a checksum as TensorFlow stores it: turned, and with a constant added."""
+    crc = google_crc32c.value(bytes(data))
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
-def crc32c(data, masked=False):
-    """The checksum of bytes; `masked` as TensorFlow stores it: turned, and with a constant added.
-    """
-    crc = _ONES
-    if len(data) <= _FEW:
-        single = _of_bytes()
-        for byte in bytes(data):
-            crc = crc >> 8 ^ single[(crc ^ byte) & 255]
-    else:
-        data = np.frombuffer(data, np.uint8)
-        for start in range(0, len(data), _BLOCK):
-            block = data[start : start + _BLOCK]
-            crc = _shift(crc, len(block)) ^ _remainder(block)
-    crc ^= _ONES
-    if masked:
-        crc = ((crc >> 15 | crc << 17) + 0xA282EAD8) & _ONES
-    return crc
-
-
-def _divide(remainder, steps):
-    for _ in range(steps):
-        remainder = remainder >> 1 ^ (_POLYNOMIAL if remainder & 1 else 0)
-    return remainder
-
-
-@functools.lru_cache(maxsize=None)
-def _of_bytes():
-    """Remainders of one byte."""
-    return [_divide(byte, 8) for byte in range(256)]
-
-
-@functools.lru_cache(maxsize=None)
-def _tables():
-    """Remainders of 16 bits with 6, 4, 2 and 0 bytes behind them."""
-    single = np.array(_of_bytes(), np.uint32)
-    tables = [single]
-    for _ in range(7):
-        tables.append(tables[-1] >> 8 ^ single[tables[-1] & 255])
-    pairs = np.arange(1 << 16)
-    return [tables[n + 1][pairs & 255] ^ tables[n][pairs >> 8] for n in (6, 4, 2, 0)]
-
-
-def _remainder(block):
-    """The remainder of up to `_BLOCK` bytes, from 0 on."""
-    words = -(-len(block) // 8)
-    power = (words - 1).bit_length()
-    lanes, steps = 1 << power - power // 2, 1 << power // 2
-    padded = np.zeros(lanes * steps * 8, np.uint8)
-    padded[len(padded) - len(block) :] = block  # zeros before it change nothing
-    columns = np.ascontiguousarray(padded.view('<u8').reshape(lanes, steps).T)
-    tables, crc = _tables(), np.zeros(lanes, '<u4')
-    for column in columns:
-        column.view('<u4')[::2] ^= crc
-        parts = column.view('<u2').reshape(lanes, 4)
-        crc = tables[0][parts[:, 0]]
-        for index in (1, 2, 3):
-            crc ^= tables[index][parts[:, index]]
-    power = power // 2 + 3  # a lane has 2**power bytes
-    while len(crc) > 1:
-        bits = crc[::2, None] >> np.arange(32, dtype=np.uint32) & 1
-        matrix = np.array(_zeros(power), np.uint32)
-        crc, power = np.bitwise_xor.reduce(bits * matrix, axis=1) ^ crc[1::2], power + 1
-    return int(crc[0])
-
-
-def _shift(crc, count):
-    """A remainder, as if `count` zero bytes followed."""
-    for power in range(count.bit_length()):
-        if count >> power & 1:
-            crc = _multiply(_zeros(power), crc)
-    return crc
-
-
-@functools.lru_cache(maxsize=None)
-def _zeros(power):
-    """The columns of the matrix for 2**power zero bytes."""
-    if power:
-        half = _zeros(power - 1)
-        return [_multiply(half, column) for column in half]
-    return [_divide(1 << bit, 8) for bit in range(32)]
-
-
-def _multiply(matrix, vector):
-    result = 0
-    for bit, column in enumerate(matrix):
-        if vector >> bit & 1:
-            result ^= column
-    return result
-
-
-#: the end of a table's file
-TABLE_MAGIC = b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
+_TABLE_END = b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
 _FOOTER = 48
-_KEYS_LIMIT = 64  # bytes of keys that a byte of the file may stand for
 
 
 def read_table(path):
-    """A table's keys and values, bytes both."""
+    """Read a table's keys and values, bytes both."""
     with open(path, 'rb') as file:
         content = file.read()
     footer = content[-_FOOTER:]
-    if len(footer) < _FOOTER or not footer.endswith(TABLE_MAGIC):
+    if len(footer) < _FOOTER or not footer.endswith(_TABLE_END):
         raise ValueError('its end is missing')
     position = 0
     for _ in range(3):  # the first block's place and size, then the second one's place
         index, position = _varint(footer, position)
     size, _ = _varint(footer, position)
-    result, left = {}, [len(content), _KEYS_LIMIT * len(content)]
-    for handle in _entries(content, index, size, left).values():
+    result = {}
+    for handle in _entries(content, index, size).values():
         start, position = _varint(handle, 0)
         size, _ = _varint(handle, position)
-        result.update(_entries(content, start, size, left))
+        result.update(_entries(content, start, size))
     return result
 
 
-def _entries(content, start, size, left):
-    """A block's keys and values; `left` counts down the bytes of blocks and of keys."""
+def _entries(content, start, size):
+    """Return a block's keys and values."""
     end = start + size
-    if end + 5 > len(content):
+    if size < 4 or end + 5 > len(content):
         raise ValueError('it is cut off')
-    left[0] -= size
     block, (checksum,) = content[start : end + 1], struct.unpack_from('<I', content, end + 1)
-    if left[0] < 0 or size < 4 or crc32c(block, masked=True) != checksum:
+    if masked_crc32c(block) != checksum:
         raise ValueError('the checksum of a block is wrong')
     if block[-1]:
-        raise CheckpointError('its index is compressed, which TensorFlow does not do')
+        raise ValueError('its index is compressed, which TensorFlow does not do')
     (count,) = struct.unpack_from('<I', block, size - 4)
     stop, position, key, result = size - 4 - 4 * count, 0, b'', {}
     while position < stop:
@@ -175,8 +77,7 @@ def _entries(content, start, size, left):
         value_length, position = _varint(block, position)
         value = position + length
         key = key[:shared] + block[position:value]
-        left[1] -= len(key)
-        if value + value_length > stop or left[1] < 0:
+        if value + value_length > stop:
             raise ValueError('a block ends within an entry')
         position = value + value_length
         result[key] = block[value:position]
@@ -207,7 +108,7 @@ def read_message(content):
 
 
 def _varint(content, position):
-    """The number at `position`, and the place behind it."""
+    """Read the number at `position`; returns it and the place behind it."""
     number = shift = 0
     while True:
         byte = content[position]
@@ -232,12 +133,12 @@ _TYPES = {
 
 
 def is_tensorflow(tail):
-    """Whether a file that ends with the bytes `tail` is the index of a checkpoint."""
-    return tail.endswith(TABLE_MAGIC)
+    """Return whether a file that ends with the bytes `tail` is the index of a checkpoint."""
+    return tail.endswith(_TABLE_END)
 
 
 def newest_checkpoint(folder):
-    """Path of the newest checkpoint's index in `folder`, or None."""
+    """Find the index of the newest checkpoint in `folder`, or None."""
     try:
         with open(os.path.join(folder, 'checkpoint'), encoding='utf-8') as file:
             named = re.search(r'^model_checkpoint_path: "(.+)"', file.read(4096), re.MULTILINE)
@@ -272,41 +173,24 @@ def _import_tensorflow():
 
 
 def read_tensorflow(path):
-    """The variables of a checkpoint, without TensorFlow; strings, which are none, are left out."""
+    """Read the variables of a checkpoint; strings, which are none, are left out."""
     prefix = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
-    try:
-        with contextlib.ExitStack() as stack:
-            return as_weights(_Bundle(prefix, stack).read()), {}
-    except CheckpointError as error:
-        raise CheckpointError(f'{prefix!r} cannot be read: {error}') from error
-    except Exception as error:  # a damaged file's error depends on where it is damaged
-        what = error.strerror if isinstance(error, OSError) else str(error)
-        raise CheckpointError(
-            f'{prefix!r} cannot be read ({what or type(error).__name__}): its files are damaged, '
-            'or its data files are not beside the index; copy or download them again'
-        ) from error
+    with reading(prefix):
+        return as_weights(_Bundle(prefix).read()), {}
 
 
 class _Bundle:
     """The files of a checkpoint; see ``tensor_bundle.proto`` of TensorFlow."""
 
-    def __init__(self, prefix, stack):
-        self.entries = read_table(prefix + _INDEX)
+    def __init__(self, prefix):
+        self.prefix, self.entries = prefix, read_table(prefix + _INDEX)
         header = read_message(self.entries.pop(b''))
         if header.get(2, [0]) != [0]:
-            raise CheckpointError('it was written on a big-endian machine')
-        (count,) = header[1]
-        shards = {_single(read_message(entry), 3) for entry in self.entries.values()}
-        self.files = {
-            number: stack.enter_context(_open(f'{prefix}.data-{number:05d}-of-{count:05d}'))
-            for number in sorted(shards)
-            if number < count
-        }
-        # bytes that variables may still take: none has those of another one
-        self.left = sum(os.fstat(file.fileno()).st_size for file in self.files.values())
+            raise ValueError('it was written on a big-endian machine')
+        (self.files,) = header[1]
 
     def read(self):
-        """Name -> array, of all variables that are numbers."""
+        """Read all variables that are numbers, by name."""
         names = [key for key in self.entries if not key.startswith(_OF_A_PART)]
         tensors = {}
         for key in sorted(names):
@@ -338,24 +222,18 @@ class _Bundle:
     def values(self, name, fields):
         type_number, shape, size = _single(fields, 1), _shape(fields), _single(fields, 5)
         if type_number not in _TYPES:
-            raise CheckpointError(
-                f'{name} is of type number {type_number}, which NumPy does not have'
-            )
+            raise ValueError(f'{name} is of type number {type_number}, which NumPy does not have')
         dtype = np.dtype(_TYPES[type_number]).newbyteorder('<')
-        self.left -= size
-        if math.prod(shape) * dtype.itemsize != size or self.left < 0:
+        if math.prod(shape) * dtype.itemsize != size:
             raise ValueError(f'{name} of shape {shape} has {size} bytes')
-        file = self.files[_single(fields, 3)]
-        file.seek(_single(fields, 4))
-        data = file.read(size)
-        if len(data) != size or crc32c(data, masked=True) != _single(fields, 6):
+        path = f'{self.prefix}.data-{_single(fields, 3):05d}-of-{self.files:05d}'
+        with reading(path), open(path, 'rb') as file:
+            file.seek(_single(fields, 4))
+            data = file.read(size)
+        if len(data) != size or masked_crc32c(data) != _single(fields, 6):
             raise ValueError(f'the checksum of {name} is wrong')
         array = np.ndarray(shape, dtype, data)
         return np.asarray(from_bfloat16(array)) if type_number == _BFLOAT16 else array
-
-
-def _open(path):
-    return open(path, 'rb')
 
 
 def _single(fields, number):
@@ -374,7 +252,7 @@ def _extents(part):
 
 
 def _part_key(name, part):
-    """The key of a part of a variable, in which numbers and texts sort as they are."""
+    """Make the key of a part of a variable, in which numbers and texts sort as they are."""
     key = [_OF_A_PART, name.encode(), b'\0\1', bytes([1, len(part)])]
     return b''.join(key + [_ordered(number) for extent in part for number in extent])
 

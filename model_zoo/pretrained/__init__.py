@@ -1,8 +1,8 @@
 """Pretrained weights: the `catalogue`, and how their files are found (`find`).
 
-A file is looked for in this order: an explicit path; the cache; an installed Python package that
-carries it; GluonNLP's repository; the Hugging Face hub. Each place but the first is a class in
-`sources` or `hub`. This package doesn't read the files.
+A file is looked for in this order: an explicit path; on this machine, in the cache, in an installed
+Python package that carries it, in the Hugging Face hub's cache; then in GluonNLP's repository and
+on the hub. This package doesn't read the files.
 """
 
 from .catalogue import (
@@ -15,17 +15,16 @@ from .catalogue import (
     resolve,
     resolve_alias,
 )
-from .download import Checksum, DownloadError, default_root
-from .files import Files, Source, SourceError, files_at, files_in_folder
-from .find import find_files, is_model_folder, is_place, local_path, names_files
+from .download import DownloadError, default_root
+from .files import Files, SourceError, files_at, files_in_folder
+from .find import find_files, is_model_folder, names_files, places_of
+from .places import is_place, local_path
 
 __all__ = [
-    'Checksum',
     'DownloadError',
     'Files',
     'PackageFiles',
     'PretrainedEntry',
-    'Source',
     'SourceError',
     'default_root',
     'files_at',
@@ -38,6 +37,7 @@ __all__ = [
     'list_pretrained',
     'local_path',
     'names_files',
+    'places_of',
     'register_pretrained',
     'resolve',
     'resolve_alias',

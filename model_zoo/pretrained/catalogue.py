@@ -97,7 +97,7 @@ def register_pretrained(*entries):
 
 
 def list_pretrained(pattern=None):
-    """The catalogue's entries, sorted by model and with each model's default data set first.
+    """Return the catalogue's entries, sorted by model and with each model's default data set first.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def list_pretrained(pattern=None):
 
 
 def get_entry(model, dataset=None):
-    """The entry of `model` and `dataset`."""
+    """Return the entry of `model` and `dataset`."""
     entries = list_pretrained()
     of_model = [entry for entry in entries if entry.model == model]
     if not of_model:
@@ -153,7 +153,7 @@ def resolve_alias(name):
 
 
 def is_alias(name):
-    """Whether `resolve_alias` knows `name`."""
+    """Return whether `resolve_alias` knows `name`."""
     try:
         resolve_alias(name)
     except UnknownNameError:
@@ -162,7 +162,9 @@ def is_alias(name):
 
 
 def resolve(name, dataset=None):
-    """As `resolve_alias`, with a data set that wins over what `name` says; None is the default one.
+    """Do what `resolve_alias` does; a `dataset` wins over the one in `name`.
+
+    The data set is None where `name` means the model's default one.
     """
     model, named = resolve_alias(name)
     if dataset is not None:

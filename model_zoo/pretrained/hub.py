@@ -1,22 +1,12 @@
-"""The Hugging Face hub as a source of pretrained weights."""
+"""The Hugging Face hub, through its library: whose cache, variables and revisions these are."""
 
-import functools
 import os
-import re
-import shutil
+import posixpath
 import warnings
-from typing import Dict
-from urllib.parse import urljoin, urlsplit
 
-import requests
-from huggingface_hub import constants
-from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalTokenNotFoundError
-
-from ..checkpoint.readers import CONFIG_NAMES
-from ..errors import InputError, ZooError
-from ..util.files import atomic_write
-from ..util.reading import read_json
-from .download import Checksum, download, is_final, reason_of
+from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
+from ..errors import InputError
+from .download import mismatch
 from .files import (
     BESIDE_VOCAB,
     BPE_NAMES,
@@ -24,233 +14,174 @@ from .files import (
     MODULES_NAME,
     SENTENCE_CONFIGS,
     VOCAB_NAMES,
-    Source,
     SourceError,
     files_in_folder,
-    merges_beside,
     modules_in_folder,
 )
 
-__all__ = ['HubSource', 'Repository', 'upload']
+with warnings.catch_warnings():
+    # that progress bars are plain ones in a notebook without ipywidgets
+    warnings.filterwarnings('ignore', 'IProgress not found')
+    from huggingface_hub import HfApi, constants, snapshot_download
 
-_INDEX = '.index.json'  # of weights in several files
-_DIGEST = re.compile('[0-9a-f]{40}|[0-9a-f]{64}')
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalTokenNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 
+__all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub', 'upload']
 
-def _library():
-    """huggingface_hub, imported here because few programs need it."""
-    with warnings.catch_warnings():
-        # that progress bars are plain ones in a notebook without ipywidgets
-        warnings.filterwarnings('ignore', 'IProgress not found')
-        import huggingface_hub.file_download
-    return huggingface_hub
-
-
-class HubSource(Source):
-    """The Hugging Face hub, or what huggingface_hub has cached of it.
-
-    The environment variables HF_ENDPOINT, HF_HOME (the folder of that cache), HF_HUB_OFFLINE and
-    HF_TOKEN work as that library documents, and its cache is filled as it documents that. What the
-    server says is checked before it becomes the name of a file, which the library doesn't do.
-    Weights in the cache are used; the hub isn't asked for newer ones.
-    """
-
-    name = 'Hugging Face hub'
-
-    def find(self, entry, root, vocab_only=False):
-        if entry.hub is None:
-            raise SourceError('it does not have these weights')
-        files = self._cached(entry, vocab_only)
-        if files is None:
-            repository = Repository(entry.hub, entry.hub_revision)
-            files = files_in_folder(repository.fetch(not vocab_only))
-        elif not vocab_only:
-            _verify(files.weights)
-        if not vocab_only and entry.hub_sha256 is not None:
-            mismatch = Checksum('sha256', entry.hub_sha256).mismatch(files.weights)
-            if mismatch:
-                raise SourceError(f'{files.weights!r} is not what the catalogue has: {mismatch}')
-        return files
-
-    def is_local(self, entry, root):
-        return entry.hub is not None and self._cached(entry) is not None
-
-    @staticmethod
-    def _cached(entry, vocab_only=False):
-        """The files in the library's cache: of the catalogue's commit, or else of the branch."""
-        revisions = dict.fromkeys((entry.hub_revision, None))
-        copies = (Repository(entry.hub, revision).cached(vocab_only) for revision in revisions)
-        return next(filter(None, copies), None)
+_SMALL = (
+    *BESIDE_VOCAB, *VOCAB_NAMES, *BPE_NAMES.values(), GENERATION_CONFIG, *SENTENCE_CONFIGS,
+    MODULES_NAME, 'config_sentence_transformers.json',
+)  # fmt: skip
+#: kind of weights -> the parts of several files, and the file without which these aren't complete
+_WEIGHTS = (
+    (['model-*.safetensors'], ['model.safetensors', 'model.safetensors.index.json']),
+    (['pytorch_model-*.bin'], ['pytorch_model.bin', 'pytorch_model.bin.index.json']),
+    ([], ['model.params']),
+)
 
 
-class Repository:
-    """One model of the hub."""
+def find_in_cache(entry, root, weights=True, check=True):
+    """Return the files of `entry` in the library's cache: of its commit, or else of the branch."""
+    _check_entry(entry)
+    for revision in dict.fromkeys((entry.hub_revision, None)):
+        folder = cached(entry.hub, revision, weights)
+        if folder is not None:
+            return _checked(entry, folder, weights and check)
+    raise SourceError(f'{entry.hub} is not in {constants.HF_HUB_CACHE!r}')
 
-    def __init__(self, name, revision=None):
-        self.name, self.revision = name, revision
-        self.address = f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
-        self._prefix = ''  # folder of the transformer, with a slash
 
-    def cached(self, vocab_only=False):
-        """The model's files in the library's cache; None if they aren't complete."""
-        config = self._in_cache('config.json')
-        if not isinstance(config, str):
-            return None
-        files = files_in_folder(os.path.dirname(config))
-        if files.vocab is None or (_is_bpe(files.vocab) and not merges_beside(files.vocab)):
-            return None
-        complete = vocab_only or (
-            files.weights and all(map(os.path.isfile, _parts(files.weights)))
+def find_on_hub(entry, root, weights=True, check=True):
+    """Return the files of `entry`, downloaded to the library's cache."""
+    _check_entry(entry)
+    return _checked(entry, fetch(entry.hub, entry.hub_revision, weights), weights and check)
+
+
+def _check_entry(entry):
+    if entry.hub is None:
+        raise SourceError('it does not have these weights')
+
+
+def _checked(entry, folder, check):
+    files = files_in_folder(folder)
+    problem = check and entry.hub_sha256 and mismatch(files.weights, f'sha256:{entry.hub_sha256}')
+    if problem:
+        raise SourceError(
+            f'{files.weights!r} is not what the catalogue has: {problem}; remove '
+            f'{os.path.realpath(files.weights)!r} and try again'
         )
-        return files if complete else None
+    return files
 
-    def fetch(self, weights=True, vocab=True):
-        """Download what the cache lacks."""
-        root = self._fetch_modules(weights)
-        config = self._first(CONFIG_NAMES)
-        if config is None:
-            raise self._lacks('no config.json')
-        if vocab:
-            # it is small: what it lacks shows before the weights are fetched
-            for name in BESIDE_VOCAB:
-                self._get(name)
-            self._fetch_vocab()
-        if weights:
-            self._get(GENERATION_CONFIG)
-            _verify(self._fetch_weights())
-        return root or os.path.dirname(config)
 
-    def _fetch_modules(self, weights):
-        """The parts behind the transformer of a model of sentence-transformers."""
-        path = self._get(MODULES_NAME)
-        if path is None:
-            return None
-        root = os.path.dirname(path)
-        first, *others = modules_in_folder(root)
-        self._get('config_sentence_transformers.json')
-        for module in others:
-            self._prefix = f'{module.path}/'
-            self._get('config.json')
-            if weights and module.kind == 'Dense':
-                _verify(self._fetch_weights())
-        self._prefix = f'{first.path}/' if first.path else ''
-        for name in SENTENCE_CONFIGS:
-            self._get(name)
-        return root
+def cached(name, revision=None, weights=True):
+    """Return a repository's folder in the library's cache; None if that lacks files of it."""
+    try:
+        return _get_model(name, revision, weights, True)
+    except SourceError:
+        return None
 
-    def file(self, name):
-        """Path of any other of its files, downloaded where the cache lacks it; SourceError if it
-        has none.
-        """
-        path = self._get(name)
-        if path is None:
-            raise self._lacks(f'no {name}')
-        return path
 
-    def _lacks(self, what):
-        offline = ' in the cache (HF_HUB_OFFLINE is set)' if constants.HF_HUB_OFFLINE else ''
-        return SourceError(f'{self.address} has {what}{offline}')
+def fetch(name, revision=None, weights=True):
+    """Return a repository's folder in the library's cache; missing files are downloaded.
 
-    def _fetch_vocab(self):
-        vocab = self._first(VOCAB_NAMES)
-        if vocab is None:
-            raise self._lacks(f'none of {", ".join(VOCAB_NAMES)}')
-        if _is_bpe(vocab):
-            merges = BPE_NAMES[os.path.basename(vocab)]
-            if self._get(merges) is None:
-                raise self._lacks(f'no {merges}')
+    What the cache has is used: the hub isn't asked for a newer version of a branch.
+    """
+    folder = cached(name, revision, weights)
+    if folder is None:
+        # asked first: without a connection the library tries for long to list a commit's files
+        _ask(HfApi(constants.ENDPOINT).model_info, name, revision)
+        folder = _get_model(name, revision, weights, False)
+    return folder
 
-    def _fetch_weights(self):
-        names = ['model.safetensors', 'pytorch_model.bin', 'model.params']
-        names = [file for name in names for file in (name, name + _INDEX)]
-        path = self._first(names)
-        if path is None:
-            raise self._lacks(f'none of {", ".join(names)}')
-        for part in _parts(path):
-            if self._get(os.path.basename(part)) is None:
-                raise self._lacks(f'no {os.path.basename(part)}')
-        return path
 
-    def _first(self, names):
-        """Path of the first of the files that the repository has, or None."""
-        paths = map(self._get, names)
-        return next((path for path in paths if path is not None), None)
+def fetch_file(name, file):
+    """Return the path of any file of a repository, downloaded where the cache lacks it."""
+    path = os.path.join(_snapshot(name, None, [file], False), file)
+    if not os.path.isfile(path):
+        raise SourceError(f'{_address(name, None)} has no {file}')
+    return path
 
-    def _in_cache(self, name):
-        """Path of a file in the cache, None if it isn't there, or a mark that the hub has none."""
-        return _library().try_to_load_from_cache(self.name, name, revision=self.revision)
 
-    def _get(self, name):
-        """Path of a file, downloaded where the cache lacks it; None if the hub doesn't have it."""
-        path = self._in_cache(self._prefix + name)
-        if path is not None:
-            return path if isinstance(path, str) else None
-        if constants.HF_HUB_OFFLINE:
-            if name != 'config.json' or self._prefix:
-                return None  # as far as one can tell
-            raise SourceError(
-                f'HF_HUB_OFFLINE is set, and {name} of {self.name} is not in '
-                f'{constants.HF_HUB_CACHE!r}'
-            )
-        try:
-            return self._download(self._prefix + name)
-        except SourceError:
-            raise
-        except (ZooError, HfHubHTTPError, OSError, ValueError) as error:
-            raise SourceError(f'{self.address}: {_reason(error)}') from error
+def _get_model(name, revision, weights, local):
+    """Return the folder of a model.
 
-    def _download(self, name):
-        """Path of a file that is downloaded to the library's cache; None if the hub lacks it."""
-        library = _library()
-        url = library.hf_hub_url(self.name, name, revision=self.revision)
-        home = os.path.join(constants.HF_HUB_CACHE, f'models--{self.name.replace("/", "--")}')
-        try:
-            _check_connection(constants.ENDPOINT)
-            about = library.get_hf_file_metadata(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-        except EntryNotFoundError as error:
-            commit = error.response.headers.get(constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
-            if commit is not None:  # remembered, as the library does
-                with atomic_write(self._pointer(home, '.no_exist', commit, name)):
-                    pass
-            return None
-        except HfHubHTTPError:
-            raise
-        except Exception as error:  # of requests or httpx, by the library's version
-            raise SourceError(f'{constants.ENDPOINT}: {reason_of(error)}') from error
-        pointer = self._pointer(home, 'snapshots', about.commit_hash, name)
-        blob = os.path.join(home, 'blobs', _hexadecimal(about.etag, 'ETag'))
-        location, headers = urljoin(url, about.location), library.utils.build_hf_headers()
-        if url.startswith('https:') and not location.startswith('https:'):
-            raise ValueError(f'it redirects to {location:.200}, which is not https')
-        if urlsplit(location).netloc != urlsplit(url).netloc:
-            headers.pop('authorization', None)  # for the hub alone
-        download(location, blob, headers=headers)
-        try:
-            os.symlink(os.path.relpath(blob, os.path.dirname(pointer)), pointer)
-        except FileExistsError:
-            pass
-        except OSError:  # of Windows, or of a disk without links
-            shutil.copyfile(blob, pointer)
-        return pointer
+    A broken download leaves some of the files, and older versions of the library don't tell that
+    others are missing. So the file without which nothing is complete comes last.
+    """
+    patterns = []
 
-    def _pointer(self, home, folder, commit, name):
-        """Where a file of a commit is in the cache, whose branch or tag is noted."""
-        _hexadecimal(commit, constants.HUGGINGFACE_HEADER_X_REPO_COMMIT)
-        revision = self.revision or constants.DEFAULT_REVISION
-        pointer = os.path.join(home, folder, commit, *name.split('/'))
-        note = os.path.join(home, 'refs', *revision.split('/'))
-        if '..' in (*name.split('/'), *revision.split('/')):
-            raise ValueError(f'{name!r} of {revision!r} would lie outside its folder')
-        for path in (pointer, note):
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        if revision != commit:
-            with atomic_write(note) as file:
-                file.write(commit)
-        return pointer
+    def get(names, paths=('',)):
+        patterns.extend(posixpath.join(path, name) for path in paths for name in names)
+        return _snapshot(name, revision, patterns, local)
+
+    modules = modules_in_folder(get(_SMALL))
+    if modules:
+        get([*_SMALL, 'config.json'], [module.path for module in modules if module.path])
+    folder = get(CONFIG_NAMES)
+    files = files_in_folder(folder)
+    if files.config is None:
+        raise SourceError(f'{_address(name, revision)} has no config.json')
+    if files.vocab is None:
+        raise SourceError(f'{_address(name, revision)} has none of {", ".join(VOCAB_NAMES)}')
+    if weights:
+        dense = [module.path for module in modules if module.kind == 'Dense']
+        for path in (*dense, modules[0].path if modules else ''):
+            if not _get_weights(get, path):
+                names = ', '.join(name for _, names in _WEIGHTS for name in names)
+                raise SourceError(f'{_address(name, revision)} has none of {names}')
+    return folder
+
+
+def _get_weights(get, path):
+    """Get the first kind of weights that a repository has; return whether it has any."""
+    for parts, last in _WEIGHTS:
+        if parts:
+            get(parts, [path])
+        folder = get(last, [path])
+        if weights_in_folder(os.path.join(folder, path)):
+            return True
+    return False
+
+
+def _snapshot(name, revision, patterns, local):
+    return _ask(
+        snapshot_download, name, revision, allow_patterns=patterns, local_files_only=local
+    )
+
+
+def _ask(method, name, revision, **options):
+    try:
+        return method(name, revision=revision, **options)
+    except Exception as error:  # of requests or httpx, by the library's version
+        raise SourceError(f'{_address(name, revision)}: {_reason(error)}') from error
+
+
+def _address(name, revision):
+    return f'{constants.ENDPOINT}/{name}' + (f' ({revision})' if revision else '')
+
+
+def _reason(error):
+    """Return why a request failed, by its kind, in one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    line = lines[0] if lines else type(error).__name__
+    if isinstance(error, GatedRepoError):
+        return 'its owner must admit you: ask on its page, then set HF_TOKEN or run hf auth login'
+    if isinstance(error, RepositoryNotFoundError):
+        return 'there is no such repository; if it is private, set HF_TOKEN or run hf auth login'
+    if isinstance(error, RevisionNotFoundError):
+        return 'there is no such revision'
+    if isinstance(error, (HfHubHTTPError, ValueError)) or getattr(error, 'errno', None):
+        return line
+    return f'the hub cannot be reached ({line})'
 
 
 def upload(folder, repo_id, names=None, private=None, token=None, commit_message=None):
-    """Upload a folder's files to the hub; returns the address of the commit.
+    """Upload a folder's files to the hub; return the address of the commit.
 
     Parameters
     ----------
@@ -266,8 +197,7 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
     """
     options = {} if private is None else {'private': private}
     try:
-        _check_connection(constants.ENDPOINT)
-        hub = _library().HfApi(constants.ENDPOINT, token=token)
+        hub = HfApi(constants.ENDPOINT, token=token)
         made = hub.create_repo(repo_id, exist_ok=True, **options)
         return hub.upload_folder(
             repo_id=made.repo_id, folder_path=folder, allow_patterns=names,
@@ -281,61 +211,3 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
         raise InputError(
             f'{repo_id!r} is not uploaded to {constants.ENDPOINT}: {_reason(error)}{hint}'
         ) from error
-
-
-@functools.lru_cache(maxsize=None)  # of what can be reached
-def _check_connection(url):
-    """Raise the error of a server that can't be reached, which the library asks for 23 seconds."""
-    try:
-        requests.head(url, timeout=constants.HF_HUB_ETAG_TIMEOUT)
-    except requests.RequestException as error:
-        if is_final(error):
-            raise
-
-
-def _hexadecimal(text, name):
-    """`text` if it is a checksum or a commit: it becomes the name of a file."""
-    if not _DIGEST.fullmatch(text or ''):
-        raise ValueError(f'its {name} is {text!r:.80}, neither 40 nor 64 hexadecimal digits')
-    return text
-
-
-def _is_bpe(vocab):
-    return os.path.basename(vocab) in BPE_NAMES
-
-
-def _reason(error):
-    """Why a download failed, in one line."""
-    cause = error.__cause__ or error
-    if isinstance(cause, requests.ConnectionError):
-        return reason_of(cause)
-    if isinstance(cause, OSError) and cause.strerror:
-        return f'{cause.filename or "cannot write"}: {cause.strerror}'
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    return lines[0] if lines else type(cause).__name__
-
-
-def _parts(weights):
-    """Paths of the files that an index of weights names, or the path of another file itself."""
-    if not weights.endswith(_INDEX):
-        return [weights]
-    try:
-        index = read_json(weights, 'the index', {'weight_map': Dict[str, str]})
-    except InputError as error:
-        raise SourceError(f'{error}; copy or download it again') from error
-    names = sorted(set(index['weight_map'].values()))
-    return [os.path.join(os.path.dirname(weights), os.path.basename(name)) for name in names]
-
-
-def _verify(weights):
-    """Raise SourceError if the weights aren't the hub's."""
-    for path in _parts(weights):
-        blob = os.path.realpath(path)
-        digest = os.path.basename(blob)
-        if re.fullmatch('[0-9a-f]{64}', digest):
-            mismatch = Checksum('sha256', digest).mismatch(blob)
-            if mismatch:
-                os.remove(blob)
-                raise SourceError(
-                    f'{path!r} is damaged: {mismatch}; it has been removed, try again'
-                )

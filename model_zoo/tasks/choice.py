@@ -432,7 +432,9 @@ class StoryTask(MultipleChoice):
     def model_options(self):
         def add_special_tokens(model, tokenizer):
             tokenizer.set_special_tokens(list(SPECIAL_TOKENS))
-            model.set_num_special_tokens(len(SPECIAL_TOKENS))
+            # a model that was trained for this has them in its vocabulary
+            missing = len(tokenizer.vocab) - model.config.vocab_size
+            model.set_num_special_tokens(max(0, missing))
 
         return {'prepare': add_special_tokens}
 

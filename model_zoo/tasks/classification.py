@@ -741,7 +741,7 @@ class ClassificationTask(Task):
             model.config.extras['problem_type'] = 'multi_label_classification'
         if self.record.is_pair:
             model.config.extras['text_pairs'] = True  # for the server's page
-        model.save_pretrained(folder, tokenizer, **options)
+        super().save(folder, model, tokenizer, **options)
 
 
 def _entropies_of_each(labels, outputs):

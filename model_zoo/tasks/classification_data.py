@@ -539,7 +539,7 @@ def _column(column):
     raise InputError(f'column {column!r}: give a name of the header, or a position from 0')
 
 
-def infer_labels(task, data_dir=None):
+def infer_labels(task):
     """`task` with the labels of its training file: by number where all are integers, else by text.
 
     A task with known labels and a regression are returned unchanged.
@@ -548,7 +548,7 @@ def infer_labels(task, data_dir=None):
         return task
     if 'train' not in task.files:
         task.require_labels()
-    path = find_file(task, data_dir, 'train')
+    path = find_file(task, None, 'train')
     names = class_names(path, task.layouts[0].label)
     if names is not None:
         return task.with_labels(names)

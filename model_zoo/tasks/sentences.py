@@ -296,7 +296,7 @@ class SentenceTask(Task):
 
     def save(self, folder, model, tokenizer, **options):
         settings = self.settings
-        model.save_pretrained(folder, tokenizer, **{'format': 'huggingface', **options})
+        super().save(folder, model, tokenizer, **options)
         write_sentence_modules(
             folder, model.config.hidden_size, settings.pooling, settings.normalize,
             settings.max_len, self._own.lowers,

@@ -196,7 +196,6 @@ class _UnusableError(InputError):
     """A question that can be skipped."""
 
 
-_MOST_BYTES = 2**30  # of a file
 
 
 def _read_articles(source):
@@ -206,7 +205,7 @@ def _read_articles(source):
     )
     if is_path(source) and not in_records:
         digest = hashlib.sha256()
-        content = read_json(source, most_bytes=_MOST_BYTES, digest=digest)
+        content = read_json(source, digest=digest)
         rows = content.get('data') if isinstance(content, dict) else content
         first = rows[0] if isinstance(rows, list) and rows else None
         if rows is content or isinstance(first, dict) and 'context' in first:
@@ -270,7 +269,7 @@ def _question(entry, name, paragraphs, version_2, training, where):
         raise _UnusableError(f'{where} has no answer, and does not say that it is impossible')
     start = None
     if training and answers:
-        places = [_place(answer, paragraphs[-1], where) for answer in entries]
+        places = [_place(answer, paragraphs[-1]) for answer in entries]
         learned = next((n for n, place in enumerate(places) if isinstance(place, int)), None)
         if learned is None:
             raise _UnusableError(f'{where}: {places[0]}')
@@ -279,7 +278,7 @@ def _question(entry, name, paragraphs, version_2, training, where):
     return Question(name, text, number, answers, start)
 
 
-def _place(answer, context, where):
+def _place(answer, context):
     """Where an answer begins, or what is wrong with it."""
     text, start = answer['text'], answer.get('answer_start')
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"

@@ -18,7 +18,7 @@ import numpy as np
 from ..batches import Sample
 from ..batches.batch import NO_LABEL
 from ..batches.windows import even_windows
-from ..errors import InputError, MissingExtraError
+from ..errors import InputError
 from ..tokenization.chunks import SentenceEncoder
 from ..training.objective import Objective, outputs_of
 from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
@@ -44,7 +44,6 @@ __all__ = [
     'TaggingFeatures',
     'TaggingSettings',
     'TaggingTask',
-    'entity_scorer',
     'labels_of_sentences',
     'predict_words',
     'read_conll',
@@ -350,19 +349,13 @@ def score_tags(labels, predicted, entities=None):
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
-        scores = entity_scorer()(
+        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+
+        scores = precision_recall_fscore_support(
             _as_iobes(labels), _as_iobes(predicted), average='micro', zero_division=0
         )
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics
-
-
-def entity_scorer():
-    """seqeval's function for precision, recall, F1 and support."""
-    MissingExtraError.check('tagging', 'seqeval')
-    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
-
-    return precision_recall_fscore_support
 
 
 def _as_iobes(sentences):
@@ -395,10 +388,10 @@ def predict_words(forward, loader, guard=None):
     return result
 
 
-def _marked(words, number, around=12):
+def _marked(words, number):
     """A word marked among its neighbours."""
-    shown = [*words[max(number - around, 0) : number], f'[{words[number]}]']
-    return ' '.join([*shown, *words[number + 1 : number + around + 1]])
+    shown = [*words[max(number - 12, 0) : number], f'[{words[number]}]']
+    return ' '.join([*shown, *words[number + 1 : number + 13]])
 
 
 @settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
@@ -499,8 +492,6 @@ class TaggingTask(Task):
             self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
             for sentences in rows.values():
                 sentences[:] = [_renamed(sentence, names) for sentence in sentences]
-        if self._entities:
-            entity_scorer()  # fail before the training if it is missing
         self.metric = 'f1' if self._entities else 'accuracy'
 
     def is_labelled(self, rows):

@@ -10,7 +10,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 import numpy as np
 
 from ..batches import BucketedLoader, Sample, SampleLoader
-from ..errors import InputError
+from ..checkpoint.readers import kept_sums
+from ..errors import InputError, ZooError
 from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
@@ -21,7 +22,8 @@ from .tables import segment_files, write_table
 
 __all__ = [
     'Data', 'Examination', 'Task', 'TextTask', 'check_finite', 'check_room', 'class_scores',
-    'cross_entropies', 'encode_several', 'hold_out', 'mean_cross_entropy', 'squeeze', 'tell_cut',
+    'cross_entropies', 'encode_several', 'hold_out', 'mean_cross_entropy', 'save_trained',
+    'squeeze', 'tell_cut',
 ]  # fmt: skip
 
 logger = logging.getLogger(__name__)
@@ -435,8 +437,8 @@ class Task:
         )
 
     def save(self, folder, model, tokenizer, **options):
-        """Write the trained model, with options of ``save_pretrained``."""
-        model.save_pretrained(folder, tokenizer, **options)
+        """Write the trained model, with options of `save_trained`."""
+        save_trained(folder, model, tokenizer, **options)
 
     def results(self):
         """Further entries of results.json."""
@@ -463,6 +465,26 @@ class TextTask(Task):
 
     def examine(self, segment, data, outputs):
         return None
+
+
+def save_trained(folder, model, tokenizer, format=None):
+    """Write a trained model to a folder, in a format of ``save_pretrained``.
+
+    By default transformers opens it, if the model is one of its kinds; otherwise the format is this
+    project's.
+    """
+    try:
+        model.save_pretrained(folder, tokenizer, format=format or 'huggingface')
+    except ZooError as error:
+        if format is not None:
+            raise
+        logger.warning('%s: only this project opens %s', error, folder)
+        model.save_pretrained(folder, tokenizer)
+        return
+    older = os.path.join(folder, 'model.params')
+    if format is None and os.path.isfile(older):  # which version 0.3 wrote, and is read first
+        with kept_sums(folder):
+            os.remove(older)
 
 
 # -- scores, and what a trained model gets wrong ---------------------------------------------------

@@ -8,7 +8,8 @@ import tokenizers
 from ..checkpoint.tensorflow_file import read_message
 from ..errors import InputError
 from ..util.files import atomic_write, file_in
-from ..util.reading import parse_json, raised, read_whole
+from ..util.reading import parse_json
+from ..util.remote import open_binary
 from .encoding import call_rust
 from .vocab import check_tokens
 
@@ -42,7 +43,8 @@ def open_rust(source):
             check_tokens(ids_of(source))
             text = source.to_str()
         else:
-            text = read_whole(source, int(raised(2**26))).decode()
+            with open_binary(source) as file:
+                text = file.read().decode()
         content = parse_json(text, dict)
         # not the text, in which the library may take another of two equal names
         rust = call_rust(tokenizers.Tokenizer.from_str, json.dumps(content))
@@ -174,7 +176,7 @@ def unigrams(processor):
     charsmap = normalizer.get(_CHARSMAP, [b''])[0]
     rust.normalizer = tokenizers.normalizers.Sequence(
         [
-            *([tokenizers.normalizers.Precompiled(charsmap)] if charsmap else []),
+            *([call_rust(tokenizers.normalizers.Precompiled, charsmap)] if charsmap else []),
             tokenizers.normalizers.Strip(left=False, right=True),
             tokenizers.normalizers.Replace(tokenizers.Regex(' {2,}'), PREFIX),
         ]

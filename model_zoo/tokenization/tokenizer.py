@@ -245,7 +245,7 @@ eos_token_id : int or None
         """Tokens of a sequence or array of ids, or the token of a single id."""
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
-        if np.ndim(ids) == 0:
+        if not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0:
             return self._token_of(_as_id(ids))
         ids = map(_as_id, ids)
         if skip_special_tokens:

@@ -18,11 +18,10 @@ import os
 import types
 from typing import Dict, List, Optional
 
-from ..checkpoint.pickles import read_pickle
-from ..checkpoint.torch_file import write_torch_object
+from ..checkpoint.torch_file import read_pickle, write_torch_object
 from ..errors import InputError, reporting
 from ..util.files import atomic_write, file_in
-from ..util.reading import LIMITS, check_json, raised, read_json, read_lines
+from ..util.reading import check_json, read_json, read_lines
 
 __all__ = [
     'OPTIONS',
@@ -62,7 +61,6 @@ ROLES = {
 
 # ids without a token: a damaged file may have one of 2**40, for which there is no memory
 _MOST_GAPS, _FEW = 10, 1000
-_MOST_TOKENS = 1_000_000  # each takes some hundred bytes
 
 # roles of BERT's special tokens, and those of them that a vocabulary may lack
 _BERT_ROLES = ('unk', 'sep', 'pad', 'cls', 'mask')
@@ -102,8 +100,7 @@ def load_vocab(source, roles=None):
     ------
     InputError
         If the file can't be read, isn't UTF-8 or is empty; if a token is blank or not a string; if
-        [UNK], [SEP] or [CLS] is missing; if there are more than a million tokens, which
-        ``MODEL_ZOO_LIMITS`` multiplies.
+        [UNK], [SEP] or [CLS] is missing.
     """
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab, Vocab
@@ -118,11 +115,6 @@ def load_vocab(source, roles=None):
         tokens = list(source)
     if not tokens:
         raise InputError(f'{origin} is empty; a vocabulary has one token per line')
-    if len(tokens) > raised(_MOST_TOKENS):
-        raise InputError(
-            f'{origin} has {len(tokens)} tokens; {_MOST_TOKENS} is the most unless {LIMITS} '
-            'raises it'
-        )
     ids, shadowed = {}, {}  # as in BERT's original, the last line of a token counts
     for position, token in enumerate(tokens):
         if not isinstance(token, str) or not token:

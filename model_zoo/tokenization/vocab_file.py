@@ -10,7 +10,8 @@ from typing import Dict, Optional
 from ..errors import InputError
 from ..pretrained.files import VOCAB_NAMES, merges_beside
 from ..pretrained.find import find_files
-from ..util.reading import parse_json, raised, read_whole
+from ..util.reading import parse_json
+from ..util.remote import open_binary
 from .bpe_files import has_word_ends, read_bpe_vocab
 from .library_files import (
     FAIRSEQ_NAME,
@@ -142,7 +143,8 @@ class VocabFile:
         try:
             if kind == 'sentencepiece':
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
-            text = read_whole(self.path, int(raised(2**26))).decode()
+            with open_binary(self.path) as file:
+                text = file.read().decode()
             _check_indices(parse_json(text)['idx_to_token'])
             vocab = BERTVocab.from_json(text)
             _check_indices(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added

@@ -1,13 +1,11 @@
-"""What others have written: limits, checksums, JSON of a declared shape, and lines of UTF-8."""
+"""What others have written: checksums, JSON of a declared shape, and lines of UTF-8."""
 
 import codecs
 import dataclasses
-import functools
 import hashlib
 import io
 import itertools
 import json
-import math
 import numbers
 import os
 import re
@@ -18,7 +16,6 @@ from ..errors import InputError, did_you_mean, reporting
 from .remote import open_binary
 
 __all__ = [
-    'LIMITS',
     'check_json',
     'decode_at',
     'parse_json',
@@ -28,18 +25,10 @@ __all__ = [
     'read_lines',
     'read_span',
     'read_text',
-    'read_whole',
     'sha256_of',
     'state_of',
 ]
 
-#: environment variable: a number that limits are multiplied by
-LIMITS = 'MODEL_ZOO_LIMITS'
-
-_MOST_DEPTH = 64  # of lists and objects in one another
-_MOST_DIGITS = 308  # of an integer, which is then in the range of float
-_LONGEST = 2**28  # bytes of a line; `raised` raises it
-_LARGEST_ARRAY = 2**30  # bytes of a file with an array of objects
 _WORDS = {
     dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
     float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
@@ -47,19 +36,12 @@ _WORDS = {
 
 
 def raised(limit):
-    """A limit of what a file may unpack to, or a download may take, as the user has raised it."""
-    text = os.environ.get(LIMITS) or '1'
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = math.nan
-    if not 0 < factor < 1e9:
-        raise InputError(f'{LIMITS} is {text!r:.80}: give a number to multiply the limits by')
-    return limit * factor
+    """A limit of what a download may take, as the user has raised it."""
+    return limit * float(os.environ.get('MODEL_ZOO_LIMITS') or '1')
 
 
 def sha256_of(path, algorithm='sha256'):
-    """The hexadecimal sha256 of a file, or what another algorithm of hashlib makes of it."""
+    """Compute the hexadecimal sha256 of a file, or another algorithm of hashlib."""
     digest = hashlib.new(algorithm)
     with open(path, 'rb') as file:
         while piece := file.read(2**20):
@@ -68,7 +50,7 @@ def sha256_of(path, algorithm='sha256'):
 
 
 def state_of(path):
-    """What tells that a folder or file of this machine has changed: its files' sizes and times."""
+    """Return what differs when a folder or file here has changed: its files' sizes and times."""
     path, states = os.path.expanduser(os.fspath(path)), set()
     folder, name = os.path.split(path)
     for where, _, names in [(folder, (), [name])] if os.path.isfile(path) else os.walk(path):
@@ -81,37 +63,24 @@ def state_of(path):
     return frozenset(states)
 
 
-def read_whole(path, most_bytes, digest=None):
-    """The content of a file or URL, as a bytearray; ValueError if it is larger.
+def read_json(path, what='', shape=object, digest=None):
+    """Read a JSON file, of the shape that the caller declares; see `parse_json`.
 
-    `digest`, an object of hashlib, is updated with it.
+    `digest`, an object of hashlib, is updated with its content.
     """
-    content = bytearray()
-    with open_binary(path) as file:
-        while piece := file.read(2**20):  # `read` takes the memory that it is asked for at once
-            content += piece
-            if len(content) > most_bytes:
-                problem = f'it has more than {most_bytes} bytes, unless {LIMITS} raises that'
-                raise ValueError(problem)
-    if digest is not None:
-        digest.update(content)
-    return content
-
-
-def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
-    """What a JSON file holds, of the shape that the caller declares; see `read_whole`."""
-    name, most_bytes = f'{what} {os.fspath(path)!r}'.lstrip(), int(raised(most_bytes))
+    name = f'{what} {os.fspath(path)!r}'.lstrip()
     try:
-        content = read_whole(path, most_bytes, digest)
-        value = parse_json(content.decode('utf-8-sig'), object, most_bytes)
+        with open_binary(path) as file:
+            content = file.read()
+        value = parse_json(content.decode('utf-8-sig'))
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
     except ValueError as error:
         raise InputError(f'cannot read {name}: {error}') from error
-    if shape is object:
-        return value
+    if digest is not None:
+        digest.update(content)
     try:
         check_json(value, shape, name)
     except ValueError as error:
@@ -119,12 +88,11 @@ def read_json(path, what='', shape=object, most_bytes=2**26, digest=None):
     return value
 
 
-def parse_json(text, shape=object, most_bytes=2**26):
-    """What a JSON text holds, of the shape that the caller declares.
+def parse_json(text, shape=object):
+    """Parse a JSON text, of the shape that the caller declares.
 
     Whoever reads JSON that others may have written uses this, `read_json` or `read_json_objects`,
-    and declares what it relies on. Integers have at most 308 digits, so that all of them are
-    floats, too.
+    and declares what it relies on.
 
     Parameters
     ----------
@@ -136,34 +104,12 @@ def parse_json(text, shape=object, most_bytes=2**26):
         dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
         others. Of a dict's names, those that are `Optional` may be missing.
     """
-    if len(text) > most_bytes:
-        raise ValueError(f'it has {len(text)} bytes, and {most_bytes} are the most')
-    too_deep = f'its lists or objects are nested too deeply, beyond {_MOST_DEPTH}'
     try:
-        value = json.loads(text, parse_int=_integer)
+        value = json.loads(text)
     except RecursionError:
-        raise ValueError(too_deep) from None
-    is_text = isinstance(text, str)
-    if sum(map(text.count, '[{' if is_text else (b'[', b'{'))) > _MOST_DEPTH:
-        level = [value]
-        for _ in range(_MOST_DEPTH):
-            level = [
-                inner
-                for outer in level
-                for inner in (outer.values() if isinstance(outer, dict) else outer)
-                if isinstance(inner, (dict, list))
-            ]
-        if level:
-            raise ValueError(too_deep)
-    if shape is not object:
-        check_json(value, shape)
+        raise ValueError('its lists or objects are nested too deeply') from None
+    check_json(value, shape)
     return value
-
-
-def _integer(digits):
-    if len(digits) > _MOST_DIGITS + digits.startswith('-'):
-        raise ValueError(f'a number has {len(digits)} digits, and {_MOST_DIGITS} are the most')
-    return int(digits)
 
 
 def check_json(value, shape, where='it'):
@@ -254,18 +200,14 @@ def read_lines(path):
 
     Lines end only at a newline: texts contain other separators, such as U+2028, at which
     `str.splitlines` breaks. Without any newline, they end at carriage returns, as on old Macs. The
-    encoding is UTF-8, or UTF-16 with a byte-order mark. InputError for a line of over 256 MB; the
-    environment variable ``MODEL_ZOO_LIMITS`` multiplies this.
+    encoding is UTF-8, or UTF-16 with a byte-order mark.
     """
-    most = int(raised(_LONGEST))
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        lines = iter(functools.partial(file.readline, most + 1), b'')
-        first = next(lines, b'')
+        first = file.readline()
         if first.startswith(_UTF_16_MARKS):
-            yield from _lines_of_utf_16(path, most, first)
+            yield from _lines_of_utf_16(path, first)
             return
-        for number, line in enumerate(itertools.chain([first] * bool(first), lines), 1):
-            _check_length(line, most, path, number)
+        for number, line in enumerate(itertools.chain([first] * bool(first), file), 1):
             try:
                 text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
             except UnicodeDecodeError as error:
@@ -279,25 +221,15 @@ def read_lines(path):
 _UTF_16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 
-def _lines_of_utf_16(path, most, first):
+def _lines_of_utf_16(path, first):
     encoding = 'utf-16-le' if first.startswith(codecs.BOM_UTF16_LE) else 'utf-16-be'
     with open_binary(path) as file:
         text = io.TextIOWrapper(file, encoding, newline='\n')
         text.read(1)  # the mark
-        lines = iter(functools.partial(text.readline, most + 1), '')
         try:
-            for number, line in enumerate(lines, 1):
-                _check_length(line, most, path, number)
-                yield number, line
+            yield from enumerate(text, 1)
         except UnicodeDecodeError as error:
             raise InputError(f'{path}: its first bytes say UTF-16, but {error}') from None
-
-
-def _check_length(line, most, path, number):
-    if len(line) > most:
-        raise InputError(
-            f'{path}, line {number} has more than {most} bytes; break it, or set {LIMITS}=10'
-        )
 
 
 def read_span(path, start, stop):
@@ -316,7 +248,7 @@ def read_span(path, start, stop):
 
 
 def decode_at(path, position, line):
-    """The text of a line that begins at byte `position` of a file."""
+    """Decode a line that begins at byte `position` of a file."""
     try:
         return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
@@ -333,7 +265,7 @@ def read_json_objects(path):
         if not line.strip():
             continue
         if is_first and line.lstrip().startswith('['):
-            rows = read_json(path, shape=list, most_bytes=_LARGEST_ARRAY)
+            rows = read_json(path, shape=list)
             for row, fields in enumerate(rows):
                 yield f'row {row}', _object(fields, f'{path}, row {row}')
             return
@@ -355,7 +287,7 @@ def _object(fields, where):
 
 
 def read_text(path):
-    """The text of a file, its line ends included."""
+    """Read the text of a file, its line ends included."""
     text = ''.join(line for _, line in read_lines(path))
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')

@@ -91,7 +91,7 @@ def training(options, precision):
     import transformers
 
     if options.task == 'gpt2':
-        config = transformers.GPT2Config(options.vocab_size, n_layer=options.layers)
+        config = transformers.GPT2Config(vocab_size=options.vocab_size, n_layer=options.layers)
         model = transformers.GPT2LMHeadModel(config)
     else:
         is_classifier = options.task == 'classifier'

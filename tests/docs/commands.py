@@ -7,7 +7,6 @@ import os
 import pathlib
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from unittest import mock
@@ -64,9 +63,6 @@ SHORTENING = {
     **dict.fromkeys(['ask', 'doctor', 'encode', 'fill', 'info', 'predict', 'search', 'tag'], ''),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
-#: what is left out, and how many values belong to it (see `_without`)
-GPU_FLAGS = {'--gpu': '?', '--gpus': 1}
-HOROVODRUN_FLAGS = {'-np': 1, '-H': 1, '--gloo': 0, '--mpi': 0}
 
 
 class _Understood(Exception):
@@ -123,8 +119,9 @@ class Runner:
             return _run_process(words)
         if words[0] == 'make':
             return _run_process(['make', '-n', *words[1:]], cwd=ROOT)
-        if words[0] == 'horovodrun':
-            return self._run_horovod(words[1:])
+        if words[0] == 'horovodrun':  # tests/scripts/test_run_pretraining_hvd.py runs it
+            place = words.index('python')
+            return self._parse(words[place + 1], words[place + 2 :])
         if words[0] == 'bert-embedding':
             words[:1] = ['python', EMBEDDING]
         if words[0] == 'zoo' and words[1:] and not words[1].startswith('-'):
@@ -143,7 +140,7 @@ class Runner:
         name = pathlib.Path(script).stem
         if name not in SHORTENING:
             raise PageError(f'{script}: tests/docs/commands.py does not say how to shorten it')
-        argv = [self._short_data(word) for word in _without(argv, GPU_FLAGS)]
+        argv = [self._short_data(word) for word in _without_gpus(argv)]
         extra = SHORTENING[name].split()
         if name.startswith('run_pretraining'):
             extra += ['--total_batch_size' if '--total_batch_size' in argv else '--batch_size', '4']
@@ -199,26 +196,6 @@ class Runner:
             raise PageError(f'{" ".join(argv)}\nends with status {status}:\n{last}')
         return None if missing else printed.getvalue()
 
-    def _run_horovod(self, words):
-        """Run two processes of what horovodrun starts, where Horovod is installed.
-
-        What is for other machines is parsed only.
-        """
-        horovodrun = shutil.which('horovodrun', path=os.path.dirname(sys.executable))
-        hosts = words[words.index('-H') + 1] if '-H' in words else 'localhost'
-        words = _without(words, HOROVODRUN_FLAGS)
-        if words[0] != 'python':
-            raise PageError(f'horovodrun {words[0]}: the runner of the pages does not know this')
-        if not hosts.startswith('localhost'):
-            return self._parse(words[1], words[2:])
-        script, argv = words[1], self._shortened(words[1], words[2:])
-        self._module(script)  # that there is one
-        if horovodrun is None:
-            return None
-        environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-        command = [horovodrun, '--gloo', '-np', '2', '-H', 'localhost:2']
-        return _run_process([*command, sys.executable, ROOT / script, *argv], env=environment)
-
 
 def _script_of(command):
     """The path of the file that ``zoo`` runs as `command`."""
@@ -229,18 +206,15 @@ def _script_of(command):
     return str(file.relative_to(ROOT))
 
 
-def _without(argv, flags):
-    """`argv` without `flags`: how many values each has, '?' for one or none."""
+def _without_gpus(argv):
+    """`argv` without the flags that need a GPU; ``--gpu`` has a value or none."""
     result, words = [], list(argv)
     while words:
         word = words.pop(0)
-        if word not in flags:
+        if word not in ('--gpu', '--gpus'):
             result.append(word)
-        elif flags[word] == '?':
-            if words and not words[0].startswith('-'):
-                words.pop(0)
-        else:
-            del words[: flags[word]]
+        elif words and not words[0].startswith('-'):
+            words.pop(0)
     return result
 
 
@@ -257,35 +231,25 @@ def _fitting(extra, argv, name):
 
 def _data_that_is_downloaded(name, argv):
     """Flags for files in the place of those that a user needn't have."""
-    if name == 'finetune_classifier' and not {'--data_dir', '--train_file'}.intersection(argv):
+    if name == 'finetune_classifier' and not {'--config', '--data_dir', '--train_file'} & {*argv}:
         task = argv[argv.index('--task_name') + 1]
         if task != 'custom':
             return ['--data_dir', os.path.join('downloaded', task)]
+    found = []
     if name == 'finetune_squad':
         version = '2.0' if '--version_2' in argv else '1.1'
-        given = {word for word in argv if word.endswith('_file')}
-        names = {'--train_file': 'train', '--predict_file': 'dev'}
-        return [
-            word
-            for flag, part in names.items()
-            if flag not in given
-            for word in (flag, os.path.join('downloaded', 'squad', f'{part}-v{version}-part.json'))
-        ]
-    return []
+        for flag, part in (('--train_file', 'train'), ('--predict_file', 'dev')):
+            if flag not in argv:
+                found += [flag, os.path.join('downloaded', 'squad', f'{part}-v{version}-part.json')]
+    return found
 
 
-def _run_process(command, cwd=None, env=None):
+def _run_process(command, cwd=None):
     result = subprocess.run(
-        list(map(str, command)),
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=900,
-    )
+        command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=900, check=False,
+    )  # fmt: skip
     if result.returncode:
         last = '\n'.join(result.stdout.strip().splitlines()[-8:])
-        raise PageError(f'{" ".join(map(str, command))}\nends with {result.returncode}:\n{last}')
+        raise PageError(f'{" ".join(command)}\nends with {result.returncode}:\n{last}')
     return result.stdout

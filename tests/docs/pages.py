@@ -19,16 +19,15 @@ import re
 import sys
 import textwrap
 import types
-from typing import List, NamedTuple
+from typing import NamedTuple
 
-__all__ = ['Block', 'Command', 'PageError', 'commands_of', 'find_blocks', 'find_faults', 'run_page']
+__all__ = ['PageError', 'find_blocks', 'find_faults', 'run_page']
 
 RUN = ('python', 'console')
-OTHERS = ('text', 'none', 'json', 'rst', 'yaml')
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|code|sourcecode|parsed-literal|doctest)::(.*)')
 # what is code, wherever it stands
 _CODE = re.compile(
-    r'(\$ |>>> |(python3?|pip|make|horovodrun|bert-embedding|import) |from \S+ import )'
+    r' *(\$ |>>> |(python3?|pip|make|horovodrun|bert-embedding|import) |from \S+ import )'
 )
 _NUMBER = re.compile(r'-?\d+\.?\d*(?:e[-+]?\d+)?')
 
@@ -44,14 +43,6 @@ class Block(NamedTuple):
     line: int  # number of its text's first line
     text: str
     file: str = ''  # the name that its caption gives it
-
-
-class Command(NamedTuple):
-    """A command of a console block."""
-
-    line: int
-    text: str
-    output: str
 
 
 def find_blocks(text):
@@ -84,40 +75,25 @@ def find_blocks(text):
 
 def find_faults(text):
     """What of a page escapes the runner, as a list of 'line: what is wrong'."""
-    faults = [
-        f'{number}: put this into a code-block, python or console'
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.startswith('>>> ')
-    ]
+    lines = [row for row in enumerate(text.splitlines(), 1) if row[1].startswith('>>> ')]
     for block in find_blocks(text):
-        if block.kind in RUN:
-            continue
-        if block.kind not in (*OTHERS, '::'):
-            faults.append(f'{block.line}: a code-block is one of {", ".join((*RUN, *OTHERS))}')
-        for number, line in enumerate(block.text.splitlines(), block.line):
-            if _CODE.match(line.lstrip()):
-                faults.append(f'{number}: {line.strip()!r} is code: it belongs into a code-block')
-    return faults
+        if block.kind not in RUN:
+            lines += [
+                row for row in enumerate(block.text.splitlines(), block.line) if _CODE.match(row[1])
+            ]
+    return [
+        f'{number}: {line.strip()!r} is code: put it into a code-block, python or console'
+        for number, line in lines
+    ]
 
 
-def commands_of(block, name='') -> List[Command]:
-    """The commands of a console block of the page `name`."""
-    commands, lines = [], block.text.splitlines()
-    number = 0
-    while number < len(lines):
-        if not lines[number].startswith('$ '):
-            raise PageError(f'{name}:{block.line + number}: a console block begins with "$ "')
-        first, words = number, lines[number][2:]
-        while words.endswith('\\'):
-            number += 1
-            words = words[:-1] + ' ' + lines[number].strip()
-        number += 1
-        output = []
-        while number < len(lines) and not lines[number].startswith('$ '):
-            output.append(lines[number])
-            number += 1
-        commands.append(Command(block.line + first, words, '\n'.join(output).strip()))
-    return commands
+def _commands_of(block, name):
+    """The commands of a console block of the page `name`: (line, text, output)."""
+    if not block.text.startswith('$ '):
+        raise PageError(f'{name}:{block.line}: a console block begins with "$ "')
+    for match in re.finditer(r'^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)', block.text, re.MULTILINE):
+        line = block.line + block.text.count('\n', 0, match.start())
+        yield line, re.sub(r'\\\n *', ' ', match.group(1)), match.group(2).strip()
 
 
 def run_page(name, text, run_command):
@@ -146,8 +122,8 @@ def run_page(name, text, run_command):
             elif block.kind == 'python':
                 _run_python(name, block, module.__dict__)
             elif block.kind == 'console':
-                for command in commands_of(block, name):
-                    _run_console(name, command, run_command)
+                for command in _commands_of(block, name):
+                    _run_console(name, *command, run_command)
     finally:
         del sys.modules[module.__name__]
 
@@ -189,15 +165,13 @@ def _promised(lines, statement, first_line):
     return promised
 
 
-def _run_console(name, command, run_command):
+def _run_console(name, line, text, output, run_command):
     try:
-        printed = run_command(command.text, bool(command.output))
+        printed = run_command(text, bool(output))
     except PageError as error:
-        raise PageError(f'{name}:{command.line}: {error}') from error
-    if command.output and printed is not None and not _same(printed, command.output):
-        raise PageError(
-            f'{name}:{command.line}: prints\n{printed}\nand the page says\n{command.output}'
-        )
+        raise PageError(f'{name}:{line}: {error}') from error
+    if output and printed is not None and not _same(printed, output):
+        raise PageError(f'{name}:{line}: prints\n{printed}\nand the page says\n{output}')
 
 
 def _same(printed, promised):

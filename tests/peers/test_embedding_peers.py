@@ -1,4 +1,4 @@
-"""Word and sentence vectors of MiniLM are those of transformers."""
+"""Word vectors of MiniLM are those of transformers; tests/unit has its sentence vectors."""
 
 import functools
 
@@ -28,7 +28,7 @@ def sentences(data_dir):
     """Of mixed length, up to some hundred pieces."""
     lines = (data_dir / 'wikitext-2').glob('*valid*')
     text = next(lines).read_text('utf-8').replace('<unk>', 'something').splitlines()
-    return [line for line in text if line.strip()][:48]
+    return [line for line in text if line.strip()][:16]
 
 
 @functools.lru_cache(None)
@@ -53,18 +53,7 @@ def test_word_vectors(theirs, ours, sentences):
         assert len(tokens) == len(expected)
         np.testing.assert_allclose(vectors, expected, atol=2e-5)
         checked += len(tokens)
-    assert checked > 2000
-
-
-@pytest.mark.data
-@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
-def test_sentence_vectors(theirs, minilm_dir, sentences, pooling):
-    ours = BertEmbedding(model=str(minilm_dir), max_seq_length=256)
-    vectors = ours.sentence_vectors(sentences, pooling, normalize=True)
-    for sentence, vector in zip(sentences, vectors):
-        states, _ = states_of(theirs, sentence, 256)
-        expected = {'mean': states.mean(0), 'cls': states[0], 'max': states.max(0)}[pooling]
-        assert abs(vector @ expected / np.linalg.norm(expected) - 1) < 1e-5
+    assert checked > 500
 
 
 def test_long_text_stays_near_the_text_in_one_piece(theirs, ours):

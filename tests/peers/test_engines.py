@@ -9,6 +9,7 @@ import pytest
 import tiny
 from contract import classifier
 from script_runs import load_script, read_json, run
+from tiny_models import WORDS
 from toy_data import write_reviews
 
 import bert
@@ -28,7 +29,7 @@ pytest.importorskip('onnxruntime')
 openvino = pytest.importorskip('openvino')
 pytestmark = pytest.mark.peers
 
-TEXTS = ['A cat sleeps on the warm windowsill.', 'no', '', 'Well, that is that. ' * 12]
+TEXTS = ['the cat sleeps in paris .', 'a', '', 'good film , bad dog . ' * 9]
 
 
 @pytest.fixture(autouse=True)
@@ -83,25 +84,20 @@ def test_a_file_is_made_once(cache):
     assert [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))] == made
     block.classifier.bias.set_data(mx.nd.ones(3))
     assert OnnxRuntimeEngine.of(block).path != first
-    with open(first, 'r+b') as file:
-        file.truncate(100)
-    with pytest.raises(CheckpointError, match='is damaged or was changed: its checksum'):
-        OnnxRuntimeEngine(first)
-    os.remove(f'{first}-SHA256SUMS')
-    with pytest.raises(CheckpointError, match='cannot load'):
-        OnnxRuntimeEngine(first)
 
 
 @pytest.mark.parametrize('sums', [True, False], ids=['with sums', 'without'])
-def test_a_damaged_file_of_the_cache_is_made_again(cache, caplog, sums):
+def test_a_damaged_file_is_refused_and_in_the_cache_made_again(sums):
     block = small('BertForSequenceClassification', num_labels=3)
     engine = OnnxRuntimeEngine.of(block)
     expected = engine.run(*arrays())
     os.truncate(engine.path, 100)
     if not sums:
         os.remove(f'{engine.path}-SHA256SUMS')
+    with pytest.raises(CheckpointError):
+        OnnxRuntimeEngine(engine.path)
     again = OnnxRuntimeEngine.of(block)
-    assert 'it is made again' in caplog.text and again.path == engine.path
+    assert again.path == engine.path
     np.testing.assert_array_equal(again.run(*arrays())[0], expected[0])
 
 
@@ -113,13 +109,15 @@ def test_int8_is_close():
 
 
 def test_what_cannot_be():
-    block = small('BertModel')
-    with pytest.raises(InputError, match='bfloat16'):
-        make_engine(block, 'onnxruntime', 'bfloat16')
-    with pytest.raises(InputError, match='calibration'):
-        make_engine(block, 'mxnet', 'int8')
-    with pytest.raises(InputError, match='float16, not|not float16'):
-        make_engine(block, 'openvino', 'float16')
+    block, memory = small('BertModel'), writer('transfo_xl', same_length=False)
+    for each, engine, precision in (
+        (block, 'onnxruntime', 'bfloat16'), (block, 'mxnet', 'int8'),
+        (block, 'openvino', 'float16'), (writer('gpt2'), 'openvino', 'int8'),
+        (memory, 'onnxruntime', 'float32'),
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            make_engine(each, engine, precision)
+    assert make_engine(memory, 'auto').name == 'mxnet'
     assert make_engine(block, 'auto', 'int8').name == 'onnxruntime'
     assert make_engine(block, 'auto', 'float16').name == 'mxnet'
 
@@ -158,7 +156,7 @@ def test_openvino_in_int8(cache):
     """It calibrates with the first texts, keeps the file, and its products run in 8 bits."""
     block, batch = small('BertForSequenceClassification', num_labels=3), arrays(24, 30)
     few = make_engine(block, 'openvino', 'int8')
-    with pytest.raises(InputError, match='256 tokens or more, and these have [0-9]+'):
+    with pytest.raises(InputError):  # too few tokens
         few.run(*arrays(1, 5))
     (exact,) = make_engine(block).run(*batch)
     (found,) = few.run(*batch)
@@ -174,12 +172,9 @@ def test_openvino_in_int8(cache):
     later = make_engine(block, 'openvino', 'int8')  # of another process
     np.testing.assert_array_equal(later.run(*batch)[0], found)
     assert len(later.run(*arrays(1, 5))) == 1
-    assert make_engine(block, 'auto', 'int8').name == 'onnxruntime'
-    with pytest.raises(InputError, match='OpenVINO has no INT8 for GPT2LMHeadModel'):
-        make_engine(writer('gpt2'), 'openvino', 'int8')
 
 
-@pytest.mark.parametrize('name', [name for name in HEADS if name != 'BertForMultipleChoice'])
+@pytest.mark.parametrize('name', ['BertModel', 'BertForQuestionAnswering'])
 def test_openvino_in_int8_gives_each_token_its_output(name):
     """It pads batches, of this model to at most 40 tokens."""
     block = small(name)
@@ -238,7 +233,7 @@ def test_auto_generates(fast_openvino):
 
 @pytest.mark.parametrize('problem', ['read-only', 'attentions', 'export'])
 def test_auto_stays_with_mxnet_where_it_must(
-    problem, fast_openvino, caplog, monkeypatch, tmp_path
+    problem, fast_openvino, monkeypatch, tmp_path
 ):
     block, batch = small('BertForSequenceClassification', num_labels=5), arrays()
     if problem == 'read-only':
@@ -251,7 +246,7 @@ def test_auto_stays_with_mxnet_where_it_must(
     engine = make_engine(block, 'auto', 'float32')
     engine.settle()
     engine.settle()
-    assert engine.name == 'mxnet' and caplog.text.count('cannot run this model') == 1
+    assert engine.name == 'mxnet'
     if problem != 'attentions':
         assert engine.run(*batch)[0].shape == (3, 5)
 
@@ -267,20 +262,25 @@ def test_choices(monkeypatch):
     assert found and all(each.is_installed for each in found)
 
 
-def test_embeddings(minilm_dir):
-    ours = BertEmbedding(model=str(minilm_dir))
-    theirs = BertEmbedding(model=str(minilm_dir), engine='onnxruntime')
+@pytest.fixture(scope='module')
+def encoder(tmp_path_factory):
+    """The folder of a small BERT."""
+    folder = tmp_path_factory.mktemp('encoder')
+    tiny.save_bert(folder, WORDS, scale=0.1, hidden_size=32, max_position_embeddings=64)
+    return str(folder)
+
+
+def test_embeddings_and_pipelines(encoder):
+    ours = BertEmbedding(model=encoder)
+    theirs = BertEmbedding(model=encoder, engine='onnxruntime')
     one, other = ours.sentence_vectors(TEXTS), theirs.sentence_vectors(TEXTS)
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-5)
-    small = BertEmbedding(model=str(minilm_dir), engine='onnxruntime', dtype='int8')
+    small = BertEmbedding(model=encoder, engine='onnxruntime', dtype='int8')
     vectors = small.sentence_vectors(TEXTS, normalize=True)
     one /= np.linalg.norm(one, axis=1, keepdims=True)
     assert (vectors * one).sum(axis=1).min() > 0.95
-
-
-def test_pipelines(minilm_dir):
-    ours = model_zoo.pipeline('sentence-similarity', str(minilm_dir))
-    theirs = model_zoo.pipeline('sentence-similarity', str(minilm_dir), engine='onnxruntime')
+    ours = model_zoo.pipeline('sentence-similarity', encoder)
+    theirs = model_zoo.pipeline('sentence-similarity', encoder, engine='onnxruntime')
     item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
     assert ours(item) == pytest.approx(theirs(item), abs=1e-5)
 
@@ -288,7 +288,7 @@ def test_pipelines(minilm_dir):
 def test_scripts(tmp_path):
     write_reviews(tmp_path)
     script, trained = load_script('finetune_classifier'), tmp_path / 'trained'
-    assert run(script, *classifier(tmp_path, trained, '--epochs', 2, test=False)) == 0
+    assert run(script, *classifier(tmp_path, trained, '--training_steps', 30, test=False)) == 0
     found = []
     for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
         folder = tmp_path / '-'.join(engine)
@@ -303,16 +303,16 @@ def test_scripts(tmp_path):
     assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
 
 
-def test_vectors_of_sentences_are_scored(tmp_path, minilm_dir):
+def test_vectors_of_sentences_are_scored(tmp_path, encoder):
     path, found = tmp_path / 'dev.tsv', []
     path.write_text(
-        'sentence1\tsentence2\tscore\nA cat sleeps.\tA kitten is asleep.\t4\n'
-        'It rains.\tThe sun shines.\t1\nA dog.\tA dog runs.\t3\n'
+        'sentence1\tsentence2\tscore\nthe cat sleeps\ta cat\t4\n'
+        'good film\tin paris\t1\na dog .\tbad dog\t3\n'
     )
     for engine in ('mxnet', 'onnxruntime'):
         folder = tmp_path / engine
-        argv = ['--bert_model', minilm_dir, '--dev_file', path, '--output_dir', folder]
-        argv += ['--only_inference', '--engine', engine]
+        argv = ['--bert_model', encoder, '--dev_file', path, '--output_dir', folder]
+        argv += ['--only_inference', '--engine', engine, '--max_len', 12]
         assert run(load_script('finetune_embedding'), *argv) == 0
         found.append(read_json(folder, 'inference.json')['dev']['dev'])
     assert found[0]['pearson'] == pytest.approx(found[1]['pearson'], abs=1e-5)
@@ -332,37 +332,32 @@ def writer(name, same_length=True):
 
 PROMPTS = [[3, 17, 40, 8], [5], [9, 2, 11, 30, 21, 7, 7]]
 WAYS = {
-    'greedy': {},
-    'drawn': {'temperature': 0.8, 'top_k': 20, 'num_return_sequences': 2, 'seed': 3},
-    'beams': {'num_beams': 3},
-}
+    'greedy': {'max_new_tokens': 12},
+    'drawn': {'max_new_tokens': 12, 'temperature': 0.8, 'top_k': 20, 'num_return_sequences': 2,
+              'seed': 3},
+    'beams': {'max_new_tokens': 12, 'num_beams': 3},
+}  # fmt: skip
 
 
-@pytest.mark.parametrize('way', WAYS)
 @pytest.mark.parametrize('name', ['gpt', 'gpt2', 'transfo_xl'])
 @pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
-def test_generation(engine, name, way):
+def test_generation(engine, name):
     block = writer(name)
     engine = make_engine(block, engine)
-    ours = generate(block, PROMPTS, 12, **WAYS[way])
-    theirs = generate(engine.language_model, PROMPTS, 12, **WAYS[way])
-    tokens = [[each.tokens for each in of_prompt] for of_prompt in ours]
-    assert tokens == [[each.tokens for each in of_prompt] for of_prompt in theirs]
-    assert len({token for of_prompt in tokens for row in of_prompt for token in row}) > 1
-    for one, other in zip(ours, theirs):
-        for left, right in zip(one, other):
-            assert left.log_prob == pytest.approx(right.log_prob, abs=1e-3)
-
-
-@pytest.mark.parametrize('engine', ['onnxruntime', 'openvino'])
-def test_generation_beyond_the_context(engine):
-    block = writer('gpt2')
-    engine = make_engine(block, engine)
-    options = {'max_new_tokens': 40, 'overflow': 'slide'}
-    ours, theirs = generate(block, PROMPTS, **options), generate(engine, PROMPTS, **options)
-    assert [each[0].tokens for each in ours] == [each[0].tokens for each in theirs]
-    with pytest.raises(InputError, match='context'):
-        generate(engine, PROMPTS, 40)
+    for way in WAYS.values():
+        ours, theirs = (generate(each, PROMPTS, **way) for each in (block, engine.language_model))
+        tokens = [[each.tokens for each in of_prompt] for of_prompt in ours]
+        assert tokens == [[each.tokens for each in of_prompt] for of_prompt in theirs]
+        assert len({token for of_prompt in tokens for row in of_prompt for token in row}) > 1
+        for one, other in zip(ours, theirs):
+            for left, right in zip(one, other):
+                assert left.log_prob == pytest.approx(right.log_prob, abs=1e-3)
+    if name != 'transfo_xl':  # beyond the context
+        options = {'max_new_tokens': 40, 'overflow': 'slide'}
+        ours, theirs = (generate(each, PROMPTS, **options) for each in (block, engine))
+        assert [each[0].tokens for each in ours] == [each[0].tokens for each in theirs]
+        with pytest.raises(InputError):
+            generate(engine, PROMPTS, 40)
 
 
 def test_generation_in_int8():
@@ -375,13 +370,6 @@ def test_generation_in_int8():
     assert cosine > 0.98 and np.abs(wanted - found).max() > 0
     (result,) = generate(engines[1].language_model, PROMPTS[:1], 8)
     assert len(result[0].tokens) == 8
-
-
-def test_generation_that_cannot_be():
-    block = writer('transfo_xl', same_length=False)
-    with pytest.raises(InputError, match="engine='mxnet'"):
-        make_engine(block, 'onnxruntime')
-    assert make_engine(block, 'auto').name == 'mxnet'
 
 
 def test_generation_by_the_script(tmp_path):

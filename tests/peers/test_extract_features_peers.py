@@ -78,12 +78,3 @@ def test_json_lines(minilm_dir, expected, input_file, tmp_path):
             found = [layer['values'] for layer in feature['layers']]
             theirs = [[round(value.item(), 6) for value in vector] for vector in vectors]
             np.testing.assert_allclose(found, theirs, rtol=0, atol=1e-5)
-
-
-def test_arrays(minilm_dir, expected, input_file, tmp_path):
-    extract(minilm_dir, input_file, tmp_path / 'output.npz')
-    with np.load(tmp_path / 'output.npz', allow_pickle=False) as file:
-        values, tokens = file['values'], file['tokens'].tolist()
-    assert tokens == [token for row, _ in expected for token in row]
-    wanted = np.concatenate([each for _, each in expected])
-    np.testing.assert_allclose(values, wanted, rtol=0, atol=1e-5)

@@ -71,9 +71,13 @@ def test_greedy(models, prompts, stop_tokens):
     assert our_tokens(generate(block, prompts, 60, stop_tokens=stop_tokens)) == expected
 
 
-@pytest.mark.parametrize('length_penalty', [0.0, 1.0, 2.0, -0.5])
-@pytest.mark.parametrize('stop_tokens', [(), (7,), (0, 20, 33), tuple(range(0, 61, 4))])
-@pytest.mark.parametrize('num_beams', [2, 5])
+@pytest.mark.parametrize(
+    'num_beams, stop_tokens, length_penalty',
+    [
+        (2, (), 0.0), (5, (7,), 1.0), (2, (7,), 2.0), (5, (0, 20, 33), -0.5), (2, (0, 20, 33), 0.0),
+        *((beams, tuple(range(0, 61, 4)), power) for beams in (2, 5) for power in (1.0, 2.0, -0.5)),
+    ],
+)  # fmt: skip
 def test_beams(models, num_beams, stop_tokens, length_penalty):
     """Texts that end among those that go on, and when the search is over, included."""
     block, theirs = models
@@ -107,7 +111,7 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
 def test_scores_that_are_changed(models, options, num_beams):
     block, theirs = models
     stop_tokens = tuple(range(0, 61, 4))
-    for prompt in PROMPTS:  # in a batch, theirs counts the padding as text
+    for prompt in PROMPTS[:2]:  # in a batch, theirs counts the padding as text
         expected, _ = their_tokens(
             theirs, [prompt], 30, stop_tokens, do_sample=False, num_beams=num_beams, **options
         )

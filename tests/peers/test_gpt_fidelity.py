@@ -4,19 +4,12 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import (
-    HEAD_MASKS,
-    assert_gradients,
-    mask_heads,
-    torch_gradients,
-    without_heads,
-)
+from bert_compare import HEAD_MASKS, assert_gradients, gradients, mask_heads, torch_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
     LARGER,
     OF_TRANSFORMERS,
-    PACKAGES,
     family_of,
     losses_and_gradients,
     make_block,
@@ -31,7 +24,14 @@ pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = pytest.mark.peers
 ORACLE = 'make_gpt_fixtures'
 
-CASES = [(head, config) for family in HEADS for head in HEADS[family] for config in CONFIGS[family]]
+#: the small configurations are compared with what the oracle recorded, in tests/unit
+CASES = [
+    (head, config)
+    for family in HEADS
+    for head in HEADS[family]
+    for config in CONFIGS[family]
+    if config != 'small'
+]
 MODELS = {'gpt': 'OpenAIGPTModel', 'gpt2': 'GPT2Model'}
 
 
@@ -45,34 +45,16 @@ def assert_as_the_original(block, head, oracle, inputs):
     assert set(ours) == set(expected['gradients'])  # each parameter of ours was compared
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name, config', CASES)
-def test_heads(oracle, tmp_path, name, config, hybridized):
+def test_heads(oracle, tmp_path, name, config):
     config = CONFIGS[family_of(name)][config]
     head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
     for seed, (batch, length, optional) in enumerate(
         [(3, 9, True), (1, 2, False), (4, 12, False), (2, 5, True)]
     ):
+        block.hybridize(seed > 0, static_alloc=True, static_shape=True)
         inputs = make_inputs(name, config, seed, rows_for(name, batch), length, optional)
         assert_as_the_original(block, head, oracle, inputs)
-
-
-@pytest.mark.parametrize('rows', [(3,), (2, 3), (1, 2, 2)])
-@pytest.mark.parametrize('family', MODELS)
-def test_model_with_leading_axes(oracle, tmp_path, family, rows):
-    config = CONFIGS[family]['small']
-    model, block = make_both(oracle, tmp_path, MODELS[family], config)
-    for active in (False, True):
-        block.hybridize(active, static_alloc=True, static_shape=True)
-        for optional in (False, True):
-            inputs = make_inputs(MODELS[family], config, 1, rows, 7, optional)
-            with torch.no_grad():
-                expected = oracle.to_numpy(oracle.run(model, inputs))
-            outputs = run(block, inputs)
-            assert_same(outputs, expected)
-            hidden = outputs if family == 'gpt' else outputs[0]
-            assert hidden.shape == (*rows, 7, 8)
 
 
 def test_language_model_with_three_axes(oracle, tmp_path):
@@ -80,58 +62,6 @@ def test_language_model_with_three_axes(oracle, tmp_path):
     name, config = 'OpenAIGPTLMHeadModel', CONFIGS['gpt']['small']
     head, block = make_both(oracle, tmp_path, name, config)
     assert_as_the_original(block, head, oracle, make_inputs(name, config, 2, (2, 3), 6))
-
-
-@pytest.mark.parametrize('hybridized', [False, True])
-@pytest.mark.parametrize('name', [head for family in HEADS for head in HEADS[family]])
-def test_padded_rows_are_what_the_original_gives_alone(oracle, tmp_path, name, hybridized):
-    config = CONFIGS[family_of(name)]['small']
-    head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
-    rows = rows_for(name, 4)
-    inputs = make_inputs(name, config, 5, rows, 9)
-    valid = np.random.RandomState(5).randint(2, 10, rows)
-    inside = np.arange(9) < valid[..., None]
-    if 'mc_token_ids' in inputs:
-        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
-    valid_length = mx.nd.array(valid)
-    outputs = run(block, inputs, valid_length=valid_length)
-    scores = outputs[0] if isinstance(outputs, list) else outputs
-    for row in np.ndindex(*rows):
-        length = valid[row]
-        alone = {
-            key: inputs[key][row][None, :length] for key in ('words', 'token_types', 'position_ids')
-        }
-        if 'mc_token_ids' in inputs:
-            alone = {key: value[None] for key, value in alone.items()}
-            alone['mc_token_ids'] = inputs['mc_token_ids'][row].reshape(1, 1)
-        with torch.no_grad():
-            expected = oracle.to_numpy(oracle.run(head, alone))
-        assert_same(scores[row][:length], expected[0].reshape(length, -1))
-        if 'mc_token_ids' in inputs:
-            assert_same(outputs[1][row], expected[1].reshape(1))
-    # labels behind the valid length don't count
-    losses, ours = losses_and_gradients(block, inputs, valid_length=valid_length)
-    inputs['lm_labels'] = np.where(inside, inputs['lm_labels'], -1)
-    expected = oracle.run_head(head, inputs)
-    np.testing.assert_allclose(losses, expected['losses'], atol=1e-5)
-    assert_gradients(ours, expected['gradients'])
-
-
-@pytest.mark.parametrize('name', HEADS['gpt'])
-def test_special_tokens_are_kept_as_in_the_original(oracle, tmp_path, name):
-    config = {**CONFIGS['gpt']['small'], 'n_special': 0}
-    head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(static_alloc=True)
-    run(block, make_inputs(name, config, 0, rows_for(name, 2)))
-    head.set_num_special_tokens(4)
-    block.set_num_special_tokens(4)
-    new = block.transformer.word_embed.weight.data()[30:]
-    assert new.shape == (4, 8)
-    with torch.no_grad():
-        head.transformer.tokens_embed.weight[30:] = torch.tensor(new.asnumpy())
-    inputs = make_inputs(name, {**config, 'n_special': 4}, 0, rows_for(name, 2))
-    assert_as_the_original(block, head, oracle, inputs)
 
 
 # -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
@@ -222,33 +152,6 @@ def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize('called', [False, True])
-def test_prune_heads(tmp_path, family, theirs, called):
-    block = ours_of(theirs, family, tmp_path)
-    block.hybridize(static_alloc=True, static_shape=True)
-    inputs, for_theirs = language_inputs(family)
-    if called:
-        run(block, inputs)
-        run(block, inputs, labels=True)
-    mask = torch.ones(3, 4)
-    mask_heads(projections(theirs), mask)  # the same results as without the heads
-    for heads in ({0: [1, 2], 2: [0]}, {0: [0], 1: [3]}):
-        block.prune_heads(heads)
-        for layer, numbers in heads.items():
-            mask[layer, numbers] = 0
-        theirs.zero_grad()
-        expected = theirs(**for_theirs)
-        expected.loss.backward()
-        outputs = run(block, inputs)
-        scores = outputs if family == 'gpt' else outputs[0]
-        assert_same(scores, expected.logits.detach().numpy())
-        (loss,), ours = losses_and_gradients(block, inputs)
-        assert abs(loss - expected.loss.item()) < 1e-5
-        pruned = block.config.pruned_heads
-        assert_gradients(ours, without_heads(torch_gradients(theirs), pruned))
-    assert block.config.pruned_heads == {0: [0, 1, 2], 1: [3], 2: [0]}
-
-
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
     """What the original's attention hands to its output layer, and the gradients there."""
@@ -273,43 +176,67 @@ def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
         np.testing.assert_allclose(mine.asnumpy(), wanted, atol=atol, rtol=0)
 
 
-def test_folders_go_both_ways(tmp_path, family, theirs):
-    """transformers' save_pretrained -> ours; our tensors -> transformers."""
-    theirs.save_pretrained(str(tmp_path))
-    block = getattr(PACKAGES[family], HEADS[family][0]).from_pretrained(str(tmp_path))
-    words = np.array([[2, 5, 7, 3]])
-    with torch.no_grad():
-        expected = theirs(torch.tensor(words)).logits.numpy()
-    outputs = block(mx.nd.array(words))
-    assert_same(outputs if family == 'gpt' else outputs[0], expected)
-    state = block.mappings()['huggingface'].save(block._own_tensors(), block.config, True)
-    with torch.no_grad():
-        for value in theirs.parameters():
-            value.zero_()
-    result = theirs.load_state_dict(
-        {key: torch.tensor(value) for key, value in state.items()}, strict=False
-    )
-    assert set(result.missing_keys) <= {'lm_head.weight'} and not result.unexpected_keys
-    theirs.tie_weights()
-    with torch.no_grad():
-        np.testing.assert_allclose(theirs(torch.tensor(words)).logits.numpy(), expected, atol=1e-6)
+# -- what only GPT-2 has: the past --------------------------------------------------------------
 
 
-def test_double_heads_of_transformers(tmp_path, family):
-    """Its multiple choice head is ours; here it has one label, as OpenAI's files want."""
+@pytest.mark.parametrize('name', ['GPT2Model', *HEADS['gpt2']])
+def test_past(oracle, tmp_path, name):
+    """Outputs and presents of three calls, each with the presents of the one before."""
+    config = CONFIGS['gpt2']['larger']
+    head, block = make_both(oracle, tmp_path, name, config)
+    for batch, optional in ((2, True), (1, False), (2, False)):
+        block.hybridize(batch == 1 or not optional, static_alloc=True, static_shape=True)
+        ours = theirs = None
+        for seed, length in enumerate((3, 1, 5)):
+            rows = rows_for(name, batch)
+            inputs = make_inputs(name, config, seed, rows, length, optional)
+            with torch.no_grad():
+                expected = oracle.run(head, inputs, theirs)
+            outputs = run(block, inputs, past=ours)
+            assert_same(outputs, oracle.to_numpy(expected))
+            ours, theirs = outputs[-1], expected[-1]
+        assert ours[0].shape[3] == 9
+
+
+@pytest.mark.parametrize('hybridized', [False, True])
+def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):
+    """Those of the past, and of what it was made of, among them."""
+    name, config = 'GPT2LMHeadModel', CONFIGS['gpt2']['larger']
+    head, block = make_both(oracle, tmp_path, name, config)
+    block.hybridize(hybridized, static_alloc=True)
+    before = make_inputs(name, config, 1, (2,), 4, optional=False)
+    after = make_inputs(name, config, 2, (2,), 6, optional=False)
+    _, past = oracle.run(head, before)
+    loss = head(**oracle.arguments(after, labels=True), past=past)
+    loss.backward()
+    with mx.autograd.record(train_mode=False):
+        _, our_past = run(block, before)
+        our_loss = run(block, after, labels=True, past=our_past)
+    our_loss.backward()
+    assert abs(our_loss.asscalar() - loss.item()) < 1e-5
+    assert_gradients(gradients(block), torch_gradients(head))
+
+
+def test_masked_attentions_with_past(tmp_path):
     transformers = pytest.importorskip('transformers')
-    part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
-    torch.manual_seed(5)
-    config = getattr(transformers, f'{part}Config')(
-        **OF_TRANSFORMERS, num_labels=1, attn_implementation='eager'
-    )
-    head = getattr(transformers, f'{part}DoubleHeadsModel')(config).eval()
-    head.save_pretrained(str(tmp_path))
-    name = HEADS[family][1]
-    block = getattr(PACKAGES[family], name).from_pretrained(str(tmp_path))
-    inputs = make_inputs(name, LARGER, 0, (2, 3), optional=False)
-    del inputs['lm_labels'], inputs['mc_labels']
+    torch.manual_seed(4)
+    config = transformers.GPT2Config(**OF_TRANSFORMERS, attn_implementation='eager')
+    theirs = transformers.GPT2Model(config).eval()
+    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
+    block = make_block('GPT2Model', state, tmp_path, LARGER, output_attentions=True)
+    mask = np.array([[1, 0, 0.5, 1], [1, 1, 0, 1], [1, 2, 1, 0]], 'float32')
+    mask_heads([layer.attn.c_proj for layer in theirs.h], torch.tensor(mask))
+    before, after = (make_inputs('GPT2Model', LARGER, i, (3,), 5, optional=False) for i in (1, 2))
     with torch.no_grad():
-        expected = head(**their_names(inputs))
-    scores = run(block, inputs)[:2]
-    assert_same(scores, [expected.logits.numpy(), expected.mc_logits.numpy()])
+        expected = theirs(torch.tensor(before['words']))
+        expected = theirs(
+            torch.tensor(after['words']),
+            past_key_values=expected.past_key_values,
+            output_attentions=True,
+        )
+    _, past, _ = run(block, before, head_mask=mx.nd.array(mask))
+    hidden, _, attentions = run(block, after, past=past, head_mask=mx.nd.array(mask))
+    assert_same(hidden, expected.last_hidden_state.numpy())
+    theirs = [x.numpy() * row[:, None, None] for x, row in zip(expected.attentions, mask)]
+    assert_same(attentions, theirs)
+    assert attentions[0].shape == (3, 4, 5, 10)

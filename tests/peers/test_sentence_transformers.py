@@ -41,8 +41,9 @@ def sentences(count=30):
     return [' '.join(random.choice(WORDS, random.randint(1, 50))) for _ in range(count)]
 
 
-@pytest.mark.parametrize('include_prompt', [True, False])
-@pytest.mark.parametrize('mode', [*MODES, MODES])
+@pytest.mark.parametrize(
+    'mode, include_prompt', [*((mode, n % 2 > 0) for n, mode in enumerate(MODES)), (MODES, True)]
+)
 def test_poolings_prompts_and_lengths(tmp_path, mode, include_prompt):
     pooling = models.Pooling(16, pooling_mode=mode, include_prompt=include_prompt)
     model = library.SentenceTransformer(
@@ -58,8 +59,9 @@ def test_poolings_prompts_and_lengths(tmp_path, mode, include_prompt):
         )
 
 
-@pytest.mark.parametrize('activation', ['Tanh', 'Identity', 'ReLU', 'Sigmoid'])
-@pytest.mark.parametrize('safe', [True, False])
+@pytest.mark.parametrize(
+    'activation, safe', [('Tanh', True), ('Identity', False), ('ReLU', True), ('Sigmoid', False)]
+)
 def test_dense_and_normalize(tmp_path, activation, safe):
     parts = [
         transformer(tmp_path / 'bert', None),
@@ -73,8 +75,7 @@ def test_dense_and_normalize(tmp_path, activation, safe):
     np.testing.assert_allclose(found, model.encode(sentences()), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize('pooling', ['mean', 'cls', 'max'])
-@pytest.mark.parametrize('normalize', [True, False])
+@pytest.mark.parametrize('pooling, normalize', [('mean', True), ('cls', False), ('max', True)])
 def test_a_folder_that_we_have_saved(tmp_path, pooling, normalize):
     folder = tmp_path / 'bert'
     transformer(folder, None)

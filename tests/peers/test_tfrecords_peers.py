@@ -72,15 +72,6 @@ def test_tensorflow_reads_ours(samples, tmp_path):
             assert parsed[name].numpy().tolist() == values, name
 
 
-def test_features_are_the_same_bytes(samples, tmp_path):
-    """Of each feature; their order in the message, a map, is nobody's promise."""
-    path = str(tmp_path / 'ours.tfrecord')
-    write_tfrecords([path], [samples], LENGTH, MASKS)
-    for row, record in enumerate(tf.data.TFRecordDataset(path)):
-        for feature in example(samples, row).features.feature.values():
-            assert feature.SerializeToString() in record.numpy()
-
-
 def test_we_read_tensorflows(samples, tmp_path):
     path = str(tmp_path / 'theirs.tfrecord')
     with tf.io.TFRecordWriter(path) as writer:

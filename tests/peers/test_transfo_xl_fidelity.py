@@ -1,13 +1,10 @@
-"""Transformer-XL against pytorch-pretrained-bert itself."""
+"""Transformer-XL against pytorch-pretrained-bert itself, beyond what the oracle has recorded."""
 
-import sys
-import types
 
 import mxnet as mx
 import numpy as np
 import pytest
 from transfo_xl_compare import (
-    VARIANTS,
     assert_same,
     assert_same_memories,
     make_block,
@@ -22,20 +19,7 @@ pytestmark = pytest.mark.peers
 ORACLE = 'make_transfo_xl_fixtures'
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-@pytest.mark.parametrize('variant', VARIANTS)
-def test_three_segments(oracle, tmp_path, variant, hybridized):
-    """Scores, losses and memories within 1e-5, gradients of each parameter within 1e-4."""
-    config = make_config(variant)
-    model = oracle.make_model(config, seed=7)
-    block = make_block(oracle.state_of(model), tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
-    for seed, (batch, lengths) in enumerate([(3, (5, 4, 5)), (1, (8, 1, 3)), (2, (2, 9, 2))]):
-        segments = make_inputs(config, seed, batch, lengths)
-        assert_same(run(block, segments), oracle.run_model(model, segments))
-
-
-@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'ext_len', 'all'])
+@pytest.mark.parametrize('variant', ['ext_len', 'all'])
 def test_longer_memory(oracle, tmp_path, variant):
     """After `reset_length`, as for evaluation."""
     config = make_config(variant)
@@ -76,20 +60,4 @@ def test_released_proportions(oracle, tmp_path, large):
     block = make_block(oracle.state_of(model), tmp_path, config)
     block.hybridize(static_alloc=True, static_shape=True)
     segments = make_inputs(config, 5, 2, (30, 30, 30))
-    assert_same(run(block, segments), oracle.run_model(model, segments))
-
-
-def test_tensorflow_names(oracle, tmp_path, monkeypatch):
-    """The original's loader of TensorFlow checkpoints takes our names."""
-    config = {**make_config('plain'), 'n_layer': 3}
-    block = make_block(oracle.state_of(oracle.make_model(config)), tmp_path, config)
-    tensors = block.tensors_in('tensorflow')
-    train = types.SimpleNamespace(
-        list_variables=lambda path: [(name, value.shape) for name, value in tensors.items()],
-        load_variable=lambda path, name: tensors[name],
-    )
-    monkeypatch.setitem(sys.modules, 'tensorflow', types.SimpleNamespace(train=train))
-    model = oracle.make_model(config, seed=9)
-    modeling_transfo_xl.load_tf_weights_in_transfo_xl(model, model.config, 'a.ckpt')
-    segments = make_inputs(config, 8)
     assert_same(run(block, segments), oracle.run_model(model, segments))

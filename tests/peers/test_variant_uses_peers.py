@@ -1,13 +1,11 @@
 """The models like BERT in use, beside transformers and ONNX Runtime: pipelines, exports."""
 
-import json
 
 import mxnet as mx
 import numpy as np
 import pytest
 from variant_models import MAKERS
 
-import bert
 import model_zoo
 from export import export_onnx, export_onnx_folder
 from model_zoo.registry import get_family
@@ -16,7 +14,13 @@ transformers = pytest.importorskip('transformers')
 tokenizers = pytest.importorskip('tokenizers')
 pytestmark = pytest.mark.peers
 
-CASES = [(family, block) for family in MAKERS for block in get_family(family).blocks]
+#: the other heads have the operators of these
+CASES = [
+    (family, block)
+    for family in MAKERS
+    for block in get_family(family).blocks
+    if block.__name__.endswith(('Model', 'ForPreTraining', 'ForMaskedLM', 'Classification'))
+]
 TEXTS = ['the cat sat on a red mat.', 'a mat', "it's 10 o'clock, red!"]
 
 
@@ -95,14 +99,3 @@ def test_pipelines(tmp_path, made, family):
         texts = [f'the cat {tokenizer.mask_token} on a mat'] if task == 'masked_lm' else TEXTS
         for text in texts:
             assert_alike(ours(text), theirs(text))
-
-
-def test_configurations_name_the_classes(tmp_path, made):
-    for family, block_class in CASES:
-        block = new(block_class, made(family)[0])
-        block.save_pretrained(str(tmp_path / family), format='huggingface')
-        fields = json.loads((tmp_path / family / 'config.json').read_text())
-        (name,) = fields['architectures']
-        assert getattr(transformers, name).config_class.model_type == fields['model_type']
-        assert name == block_class.__name__.replace('SentenceEncoder', 'Model')
-        assert name in bert.__all__

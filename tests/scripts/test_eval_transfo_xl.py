@@ -86,14 +86,6 @@ def test_perplexity_is_that_of_a_memory_carried_on(script, data, tmp_path, optio
     assert found['word_perplexity'] == pytest.approx(np.exp(total / words), rel=1e-4)
 
 
-def test_the_flags_change_the_result(script, data, tmp_path):
-    losses = set()
-    for flags in ([], ['--clamp_len', 3], ['--mem_len', 0], ['--same_length'], ['--ext_len', 3]):
-        assert run(script, data, tmp_path, '--dataset', data / 'texts', *flags) == 0
-        losses.add(round(results_of(tmp_path)['test']['loss'], 5))
-    assert len(losses) == 5
-
-
 def test_splits_corpora_and_files_agree(script, data, tmp_path):
     reports = []
     for dataset in ('texts', 'corpus'):

@@ -31,7 +31,7 @@ def test_the_best_model_has_the_special_tokens(trained, script, data):
     tokenizer = OpenAIGPTTokenizer.from_pretrained(trained / 'best_model')
     assert list(tokenizer.special_tokens) == ['_start_', '_delimiter_', '_classify_']
     model = OpenAIGPTDoubleHeadsModel.from_pretrained(str(trained / 'best_model'))
-    assert model.config.n_special == 3
+    assert model.config.total_tokens_embeddings == len(tokenizer.vocab) == 60
     context = 'b c . d d . c . b .'
     story = [57, *tokenizer.encode(context), 58, *tokenizer.encode('a b a .'), 59]
     wrong = [57, *tokenizer.encode(context), 58, *tokenizer.encode('x b x .'), 59]
@@ -40,29 +40,14 @@ def test_the_best_model_has_the_special_tokens(trained, script, data):
     assert scores.shape == (1, 2) and scores[0, 0].asscalar() > scores[0, 1].asscalar()
 
 
-def test_only_evaluation_of_a_folder(script, data, trained, tmp_path):
+def test_stories_without_answers_are_predicted(script, data, trained, tmp_path):
     argv = ['--model_name', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
-    assert run(script, *argv, '--eval_dataset', data / 'eval.csv') == 0
-    found, expected = read_json(tmp_path, 'inference.json')['dev'], read_json(trained)['best']
-    assert found['dev']['loss'] == pytest.approx(expected['dev']['loss'])
     predictions = (trained / 'predictions.tsv').read_text()
-    assert (tmp_path / 'predictions.tsv').read_text() == predictions
     assert run(script, *argv, '--eval_dataset', data / 'eval_unlabelled.csv') == 0
     assert read_json(tmp_path, 'inference.json')['dev'] == {}
     found = (tmp_path / 'predictions.tsv').read_text().splitlines()
     wanted = [line[:-1] for line in predictions.splitlines()]
     assert found[1:] == wanted[1:]
-
-
-def test_parameters_of_an_epoch_go_into_a_new_model(script, data, trained, tmp_path):
-    best = read_json(trained)['best']
-    argv = arguments(data, tmp_path)
-    argv.remove('--do_train')
-    argv[argv.index('--from_scratch')] = '--model_parameters'
-    argv.insert(argv.index('--model_parameters') + 1, trained / best['parameters'])
-    assert run(script, *argv) == 0
-    found = read_json(tmp_path, 'inference.json')['dev']
-    assert found['dev']['loss'] == pytest.approx(best['dev']['loss'])
 
 
 def test_some_stories_validate_where_there_are_no_others(toy):

@@ -8,7 +8,6 @@ import argparse
 import contextlib
 import functools
 import pathlib
-import re
 import shlex
 import string
 from unittest import mock
@@ -77,39 +76,8 @@ def accepts(name, argv):
     raise AssertionError(f'{name} parses no arguments')
 
 
-def arguments_of(line):
-    """The words of a published line, as the shell splits it, without assignments before it."""
-    line = line.replace('\\\n', ' ').rstrip('\\ ')
-    words = shlex.split(line)
-    while re.fullmatch(r'[A-Z_]+=.*', words[0]):
-        words.pop(0)
-    return words
-
-
 def identity(command):
     return command['id']
-
-
-def test_identities_are_unique():
-    assert len({command['id'] for command in COMMANDS}) == len(COMMANDS)
-
-
-@pytest.mark.parametrize('command', COMMANDS, ids=identity)
-def test_command_is_consistent(command):
-    words = arguments_of(command['line'])
-    if not command.get('composed_with'):  # else a part of a line
-        split = [*command['launcher'], command['script'], *command['argv']]
-        assert split == [word for word in words if word != '...']
-    if command['flags_of'] is None:
-        assert command['runs_here'] is None and command['accepted'] is None
-        assert command['cannot_run']
-        return
-    known = {name for flag in SCRIPTS[command['flags_of']]['flags'] for name in flag['names']}
-    given = {word.split('=')[0] for word in command['argv'] if re.match(r'--?[a-z]', word)}
-    assert given - known == set(command.get('unknown_to_the_original', ()))
-    assert command['runs_here'] == SCRIPTS[command['flags_of']]['runs_here']
-    if command['cannot_run']:
-        assert command['equivalent']
 
 
 @pytest.mark.parametrize('name', SCRIPTS)
@@ -264,17 +232,3 @@ def test_every_original_script_has_its_file():
 def test_flags_may_be_written_as_the_originals_parsers_take_them(word, flag, value):
     _, args = parsed('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
     assert getattr(args, flag) == value
-
-
-@pytest.mark.parametrize(
-    ('word', 'close'),
-    [
-        ('--learning_rat_e=1', '--learning_rate'),
-        ('--do-trian', '--do_train'),
-        ('-sede', '--seed'),
-        ('--bert_config_fil3=x', '--bert_config_file'),
-    ],
-)
-def test_a_mistyped_flag_proposes_the_nearest(word, close, capsys):
-    assert not accepts('scripts/finetune_classifier.py', ['--task_name', 'MRPC', word])
-    assert f'did you mean {close}?' in capsys.readouterr().err

@@ -11,7 +11,6 @@ from toy_data import write_reviews
 
 import bert
 import export.export as export_script
-from bert_embedding import BertEmbedding
 from bert_embedding.cli import main as embed
 
 SCRIPT = SCRIPTS / 'finetune_classifier.py'
@@ -57,29 +56,6 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
         assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
 
 
-@pytest.fixture(scope='module')
-def mrpc(script, data_dir, minilm_dir, tmp_path_factory):
-    """Arguments of a training of MiniLM on sentences of MRPC, and its losses in float32."""
-    folder = tmp_path_factory.mktemp('mrpc')
-    argv = ['--task_name', 'custom', '--text_columns', '#1 String', '#2 String', '--label_column',
-            'Quality', '--bert_model', minilm_dir, '--batch_size', 4, '--max_len', 32, '--lr', 2e-5,
-            '--training_steps', 4]  # fmt: skip
-    lines = (data_dir / 'glue' / 'MRPC' / 'train.tsv').read_text('utf-8-sig').splitlines(True)
-    for name, part in (('train', lines[:17]), ('dev', lines[:1] + lines[50:58])):
-        (folder / f'{name}.tsv').write_text(''.join(part), 'utf-8')
-        argv += [f'--{name}_file', folder / f'{name}.tsv']
-    return argv, losses(script, [*argv, '--output_dir', folder / 'full'])
-
-
-@pytest.mark.data
-@pytest.mark.weights
-@pytest.mark.parametrize('dtype', HALVES)
-def test_training_on_mrpc_follows_float32(script, mrpc, tmp_path, dtype):
-    argv, full = mrpc
-    half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
-    assert 0 < np.abs(half - full).max() < 0.02
-
-
 @pytest.mark.parametrize('dtype', HALVES)
 def test_export(model_dir, tmp_path, dtype):
     words = mx.nd.array(np.random.randint(5, 17, (3, 11)))
@@ -112,26 +88,6 @@ LEAST_COSINE = {'float16': 0.99999, 'bfloat16': 0.999}
 
 def cosines(one, two):
     return (one * two).sum(-1) / np.linalg.norm(one, axis=-1) / np.linalg.norm(two, axis=-1)
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_embedding(model_dir, dtype):
-    full, half = (BertEmbedding(model=str(model_dir), dtype=each) for each in ('float32', dtype))
-    assert half.dtype == dtype
-    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
-    assert two.dtype == np.float32
-    assert (cosines(one, two) > LEAST_COSINE[dtype]).all() and np.abs(one - two).max() > 1e-6
-    (words, vectors), (same, expected) = half(SENTENCES)[1], full(SENTENCES)[1]
-    assert words == same and vectors[0].dtype == np.float32
-    assert (cosines(np.array(vectors), np.array(expected)) > LEAST_COSINE[dtype]).all()
-
-
-@pytest.mark.weights
-@pytest.mark.parametrize('dtype', HALVES)
-def test_embedding_of_minilm(minilm_dir, dtype):
-    full, half = (BertEmbedding(model=str(minilm_dir), dtype=each) for each in ('float32', dtype))
-    one, two = (each.sentence_vectors(SENTENCES) for each in (full, half))
-    assert (cosines(one, two) > LEAST_COSINE[dtype]).all()
 
 
 @pytest.mark.parametrize('dtype', HALVES)

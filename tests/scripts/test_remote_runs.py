@@ -158,6 +158,7 @@ def test_a_language_model(bucket, tmp_path):
     argv += ['--train_file', f'{bucket}/in/train.txt', '--eval_file', f'{bucket}/in/eval.txt']
     assert run(load_script('train_lm'), *argv, '--output_dir', f'{bucket}/out') == 0
     found = remote.sizes_in(f'{bucket}/out')
-    assert {'results.json', 'log_lm.txt', 'best_model/model.params', 'vocab/vocab.json'} <= {*found}
+    assert {'results.json', 'log_lm.txt', 'vocab/vocab.json'} <= {*found}
+    assert 'best_model/model.safetensors' in found
     with remote.open_binary(f'{bucket}/out/results.json') as file:
         assert json.load(file)['training']['steps'] > 0

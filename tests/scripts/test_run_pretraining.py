@@ -45,7 +45,7 @@ def arguments(data, tmp_path):
 
 def final_model(folder):
     """The parameters that a run has left, by name."""
-    return read_tensors(os.path.join(folder, 'model', 'model.params'))[0]
+    return read_tensors(os.path.join(folder, 'model', 'model.safetensors'))[0]
 
 
 def assert_equal(folder, other):
@@ -54,19 +54,6 @@ def assert_equal(folder, other):
 
 def checkpoints(folder):
     return sorted(path.name for path in (folder / 'checkpoints').iterdir())
-
-
-def test_a_line_of_gluonnlp_0_10_is_understood(script):
-    line = (
-        '--model bert_24_1024_16 --data=part-*.train --data_eval=dev --num_steps 900000 --lr 1e-4 '
-        '--total_batch_size 256 --total_batch_size_eval 256 --accumulate 1 --raw '
-        '--max_seq_length 128 --short_seq_prob 0.05 --num_dataset_workers 2 --num_batch_workers 1 '
-        '--circle_length 2 --repeat 8092 --dataset_cached --num_max_dataset_cached 3 --cased '
-        '--comm_backend horovod --optimizer lamb --phase2 --phase1_num_steps 7038 '
-        '--start_step 7038 --no_compute_acc --whole_word_mask --masked_lm_prob 0.15 '
-        '--max_predictions_per_seq 20 --eval_interval 50000'
-    )
-    assert script.parse_arguments(line.split()).num_steps == 900000
 
 
 def test_a_run(script, arguments, data, tmp_path):
@@ -119,29 +106,19 @@ def test_begins_from_its_own_model_and_evaluates(script, arguments, data, tmp_pa
         ]
 
 
-@pytest.mark.parametrize('optimizer', ['bertadam', 'lamb'])
-def test_accumulation_and_several_batches_sizes(script, arguments, data, tmp_path, optimizer):
+def test_accumulation_and_several_batches_sizes(script, arguments, tmp_path):
     """8 samples at once or in parts, in which the counts of masks differ; the last batch has 4."""
-    argv = arguments('--num_steps', 10, '--optimizer', optimizer, '--lr', '1e-3')
-    ways = [['--batch_size', size, '--accumulate', 8 // size] for size in (8, 4, 1)]
-    assert_all_the_same(script, argv, ways, tmp_path, 1e-6)
-
-
-def test_mirroring_changes_nothing_but_the_memory(script, arguments, tmp_path):
-    argv = arguments('--num_steps', 4, '--accumulate', 2, '--num_buckets', 3)
-    assert_all_the_same(script, argv, [[], ['--mirror']], tmp_path, 1e-5)
-
-
-def assert_all_the_same(script, argv, ways, folder, tolerance):
-    """That trainings with more flags, one way or another, end at one model; without dropout."""
+    argv = arguments('--num_steps', 10, '--optimizer', 'lamb', '--lr', '1e-3')
     argv[argv.index('--hparams') + 1] += ',dropout=0.0'
     models = []
-    for number, flags in enumerate(ways):
-        assert run(script, *argv, *flags, '--ckpt_dir', folder / str(number)) == 0
-        models.append(final_model(folder / str(number)))
+    for size in (8, 4, 1):
+        folder = tmp_path / str(size)
+        ways = ['--batch_size', size, '--accumulate', 8 // size, '--ckpt_dir', folder]
+        assert run(script, *argv, *ways) == 0
+        models.append(final_model(folder))
     for name, value in models[0].items():
         for model in models[1:]:
-            assert np.abs(value - model[name]).max() < tolerance, name
+            assert np.abs(value - model[name]).max() < 1e-6, name
 
 
 def test_total_batch_size(script, arguments, tmp_path, capsys):
@@ -211,20 +188,17 @@ def test_full_disk_leaves_the_checkpoint_before(
     assert_equal(folder, tmp_path / 'unbroken')
 
 
-def test_resume_needs_the_same_flags_and_data(script, arguments, data, tmp_path, capsys):
+def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
+    script, arguments, data, tmp_path, capsys
+):
     assert run(script, *arguments('--num_steps', 4, '--ckpt_interval', 2)) == 0
-    for flags, message in (
-        (['--warmup_ratio', 0.5], '--warmup_ratio is 0.5 and was '),
-        (['--data', data / 'train-0.npz'], '--data is '),
-    ):
-        said = refusal(capsys, script, *arguments('--num_steps', 4, '--resume', *flags))
-        assert message in said
-
-
-def test_an_earlier_training_is_not_replaced_unasked(script, arguments, tmp_path, capsys):
-    assert run(script, *arguments('--num_steps', 4)) == 0
     before = checkpoints(tmp_path / 'ckpt')
-    assert 'add --resume to continue' in refusal(capsys, script, *arguments('--num_steps', 2))
+    for field, *flags in (
+        ('--resume', '--num_steps', 2),
+        ('--warmup_ratio', '--num_steps', 4, '--resume', '--warmup_ratio', 0.5),
+        ('--data', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
+    ):
+        assert field in refusal(capsys, script, *arguments(*flags))
     assert checkpoints(tmp_path / 'ckpt') == before
 
 
@@ -268,10 +242,9 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
     assert state['update_counts']['num_update'] == 7  # of the optimizer, whose moments go on
     assert len(checkpoints(folder)) == 1
     assert (folder / 'log_phase2.txt').is_file()
-    with pytest.raises(InputError, match='phase2. needs .phase1_num_steps'):
-        script.parse_arguments([*argv, '--phase2'])
-    with pytest.raises(InputError, match='counts the steps of both phases'):
-        script.parse_arguments([*phase2, '--start_step', '2'])
+    for wrong in ([*argv, '--phase2'], [*phase2, '--start_step', '2']):
+        with pytest.raises(InputError):
+            script.parse_arguments(wrong)
 
 
 def test_nan_names_the_step(script, arguments, tmp_path, capsys):
@@ -308,7 +281,7 @@ def evaluation(script, data, tmp_path, *more):
     return read_json(tmp_path / 'evaluation', 'evaluation.json')['eval']
 
 
-@pytest.mark.parametrize('steps', [1, 2, 4])
+@pytest.mark.parametrize('steps', [1, 4])
 def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path, steps):
     """The figures are those of a file with exactly the samples of these batches."""
     assert run(script, *arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
@@ -361,47 +334,51 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
     write_shard(str(tmp_path / 'other.npz'), samples, load_vocab(str(tmp_path / 'other.txt')))
     whole = (data / 'eval.npz').read_bytes()
     (tmp_path / 'cut.npz').write_bytes(whole[: len(whole) // 2])
-    messages = {
-        'longer.npz': 'the model takes 16 at most: make them with a smaller --max_seq_length',
-        'other.npz': 'made with another vocabulary',
-        'cut.npz': 'is damaged or was cut off',
-    }
-    for name, message in messages.items():
-        argv = arguments('--num_steps', 2, '--data', tmp_path / name)
-        assert message in refusal(capsys, script, *argv)
+    for name in ('longer.npz', 'other.npz', 'cut.npz'):
+        assert refusal(capsys, script, *arguments('--num_steps', 2, '--data', tmp_path / name))
 
 
-# Runs the script in children of a process that has imported everything, and kills them: some at any
-# time from the start on, the others after they have written a checkpoint, so that it goes on.
+# Runs the script in children of a process that has imported everything, and kills each of them in a
+# batch, or at a change of a file.
 KILLER = '''
-import os, random, signal, sys, time
+import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import run_pretraining
+import mxnet as mx
 from model_zoo.app import cli
 
-argv, random = sys.argv[2:], random.Random(0)
-folder = os.path.join(argv[argv.index('--ckpt_dir') + 1], 'checkpoints')
+CHANGES = ('os.rename', 'os.remove', 'os.mkdir', 'os.rmdir', 'shutil.rmtree')
+left, backward = 0, mx.nd.NDArray.backward
 
-def written():
-    return {name for name in os.listdir(folder) if name[0] != '.'} if os.path.isdir(folder) else ()
+def count(*_):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-def start():
+def watch(event, arguments):
+    if event in CHANGES or event == 'open' and (arguments[2] or 0) & 3:
+        count()
+
+def batch(self, *args, **kwargs):
+    count()
+    return backward(self, *args, **kwargs)
+
+def start(number=None):
+    global left
     child = os.fork()
-    if child == 0:
-        os._exit(cli.run(run_pretraining.main, argv))
-    return child
+    if child:
+        return os.waitpid(child, 0)[1]
+    if number is not None and number % 2:
+        left = 3 * number
+        sys.addaudithook(watch)
+    elif number is not None:
+        left, mx.nd.NDArray.backward = 3 + number, batch
+    os._exit(cli.run(run_pretraining.main, sys.argv[2:]))
 
 for number in range(20):
-    before, child = written(), start()
-    if number % 4 == 0:
-        time.sleep(random.uniform(0, 0.6))
-    else:
-        while written() == before:
-            time.sleep(0.001)
-        time.sleep(random.uniform(0, 0.1))
-    os.kill(child, signal.SIGKILL)
-    assert os.WIFSIGNALED(os.waitpid(child, 0)[1]), 'it had ended already'
-sys.exit(os.waitpid(start(), 0)[1] != 0)
+    assert start(number) == signal.SIGKILL, f'training {number} has not been killed'
+sys.exit(start() != 0)
 '''
 
 

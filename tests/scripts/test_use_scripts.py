@@ -126,8 +126,9 @@ BLANK = {
 }
 
 
-@pytest.mark.parametrize('name', BLANK)
-@pytest.mark.parametrize('flags', [[], ['--all_scores']])
+@pytest.mark.parametrize('name, flags', [
+    *((name, []) for name in BLANK), ('table.csv', ['--all_scores'])
+])  # fmt: skip
 def test_blank_rows_stay_in_their_place(classifier, tmp_path, capsys, name, flags):
     path, output = tmp_path / name, tmp_path / 'out.csv'
     path.write_text(BLANK[name])
@@ -244,7 +245,7 @@ def test_info(classifier, capsys):
     assert {'model', 'dataset', 'names'} == set(json.loads(capsys.readouterr().out)[0])
 
 
-@pytest.mark.parametrize('content', ['[]', '"x"', '', '[' * 999, '\x80'])
+@pytest.mark.parametrize('content', ['[]', '\x80'])
 def test_info_with_damaged_results(classifier, content, capsys):
     path = pathlib.Path(classifier, 'results.json')
     path.write_text(content, 'latin1')

@@ -18,7 +18,7 @@ from typing import List, NamedTuple, Union
 import numpy as np
 
 from ...checkpoint.numpy_files import ArrayArchive
-from ...checkpoint.tensorflow_file import crc32c, read_message
+from ...checkpoint.tensorflow_file import masked_crc32c, read_message
 from ...errors import CheckpointError, InputError, reporting
 from ...util.arrays import pad_rows
 from ...util.files import atomic_write, write_json
@@ -266,7 +266,7 @@ def is_tfrecord(path):
             head = file.read(_HEADER.size)
     except OSError:
         return False
-    return len(head) == _HEADER.size and _HEADER.unpack(head)[1] == crc32c(head[:8], masked=True)
+    return len(head) == _HEADER.size and _HEADER.unpack(head)[1] == masked_crc32c(head[:8])
 
 
 def read_tfrecord(path):
@@ -307,14 +307,14 @@ def _records(content, verify):
         if len(head) < _HEADER.size:
             raise ValueError('its last record is not whole')
         length, checksum = _HEADER.unpack(head)
-        if crc32c(head[:8], masked=True) != checksum:
+        if masked_crc32c(head[:8]) != checksum:
             raise ValueError(f'the length at byte {position} has another checksum')
         position += _HEADER.size
         record, position = view[position : position + length], position + length
         end = view[position : position + _CHECKSUM.size]
         if len(end) < _CHECKSUM.size:
             raise ValueError('its last record is not whole')
-        if verify and crc32c(record, masked=True) != _CHECKSUM.unpack(end)[0]:
+        if verify and masked_crc32c(record) != _CHECKSUM.unpack(end)[0]:
             raise ValueError(f'the record at byte {position - length} has another checksum')
         yield record
         position += _CHECKSUM.size
@@ -375,9 +375,9 @@ def write_tfrecords(paths, parts, max_seq_length, max_predictions_per_seq):
                 head = struct.pack('<Q', len(record))
                 files[count % len(files)].write(
                     head
-                    + _CHECKSUM.pack(crc32c(head, masked=True))
+                    + _CHECKSUM.pack(masked_crc32c(head))
                     + record
-                    + _CHECKSUM.pack(crc32c(record, masked=True))
+                    + _CHECKSUM.pack(masked_crc32c(record))
                 )
                 count += 1
 
@@ -531,7 +531,7 @@ class _Archive(ArrayArchive):
     def read(self, name):
         """The array of that name."""
         try:
-            return super().read(name, read_objects=True)
+            return super().read(name)
         except CheckpointError as error:
             raise _unusable(error) from error
 

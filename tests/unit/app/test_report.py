@@ -13,7 +13,6 @@ from model_zoo.app.report import (
     log_summary,
     loss_points,
     next_command,
-    path_of_zoo,
     write_card,
     write_report_page,
 )
@@ -115,7 +114,12 @@ def test_card(tmp_path):
     [
         ('text-classification', "zoo predict 'my model' 'A text.'"),
         ('token-classification', "zoo tag 'my model' 'A text.'"),
-        (None, "zoo info 'my model'"),
+        (
+            'multiple-choice',
+            'python -c \'import model_zoo; print(model_zoo.pipeline("multiple-choice", "my model")'
+            '({"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}))\'',
+        ),
+        (None, None),
     ],
 )
 def test_next_commands(use, command):
@@ -136,17 +140,22 @@ def test_last_words(tmp_path, caplog):
 def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr('sys.executable', str(tmp_path / '.venv' / 'bin' / 'python'))
     monkeypatch.setenv('PATH', str(tmp_path))
-    assert path_of_zoo() is None  # nor is it beside Python
-    (tmp_path / '.venv' / 'bin').mkdir(parents=True)
-    (tmp_path / '.venv' / 'bin' / 'zoo').touch()
-    path = str(tmp_path / '.venv' / 'bin' / 'zoo')
-    assert path_of_zoo() == path
     caplog.set_level(logging.INFO)
-    log_summary({}, tmp_path, 'zoo predict x', tmp_path)
-    said = [record.getMessage() for record in caplog.records]
-    assert said[-1] == f'next: {path} predict x'
-    monkeypatch.setattr('shutil.which', lambda name: '/usr/bin/zoo')
-    assert path_of_zoo() is None
+
+    def said(command):
+        log_summary({}, tmp_path, command, tmp_path)
+        return caplog.records[-1].getMessage().removeprefix('next: ')
+
+    assert said('zoo predict x') == 'zoo predict x'  # nor is it beside Python
+    folder = tmp_path / '.venv' / 'bin'
+    folder.mkdir(parents=True)
+    for name in ('zoo', 'python'):
+        (folder / name).touch(0o755)
+    assert said('zoo predict x') == f'{folder}/zoo predict x'
+    assert said("echo x | zoo predict 'my zoo '") == f"echo x | {folder}/zoo predict 'my zoo '"
+    assert said("python -c 'python '") == f"{folder}/python -c 'python '"
+    monkeypatch.setenv('PATH', str(folder))
+    assert said('zoo predict x') == 'zoo predict x'
 
 
 def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):

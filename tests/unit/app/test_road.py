@@ -13,6 +13,7 @@ from script_runs import ROOT, load_script, run
 
 import model_zoo
 from bert import BertForMaskedLM
+from bert_embedding import BertEmbedding
 from model_zoo.inference.server import build_app
 
 WORDS = 'abcdefgh'
@@ -193,6 +194,30 @@ def assert_next_runs(log, folder):
     zoo = f'zoo() {{ {sys.executable} {ROOT}/scripts/zoo.py "$@"; }}; {command}'
     done = subprocess.run(['sh', '-c', zoo], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0 and done.stdout, f'{command}\n{done.stderr}'
+
+
+def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
+    """Its best_model has model.params, which is read first: a later one replaces it."""
+    task, text, best = 'text-classification', 'a b', tmp_path / 'run' / 'best_model'
+    options = {'output_dir': str(best.parent), **SMALL}
+    first = model_zoo.finetune(start(task), task, LABELLED, LABELLED, **options)
+    for name in ('model.safetensors', 'SHA256SUMS'):
+        (best / name).unlink()
+    first.model.save_pretrained(str(best), first.tokenizer)
+    assert (best / 'model.params').is_file()
+    assert close(model_zoo.pipeline(str(best))(text), first(text))
+    assert BertEmbedding(str(best)).sentence_vectors([text]).shape == (1, 16)
+    assert run(load_script('predict'), best, text) == 0
+    exported = tmp_path / 'exported'
+    assert run(load_script('export', ROOT / 'export'), best, '--output_dir', exported) == 0
+    assert model_zoo.finetune(str(best), task, LABELLED, **SMALL).model.num_labels == 2
+
+    more = model_zoo.finetune(
+        start(task), task, LABELLED, LABELLED, resume=True, **{**options, 'epochs': 3}
+    )
+    assert sorted(best.glob('model.*')) == [best / 'model.safetensors']
+    assert len(more.history) == 3 and not close(more(text), first(text))
+    assert close(model_zoo.pipeline(str(best))(text), more(text))
 
 
 def test_a_number_has_the_name_of_its_column(start):

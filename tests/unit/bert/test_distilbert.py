@@ -9,8 +9,7 @@ from arrays import text_inputs
 from gluonnlp_models import assert_both_ways, encoder
 
 import bert
-import model_zoo
-from model_zoo.errors import InputError, ZooError
+from model_zoo.errors import InputError
 
 CONFIG = {
     'vocab_size': 40, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 512,
@@ -26,49 +25,8 @@ def test_gluonnlp_model_both_ways(tmp_path):
     ours = bert.DistilBertModel(bert.DistilBertConfig(**CONFIG, layer_norm_eps=1e-5))
     words, _, valid, _ = text_inputs(dtype='float32')
     assert_both_ways(tmp_path, theirs, lambda: ours, [words, valid])
-    with pytest.raises(InputError, match='layer_norm_eps is 1e-05'):  # theirs is always 1e-12
+    with pytest.raises(InputError):  # theirs is always 1e-12
         ours.save_pretrained(str(tmp_path / 'folder'), format='huggingface')
-
-
-def test_get_model():
-    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
-    model, same = nlp.model.get_model('distilbert_6_768_12', vocab=vocab, pretrained=False)
-    assert same is vocab and type(model) is bert.DistilBertModel
-    assert (model.config.num_layers, model.context_length) == (6, 512)
-    model.initialize()
-    words, valid = mx.nd.array([[4, 5, 6]]), mx.nd.array([2])
-    assert model(words, valid).shape == (1, 3, 768)  # GluonNLP's has no decoder
-    model, _ = model_zoo.get_model(
-        'distilbert_6_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True,
-        num_layers=1, units=16, hidden_size=32, num_heads=2, max_length=9, use_decoder=True,
-    )  # fmt: skip
-    model.initialize()
-    assert model(words, valid, mx.nd.array([[1]]))[1].shape == (1, 1, len(vocab))
-    assert model.context_length == 9
-
-
-def test_names():
-    for name in (
-        'distilbert-base-uncased', 'distilbert/distilbert-base-uncased', 'distilbert_6_768_12',
-        'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
-        'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased',
-    ):  # fmt: skip
-        found = model_zoo.pretrained.resolve_alias(name)
-        assert found == ('distilbert_6_768_12', 'distilbert_book_corpus_wiki_en_uncased')
-
-
-@pytest.mark.parametrize(
-    ('fields', 'message'),
-    [
-        ({'dim': 0}, 'dim must be a positive integer'),
-        ({'dim': 10}, '10 units are not a multiple of 4'),
-        ({'dropout': 1.5}, 'dropout must be a rate'),
-        ({'activation': 'nonsense'}, 'nonsense'),
-    ],
-)
-def test_bad_configurations(fields, message):
-    with pytest.raises(ZooError, match=message):
-        bert.DistilBertConfig(**{**CONFIG, **fields})
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

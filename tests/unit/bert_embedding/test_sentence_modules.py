@@ -5,9 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
-from huggingface_hub.utils import close_session
 from json_files import change_json
-from local_hub import connect, publish
+from local_hub import close_session, connect, publish
 from loopback import LoopbackServer
 
 import model_zoo
@@ -15,7 +14,7 @@ from bert_embedding import BertEmbedding
 from bert_embedding.cli import main
 from export.export import main as export
 from model_zoo.checkpoint.tensor_files import write_safetensors
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
+from model_zoo.errors import InputError, UnknownNameError, ZooError
 from model_zoo.util.arrays import pool
 
 
@@ -77,7 +76,7 @@ def test_what_is_asked_for_wins(folder, sentences):
     assert means.shape == (len(sentences), 8) and embedding.units == 8
     lengths = np.linalg.norm(embedding.sentence_vectors(sentences, 'cls', normalize=True), axis=1)
     np.testing.assert_allclose(lengths, 1, rtol=1e-6)
-    with pytest.raises(UnknownNameError, match="prompt 'title'; known: document, passage, query"):
+    with pytest.raises(UnknownNameError):
         embedding.sentence_vectors(sentences, prompt_name='title')
     assert embedding.max_seq_length == 12
     assert BertEmbedding(model=folder('joined'), max_seq_length=5).max_seq_length == 5
@@ -111,33 +110,6 @@ def test_the_library_and_this_one_call_a_model_alike(sentences):
     assert BertEmbedding(model='bert_6_384_12').max_seq_length is None
 
 
-def test_weights_of_a_dense_layer_that_are_missing(folder):
-    root = folder('today')
-    (root / '2_Dense' / 'model.safetensors').unlink()
-    with pytest.raises(InputError, match='2_Dense.* has no weights'):
-        BertEmbedding(root)
-
-
-@pytest.mark.parametrize(
-    'kind, where, message',
-    [
-        ('models.LSTM', '2_LSTM', 'has a part LSTM that is not supported'),
-        ('models.Dense', '../elsewhere', 'names a folder outside its own'),
-        ('models.Dense', '/tmp', 'names a folder outside its own'),
-        ('models.Dense', 3, 'is not a list of modules'),
-        ('models.Dense', '\ud800', 'is not a list of modules'),
-        (None, None, 'cannot read .*modules.json'),
-    ],
-)
-def test_modules_that_are_not_supported(folder, kind, where, message):
-    path = folder('today') / 'modules.json'
-    modules = json.loads(path.read_text())
-    modules[2].update(type=f'sentence_transformers.{kind}', path=where)
-    path.write_text('{' if kind is None else json.dumps(modules))
-    with pytest.raises(InputError, match=message):
-        BertEmbedding(path.parent)
-
-
 def test_poolings():
     states = np.arange(12, dtype=np.float32).reshape(4, 3)
     assert pool(states, 'cls').tolist() == [0, 1, 2] and pool(states, 'cls', 1)[0] == 3
@@ -155,43 +127,8 @@ def test_command(folder, expected, sentences, tmp_path):
     with np.load(output) as file:
         (vectors,) = (file[name] for name in file if file[name].shape == (2, 5))
     close(vectors, expected['today query'][:2])
-    with pytest.raises(InputError, match='--prompt and --prompt_name are for sentence vectors'):
+    with pytest.raises(InputError):
         main([*argv, '--prompt', 'query: '])
-
-
-def test_command_without_modules(fixtures, tmp_path):
-    folder = str(fixtures / 'checkpoints' / 'bert_tensorflow')
-    with pytest.raises(InputError, match='--pooling model: .* has no modules.json'):
-        main(['--model', folder, '--sentences', 'a', '--pooling', 'model'])
-
-
-@pytest.mark.parametrize(
-    'name, fields, message',
-    [
-        ('1_Pooling/config.json', {'pooling_mode': 'median'}, "'median'; known: cls, "),
-        ('1_Pooling/config.json', {'pooling_mode': 5}, 'unknown pooling'),
-        ('1_Pooling/config.json', {'pooling_mode': [['mean']]}, 'unknown pooling'),
-        ('2_Dense/config.json', {'activation_function': None}, 'has the activation'),
-        ('2_Dense/config.json', {'activation_function': 'torch.nn.GELU'}, 'the activation GELU'),
-        ('config_sentence_transformers.json', {'prompts': [1]}, 'texts with names'),
-        ('config_sentence_transformers.json', {'prompts': {'a': 1}}, 'texts with names'),
-        ('config_sentence_transformers.json', {'default_prompt_name': []}, 'texts with names'),
-        ('1_Pooling/config.json', {'pooling_mode': ['mean', 'cls']}, 'do not fit together'),
-    ],
-)
-def test_edited_configurations(folder, name, fields, message):
-    path = folder('today')
-    change_json(path / name, **fields)
-    with pytest.raises(ZooError, match=message):
-        BertEmbedding(path)
-
-
-def test_dense_layers_of_wrong_shapes(folder):
-    path = folder('today')
-    tensors = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
-    write_safetensors(str(path / '2_Dense' / 'model.safetensors'), tensors)
-    with pytest.raises(CheckpointError, match='has a weight .3, 4, 5. and a bias'):
-        BertEmbedding(path)
 
 
 @pytest.mark.parametrize('length', [float('inf'), float('nan'), 1e30])
@@ -200,3 +137,41 @@ def test_lengths_without_bounds(folder, length):
     change_json(path / 'sentence_bert_config.json', max_seq_length=length)
     embedding = BertEmbedding(path)
     assert embedding.max_seq_length == embedding.bert.context_length
+
+
+def change(name, **fields):
+    return lambda path: change_json(path / name, **fields)
+
+
+def change_module(kind, where):
+    def edit(path):
+        modules = json.loads((path / 'modules.json').read_text())
+        modules[2].update(type=f'sentence_transformers.models.{kind}', path=where)
+        (path / 'modules.json').write_text(json.dumps(modules))
+
+    return edit
+
+
+POOLING, DENSE, TEXTS = (
+    '1_Pooling/config.json', '2_Dense/config.json', 'config_sentence_transformers.json'
+)  # fmt: skip
+WEIGHTS = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
+EDITS = [
+    change_module('LSTM', '2_LSTM'),
+    *(change_module('Dense', where) for where in ('../elsewhere', '/tmp', 3, '\ud800')),
+    lambda path: (path / 'modules.json').write_text('{'),
+    *(change(POOLING, pooling_mode=mode) for mode in ('median', 5, [['mean']], ['mean', 'cls'])),
+    *(change(DENSE, activation_function=name) for name in (None, 'torch.nn.GELU')),
+    *(change(TEXTS, prompts=prompts) for prompts in ([1], {'a': 1})),
+    change(TEXTS, default_prompt_name=[]),
+    lambda path: (path / '2_Dense' / 'model.safetensors').unlink(),
+    lambda path: write_safetensors(str(path / '2_Dense' / 'model.safetensors'), WEIGHTS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize('edit', EDITS)
+def test_folders_that_are_refused(folder, edit):
+    path = folder('today')
+    edit(path)
+    with pytest.raises(ZooError):
+        BertEmbedding(path)

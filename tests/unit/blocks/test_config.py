@@ -3,15 +3,18 @@
 import copy
 import dataclasses
 import json
+import math
 import os
-import re
 
 import pytest
+import tiny
 
 import bert
+import gpt
 import gpt2
+import transfo_xl
 from model_zoo.blocks.config import Config
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, UnknownNameError
 
 
 @dataclasses.dataclass
@@ -56,50 +59,81 @@ def test_defaults_and_equality():
     assert Tiny.from_dict({}) == Tiny() != Tiny(size=5)
 
 
-@pytest.mark.parametrize('size', [0, -1, 1.0, '3', None, True])
-def test_numbers_that_must_be_positive(size):
-    with pytest.raises(InputError, match=f'size must be a positive integer, but is {size!r}'):
-        Tiny(size=size)
-
-
-@pytest.mark.parametrize('rate', [-0.1, 1, 1.5, '0.1', None, float('nan')])
-def test_rates(rate):
-    with pytest.raises(InputError, match='dropout must be a rate'):
-        Tiny(dropout=rate)
-
-
-@pytest.mark.parametrize('scale', [-0.1, None, '1', True, float('nan'), float('inf'), 1e39, 1e-40])
-def test_numbers_that_must_not_be_negative(scale):
-    message = f'scale must be a number .*, but is {re.escape(repr(scale))}'
-    with pytest.raises(InputError, match=message):
-        Tiny(scale=scale)
+SMALL = {'vocab_size': 40, **tiny.BERT}
+DECODER = {'vocab_size': 40, 'n_ctx': 24, **tiny.DECODER}
+XL = {'vocab_size': 100, 'cutoffs': [20]}
+#: the heads that can't be removed from a model of 2 layers with 2 heads
+PRUNED = [[0], {'x': [0]}, {0: 1}, {0: ['1']}, {'2': [0]}, {0: [2]}, {1: [0, 1]}]
+OF_DECODERS = [
+    {'n_layer': True}, {'n_head': 3}, {'n_special': -1}, {'attn_pdrop': 1},
+    {'layer_norm_epsilon': -1}, {'pruned_heads': {2: [0]}},
+]  # fmt: skip
+#: class -> what is right, and changes of it that aren't
+REFUSED = {
+    Tiny: ({}, [
+        *({'size': size} for size in (0, -1, 1.0, '3', None, True)),
+        *({'dropout': rate} for rate in (-0.1, 1, 1.5, '0.1', None, math.nan)),
+        *({'scale': scale} for scale in (-0.1, None, '1', True, math.nan, math.inf, 1e39, 1e-40)),
+    ]),
+    bert.BertConfig: (SMALL, [
+        {'num_attention_heads': 3}, {'hidden_act': 'gelus'}, {'hidden_act': ['gelu']},
+        {'attention_probs_dropout_prob': 1}, {'initializer_range': None}, {'num_labels': True},
+        *({'pruned_heads': heads} for heads in PRUNED),
+    ]),
+    bert.DistilBertConfig: ({'vocab_size': 40}, [
+        {'dim': 0}, {'dim': 10}, {'dropout': 1.5}, {'activation': 'nonsense'}]),
+    bert.ElectraConfig: (SMALL, [{'embedding_size': 0}]),
+    gpt.OpenAIGPTConfig: (DECODER, [{'afn': 'gelus'}, *OF_DECODERS]),
+    gpt2.GPT2Config: (DECODER, [{'n_inner': 0}, {'activation_function': 'gelus'}, *OF_DECODERS]),
+    transfo_xl.TransfoXLConfig: (XL, [
+        *({'cutoffs': ends} for ends in ([30, 20], [20, 20], [0, 20], [20, 100], [20.5], 20)),
+        *({'mem_len': length} for length in (0, -1)), *({'tgt_len': n} for n in (0, 1.5)),
+        {'ext_len': 1.5}, {'clamp_len': None}, {'attn_type': 2}, {'sample_softmax': 10},
+        {'sample_softmax': 'x'}, {'d_model': 15}, {'d_embed': 3}, {'init': 'xavier'},
+        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0},
+        {'n_head': 2**70}, {'n_layer': 2**70}, {'vocab_size': '100'},
+    ]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    'name, value',
-    [('architectures', 7), ('architectures', [[]]), ('id2label', 7), ('id2label', ['a']),
-     ('label2id', 'a'), ('sentence_transformers', 7),
-     ('sbert_ce_default_activation_function', 7)],
+    'cls, change', [(cls, change) for cls, (_, changes) in REFUSED.items() for change in changes]
+)
+def test_values_that_are_refused(cls, change):
+    right = REFUSED[cls][0]
+    cls(**right)
+    with pytest.raises((InputError, UnknownNameError)):
+        cls(**{**right, **change})
+
+
+@pytest.mark.parametrize(
+    'cls, fields',
+    [
+        *((Tiny, {name: value}) for name, value in [
+            ('architectures', 7), ('architectures', [[]]), ('id2label', 7), ('id2label', ['a']),
+            ('label2id', 'a'), ('sentence_transformers', 7),
+            ('sbert_ce_default_activation_function', 7)]),
+        (bert.ElectraConfig, {'summary_type': 'mean'}),
+        (gpt2.GPT2Config, {'scale_attn_by_inverse_layer_idx': True}),
+        (gpt2.GPT2Config, {'scale_attn_weights': False}),
+        (gpt2.GPT2Config, {'tie_word_embeddings': False}),
+    ],
 )  # fmt: skip
-def test_fields_of_other_programs_that_are_read_here(name, value):
-    assert Tiny.from_dict({name: None}).extras == {name: None}
-    with pytest.raises(InputError, match=f'{name} must be .*, but is '):
-        Tiny.from_dict({name: value})
+def test_fields_of_files_that_are_refused(cls, fields):
+    cls.from_dict({name: None for name in fields if cls is Tiny})
+    with pytest.raises(InputError):
+        cls.from_dict(fields)
 
 
 @pytest.mark.parametrize(
-    'content', [b'', b'{', b'[1, 2]', b'"text"', b'null', b'\xff\xfe{}', b'{"size": 0}']
+    'content', [None, b'', b'{', b'[1, 2]', b'"text"', b'null', b'\xff\xfe{}', b'{"size": 0}']
 )
 def test_bad_files(tmp_path, content):
     path = tmp_path / 'config.json'
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=re.escape(repr(str(path)))):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError):
         Tiny.from_json_file(path)
-
-
-def test_file_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match='No such file'):
-        Tiny.from_json_file(tmp_path / 'none.json')
 
 
 def test_file_is_written_whole_or_not_at_all(tmp_path):
@@ -125,7 +159,7 @@ def test_first_argument_as_in_pytorch_pretrained_bert(tmp_path):
     other = bert.BertConfig(vocab_size_or_config_json_file=50, hidden_size=36)
     assert (other.vocab_size, other.hidden_size) == (50, 36)
     assert gpt2.GPT2Config(vocab_size_or_config_json_file=7).vocab_size == 7
-    with pytest.raises(InputError, match='cannot read the configuration'):
+    with pytest.raises(InputError):
         bert.BertConfig('no such file')
 
 
@@ -135,36 +169,3 @@ def test_unknown_field_that_may_be_misspelt(caplog):
     assert caplog.messages == [
         'hidden_sizes is not known to a BertConfig, and has no effect: is hidden_size meant?'
     ]
-
-
-def test_many_unknown_fields_and_long_values_are_no_work(tmp_path, caplog):
-    """Their number was squared: 20,000 took 26 seconds."""
-    path = tmp_path / 'config.json'
-    fields = {f'intermediat_size{number}': number for number in range(100_000)}
-    path.write_text(json.dumps({'vocab_size': 40, **fields}))
-    assert bert.BertConfig.from_json_file(path).extras == fields
-    assert 1 <= len(caplog.records) <= 100
-    for value, problem in [
-        ('[' * 65 + ']' * 65, 'nested too deeply'),
-        ('1' * 1_500_000, 'a number has 1500000 digits'),
-        ('1' * 300, 'must be a positive integer, but is 1{80}; 2147483647 is the most$'),
-        (json.dumps([[1]] * 300_000), 'but is .{80}$'),
-    ]:
-        path.write_text('{"vocab_size": 40, "hidden_size": ' + value + '}')
-        with pytest.raises(InputError, match=problem):
-            bert.BertConfig.from_json_file(path)
-
-
-@pytest.mark.parametrize(
-    ('make', 'field', 'most', 'more'),
-    [(bert.BertConfig, 'num_labels', 100_000, {}),
-     (bert.BertConfig, 'num_attention_heads', 1000, {'hidden_size': 30_000_000}),
-     (bert.DistilBertConfig, 'n_heads', 1000, {'dim': 30_000_000}),
-     (gpt2.GPT2Config, 'n_head', 1000, {'n_embd': 30_000_000})],
-)  # fmt: skip
-def test_what_needs_no_weights_has_a_limit_that_can_be_raised(monkeypatch, make, field, most, more):
-    assert getattr(make(40, **more, **{field: most}), field) == most
-    with pytest.raises(InputError, match=f'{most} is the most unless MODEL_ZOO_LIMITS raises it'):
-        make(40, **more, **{field: 300 * most})
-    monkeypatch.setenv('MODEL_ZOO_LIMITS', '300')
-    assert getattr(make(40, **more, **{field: 300 * most}), field) == 300 * most

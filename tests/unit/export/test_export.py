@@ -8,7 +8,6 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-import warm
 from arrays import assert_same, flatten, imported
 
 import bert
@@ -42,26 +41,6 @@ def assert_graph(loaded, block, inputs):
     assert_same(loaded(*[x for x in inputs if x is not None]), block(*inputs))
 
 
-@pytest.mark.parametrize('name', HEADS)
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_every_head(tmp_path, name, hybridized):
-    block = make(name)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
-    paths = export.export_block(block, str(tmp_path / 'out'), 'head')
-    assert paths == (
-        str(tmp_path / 'out' / 'head-symbol.json'),
-        str(tmp_path / 'out' / 'head-0000.params'),
-    )
-    assert sorted(os.listdir(tmp_path / 'out')) == [
-        'head-0000.params',
-        'head-SHA256SUMS',
-        'head-symbol.json',
-    ]
-    loaded = imported(tmp_path / 'out' / 'head')
-    for batch, length in [(1, 5), (4, 24)]:
-        assert_graph(loaded, block, make_inputs(batch, length, name == 'BertForMultipleChoice'))
-
-
 def test_question_answering_has_two_outputs(tmp_path):
     block = make('BertForQuestionAnswering')
     inputs = make_inputs(3, 9)
@@ -71,25 +50,18 @@ def test_question_answering_has_two_outputs(tmp_path):
     assert_same(exported(block, tmp_path, one_output=True)(*inputs), both)
 
 
-@pytest.mark.parametrize('use_pooler', [False, True])
-@pytest.mark.parametrize('use_decoder', [False, True])
-@pytest.mark.parametrize('lists', [False, True])
-def test_model_with_options(tmp_path, use_pooler, use_decoder, lists):
-    block = make(
-        use_pooler=use_pooler,
-        use_decoder=use_decoder,
-        use_classifier=use_pooler and lists,
-        output_attentions=lists,
-        output_all_encodings=lists,
-        keep_multihead_output=lists,
-    )
+@pytest.mark.parametrize('options', [
+    {'use_pooler': False}, {'use_decoder': True, 'use_classifier': True},
+    {'output_attentions': True, 'output_all_encodings': True, 'keep_multihead_output': True},
+])  # fmt: skip
+def test_model_with_options(tmp_path, options):
+    block = make(**options)
+    block(*make_inputs())
     assert_graph(exported(block, tmp_path), block, make_inputs(2, 7))
+    assert block.keep_multihead_output == options.get('keep_multihead_output', False)
 
 
-@pytest.mark.parametrize(
-    'chosen',
-    [(0,), (0, 1), (0, 2), (0, 1, 2, 3), (0, 1, 2, 4), (0, 1, 2, 3, 4)],
-)
+@pytest.mark.parametrize('chosen', [(0,), (0, 2), (0, 1, 2, 4), (0, 1, 2, 3, 4)])
 def test_inputs_that_are_none_are_no_inputs_of_the_graph(tmp_path, chosen):
     block = make(use_decoder=True)
     positions = mx.nd.array([[1, 3], [0, 2]], dtype='int32')
@@ -103,25 +75,15 @@ def test_inputs_that_are_none_are_no_inputs_of_the_graph(tmp_path, chosen):
     assert_graph(loaded, block, inputs)
 
 
-def test_head_mask_of_one_row(tmp_path):
-    inputs = [*make_inputs(), None, mx.nd.array([1, 0, 1, 1])]
-    paths = export.export_block(make(), str(tmp_path), 'model', inputs)
-    names = mx.sym.load(paths[0]).list_arguments()
-    assert 'data3' in names and 'data4' not in names
-
-
 def test_block_is_not_disturbed(tmp_path):
     block = make('BertForSequenceClassification', num_labels=3)
     block.hybridize(static_alloc=True)
     inputs = make_inputs()
-    block(*inputs)
-    graphs, op, flags = dict(block._graphs), block._cached_op, list(block._flags)
+    expected = block(*inputs).asnumpy()
     with mx.autograd.record():
         export.export_block(block, str(tmp_path), 'block')
         assert mx.autograd.is_recording() and mx.autograd.is_training()
-    assert block._active and block.bert._active and block._flags == flags
-    assert block._graphs == graphs and block._cached_op is op
-
+    np.testing.assert_array_equal(block(*inputs).asnumpy(), expected)
     np.random.seed(3)
     mx.random.seed(3)
     export.export_block(block, str(tmp_path), 'block')
@@ -129,37 +91,6 @@ def test_block_is_not_disturbed(tmp_path):
     np.random.seed(3)
     mx.random.seed(3)
     assert after == (np.random.rand(), mx.nd.random.uniform().asscalar())
-
-
-def test_kept_multihead_outputs_stay(tmp_path):
-    block = make(keep_multihead_output=True)
-    block(*make_inputs(2, 5))
-    before = [array.asnumpy() for array in block.get_multihead_outputs()]
-    export.export_block(block, str(tmp_path), 'block')
-    after = [array.asnumpy() for array in block.get_multihead_outputs()]
-    assert block.keep_multihead_output
-    np.testing.assert_array_equal(before, after)
-
-
-def test_plain_mxnet_in_a_new_process(tmp_path):
-    block = make('BertForSequenceClassification', num_labels=3)
-    export.export_block(block, str(tmp_path), 'net')
-    inputs = make_inputs(3, 11, dtype='float32')
-    np.savez(tmp_path / 'inputs.npz', *[x.asnumpy() for x in inputs])
-    program = (
-        'import sys, json, numpy as np, mxnet as mx\n'
-        "arrays = np.load('inputs.npz')\n"
-        "net = mx.gluon.SymbolBlock.imports('net-symbol.json', ['data0', 'data1', 'data2'],\n"
-        "                                   'net-0000.params')\n"
-        "result = net(*[mx.nd.array(arrays[f'arr_{i}']) for i in range(3)])\n"
-        'print(json.dumps([result.asnumpy().tolist(), sorted(sys.modules)]))\n'
-    )
-    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-    run = warm.run(['-c', program], tmp_path, environment)
-    assert run.returncode == 0, run.stderr
-    result, modules = json.loads(run.stdout)
-    assert not {'bert', 'model_zoo', 'export', 'gluonnlp'}.intersection(modules)
-    np.testing.assert_allclose(result, block(*inputs).asnumpy(), atol=1e-5)
 
 
 # -- what can go wrong --------------------------------------------------------------------------
@@ -174,7 +105,7 @@ def test_difference_is_found_and_nothing_is_left(tmp_path, monkeypatch):
         write(path, {**tensors, name: tensors[name] + np.float32(3e-5)})
 
     monkeypatch.setattr(comparison, 'write_params', write_wrong)
-    with pytest.raises(export.ExportError, match='differs from the block'):
+    with pytest.raises(export.ExportError):
         export.export_block(block, str(tmp_path), 'block')
     assert os.listdir(tmp_path) == []
 
@@ -188,9 +119,9 @@ def test_nan_is_found(tmp_path):
 
 
 @pytest.mark.parametrize('error', [KeyboardInterrupt, OSError(28, 'No space left on device')])
-@pytest.mark.parametrize('at', [1, 2, 3, 4])
+@pytest.mark.parametrize('at', [1, 2])
 def test_both_files_or_none(tmp_path, monkeypatch, error, at):
-    """Whichever rename fails, the old files stay."""
+    """Whichever of them can't be written, the old files stay."""
     export.export_block(make(), str(tmp_path), 'block')
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     count, replace = [0], os.replace
@@ -220,56 +151,44 @@ def test_a_disk_that_fails(tmp_path, monkeypatch):
         raise OSError(30, 'Read-only file system')
 
     monkeypatch.setattr(tempfile, 'mkdtemp', failing)
-    with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
+    with pytest.raises(InputError):
         export.export_block(make(), str(tmp_path), 'block')
     monkeypatch.undo()
     monkeypatch.setattr(comparison, 'write_params', failing)
     monkeypatch.setattr(os, 'unlink', failing)
-    with pytest.raises(InputError, match='^cannot write to .*: Read-only file system$'):
+    with pytest.raises(InputError):
         export.export_block(make(), str(tmp_path), 'block')
 
 
-def test_directory_cannot_be_written(tmp_path):
-    (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError, match='cannot write to directory'):
-        export.export_block(make(), str(tmp_path / 'file' / 'out'), 'block')
+@pytest.mark.parametrize('make_bad, name', [
+    *((make, name) for name in ('', 'a/b', '..' + os.sep)),
+    (lambda: bert.BertModel(bert.BertConfig(**CONFIG)), 'block'),  # without values
+    (lambda: mx.gluon.nn.Dense(2), 'block'), (lambda: in_float64(make()), 'block'),
+])  # fmt: skip
+def test_what_cannot_be_exported(tmp_path, make_bad, name):
+    with pytest.raises(InputError):
+        export.export_block(make_bad(), str(tmp_path), name)
+    assert not os.listdir(tmp_path)
 
 
-@pytest.mark.parametrize('name', ['', 'a/b', '..' + os.sep])
-def test_bad_names(tmp_path, name):
-    with pytest.raises(InputError, match='name'):
-        export.export_block(make(), str(tmp_path), name)
-
-
-def test_bad_blocks(tmp_path):
-    with pytest.raises(InputError, match='has no value'):
-        export.export_block(bert.BertModel(bert.BertConfig(**CONFIG)), str(tmp_path), 'block')
-    block = make()
+def in_float64(block):
     block.cast('float64')
-    with pytest.raises(InputError, match='float64, and the block computes in float64'):
-        export.export_block(block, str(tmp_path), 'block')
-    with pytest.raises(InputError, match='Dense is not a model of this zoo'):
-        export.export_block(mx.gluon.nn.Dense(2), str(tmp_path), 'block')
+    return block
 
 
-def test_bad_inputs(tmp_path):
+def test_inputs_that_are_refused(tmp_path):
     words, types, valid = make_inputs()
-    wrong = {
-        'must begin with the words': [None, types],
-        'has the inputs words, token_types': [words] * 20,
-        'attention mask holds': [words, types, words],
-        'valid_length must have shape': [words, types, words[:, 1:]],
-        'masked_positions needs a model with use_decoder': [words, types, valid, words],
-        'words holds 41': [mx.nd.array([[41]])],
-    }
-    for message, inputs in wrong.items():
-        with pytest.raises(InputError, match=message):
-            export.export_block(make(), str(tmp_path), 'block', inputs)
-    head = make('BertForSequenceClassification')
-    with pytest.raises(InputError, match='labels of BertForSequenceClassification cannot be an in'):
-        inputs = [words, types, valid, mx.nd.array([0, 1, 1])]
-        export.export_block(head, str(tmp_path), 'block', inputs)
-    assert os.listdir(tmp_path) == []
+    head, labels = make('BertForSequenceClassification'), mx.nd.array([0, 1, 1])
+    for block, inputs in [
+        (make(), [None, types]), (make(), [words] * 20), (make(), [words, types, words]),
+        (make(), [words, types, valid, words]), (head, [words, types, valid, labels]),
+    ]:  # fmt: skip
+        with pytest.raises(InputError):
+            export.export_block(block, str(tmp_path), 'block', inputs)
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(InputError):
+        export.export_block(make(), str(tmp_path / 'file' / 'out'), 'block')
+    assert os.listdir(tmp_path) == ['file']
 
 
 def test_short_position_table(tmp_path):

@@ -1,6 +1,5 @@
 """Generation with a toy model, whose every score NumPy can tell."""
 
-import math
 from functools import partial
 
 import mxnet as mx
@@ -123,12 +122,6 @@ def test_greedy_unequal_prompts(model):
         assert finish == 'length'
 
 
-def test_the_methods_are_the_functions(model):
-    expected = generate(model, PROMPTS, 4)
-    assert model.generate(PROMPTS, 4) == expected
-    assert list(model.stream(PROMPTS, 4)) == list(stream(model, PROMPTS, 4))
-
-
 @pytest.mark.parametrize('make', [mx.nd.array, np.array])
 @pytest.mark.parametrize('dtype', ['int32', 'float32'])
 def test_prompts_in_an_array(model, make, dtype):
@@ -139,12 +132,6 @@ def test_prompts_in_an_array(model, make, dtype):
     assert generate(model, words, 5, valid_length=make(np.array(lengths))) == expected
     assert generate(model, words[2:], 5) == expected[2:]
     assert generate(model, [row[:length] for row, length in zip(words, lengths)], 5) == expected
-
-
-def test_hybridized_gives_the_same(model):
-    expected = tokens_of(generate(model, PROMPTS, 9))
-    model.hybridize(static_alloc=True, static_shape=True)
-    assert tokens_of(generate(model, PROMPTS, 9)) == expected
 
 
 def test_one_step_a_token_and_one_capacity(model):
@@ -173,16 +160,12 @@ def test_stop_tokens(model):
 
 def test_it_ends_when_all_have_ended(model):
     first = generate(model, PROMPTS[:1], 1)[0][0].tokens[0]
+    assert generate(model, PROMPTS[:1], 1, stop_tokens=first)[0][0].finish == 'stop'
     model.calls.clear()
     (continuation,) = generate(model, PROMPTS[:1], 9, stop_tokens=first)[0]
     assert continuation.tokens == [first]
     assert continuation.finish == 'stop'
     assert [call[0] for call in model.calls] == ['start']
-
-
-def test_a_stop_token_at_the_last_place_is_a_stop(model):
-    token = generate(model, PROMPTS[:1], 1)[0][0].tokens[0]
-    assert generate(model, PROMPTS[:1], 1, stop_tokens=token)[0][0].finish == 'stop'
 
 
 # -- sampling --------------------------------------------------------------------------------------
@@ -210,22 +193,10 @@ def test_draws_have_the_right_frequencies(model, options):
     assert (abs(counts / draws - expected) < 5 * np.sqrt(expected / draws) + 1e-3).all()
 
 
-def test_log_prob_is_the_models_own(model):
-    (continuation,) = generate(model, [[3, 1]], 1, temperature=3.0, top_k=5, seed=0)[0]
-    expected = model.log_probs([3, 1])[continuation.tokens[0]]
-    assert continuation.log_prob == pytest.approx(expected, abs=1e-5)
-
-
 def test_the_same_seed_draws_the_same(model):
     first = generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2)
     assert generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2) == first
     assert generate(model, PROMPTS, 20, temperature=1.0, seed=8, num_return_sequences=2) != first
-
-
-def test_without_seed_draws_differ(model):
-    assert generate(model, PROMPTS, 20, temperature=1.0) != generate(
-        model, PROMPTS, 20, temperature=1.0
-    )
 
 
 def test_a_prompts_draws_do_not_depend_on_the_batch(model):
@@ -268,7 +239,7 @@ def test_temperature_is_applied_before_top_p():
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_scores_that_are_not_finite(value):
-    with pytest.raises(InputError, match='not finite'), np.errstate(invalid='ignore'):
+    with pytest.raises(InputError), np.errstate(invalid='ignore'):
         log_normalizer(np.array([[0.0, value]], 'float32'))
 
 
@@ -354,11 +325,6 @@ def test_beams_that_are_more_than_the_vocabulary():
     assert [each.tokens for each in found] == [tokens for _, tokens in expected]
 
 
-def test_a_search_that_is_settled_stops(model):
-    generate(model, PROMPTS[:1], 500, num_beams=2, stop_tokens=range(11), length_penalty=0.0)
-    assert len(model.calls) == 1
-
-
 # -- streams ---------------------------------------------------------------------------------------
 
 
@@ -391,12 +357,6 @@ def test_a_stream_runs_a_step_when_it_is_asked(model):
 # -- the context -----------------------------------------------------------------------------------
 
 
-def test_up_to_the_context():
-    model = ToyLM(context_length=10)
-    assert len(generate(model, PROMPTS, 4)[2][0].tokens) == 4
-    assert model.calls[0] == ('start', (3, 6), 10)
-
-
 @pytest.mark.parametrize('context', [1, 2, 7, 10])
 def test_a_sliding_window(context):
     model = ToyLM(context_length=context)
@@ -406,117 +366,45 @@ def test_a_sliding_window(context):
         assert continuation.tokens == greedy_by_hand(model, prompt, 40, see)
 
 
-def test_a_sliding_window_starts_anew_once_in_half_a_context():
-    model = ToyLM(context_length=10)
-    generate(model, [[1, 2]], 48, overflow='slide')  # the last of 50 tokens isn't run
-    starts = [call for call in model.calls if call[0] == 'start']
-    assert starts == [('start', (1, 2), 10)] + 7 * [('start', (1, 5), 10)]
-    assert len(model.calls) == 48
-
-
-@pytest.mark.parametrize(
-    'options', [{'temperature': 1.0, 'seed': 1, 'num_return_sequences': 3}, {'num_beams': 3}]
-)
-def test_a_sliding_window_with_several_sequences(options):
-    model = ToyLM(context_length=8)
-    result = generate(model, PROMPTS, 30, overflow='slide', **options)
-    for prompt, of_prompt in zip(PROMPTS, result):
-        for tokens, log_prob, _ in of_prompt:
-            text = prompt + tokens
-            steps = range(len(prompt), len(text))
-            log_probs = [model.log_probs(window(text[:end], 8))[text[end]] for end in steps]
-            assert log_prob == pytest.approx(math.fsum(log_probs), abs=1e-4)
-
-
 # -- bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ('prompts', 'message'),
-    [
-        ([], 'no prompts'),
-        ([[1], []], 'prompt 1 is empty'),
-        ([1, 2], 'prompt 0 must be a list of token ids, not a int'),
-        ('Hello', 'not a str'),
-        (['Hello'], 'not a str'),
-        ([[1, 'a']], "prompt 0 holds 'a'"),
-        ([[1, 1.5]], 'prompt 0 holds 1.5'),
-        ([[1, float('nan')]], 'prompt 0 holds nan'),
-        ([[1, -1]], 'prompt 0 holds -1'),
-        (mx.nd.array([1, 2]), 'shape'),
-        (None, 'not a NoneType'),
-    ],
-)
-def test_bad_prompts(model, prompts, message):
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize('prompts', [
+    [], [[1], []], [1, 2], 'Hello', ['Hello'], [[1, 'a']], [[1, 1.5]], [[1, float('nan')]],
+    [[1, -1]], mx.nd.array([1, 2]), None,
+])  # fmt: skip
+def test_bad_prompts(model, prompts):
+    with pytest.raises(InputError):
         generate(model, prompts)
+    for lengths in ([2, 4], [2, 0], [2]):
+        with pytest.raises(InputError):
+            generate(model, mx.nd.ones((2, 3)), valid_length=mx.nd.array(lengths))
 
 
-@pytest.mark.parametrize(
-    ('options', 'message'),
-    [
-        ({'max_new_tokens': 0}, 'max_new_tokens must be an integer of at least 1: 0'),
-        ({'max_new_tokens': 2.0}, 'max_new_tokens must be an integer'),
-        ({'max_new_tokens': True}, 'max_new_tokens'),
-        ({'temperature': 0}, 'temperature must be above 0; for .* greedy'),
-        ({'temperature': -1.0}, 'temperature must be a number above 0: -1'),
-        ({'temperature': float('nan')}, 'temperature'),
-        ({'temperature': '1'}, 'temperature'),
-        ({'temperature': 10**400}, 'temperature must be .* 0: a number of 1329 bits'),
-        ({'top_p': 10**9000}, 'top_p must be above 0 and at most 1: a number of 29898 bits'),
-        ({'num_beams': 2, 'length_penalty': -(10**400)}, 'length_penalty must be .* 30: a numb'),
-        ({'top_k': -1}, 'top_k must be an integer of at least 0: -1'),
-        ({'repetition_penalty': 0}, 'repetition_penalty'),
-        ({'no_repeat_ngram_size': -1}, 'no_repeat_ngram_size'),
-        ({'bad_words_ids': [[1], []]}, 'bad_words_ids'),
-        ({'bad_words_ids': [[11]]}, 'bad_words_ids 11 is not in the vocabulary'),
-        ({'top_p': 0}, 'top_p must be above 0 and at most 1: 0'),
-        ({'top_p': 1.1}, 'top_p'),
-        ({'num_beams': 0}, 'num_beams'),
-        ({'num_beams': 2, 'top_k': 3}, 'draw at random'),
-        ({'num_beams': 2, 'temperature': 1.0}, 'draw at random'),
-        ({'num_beams': 2, 'num_return_sequences': 3}, 'num_return_sequences 3 is above num_beams'),
-        ({'num_return_sequences': 2}, 'greedy finds one text'),
-        ({'num_return_sequences': 0}, 'num_return_sequences'),
-        ({'length_penalty': None}, 'length_penalty'),
-        ({'stop_tokens': [1, 11]}, 'stop token 11 is not in the vocabulary of 11 tokens'),
-        ({'stop_tokens': -1}, 'stop_tokens'),
-        ({'stop_tokens': 'a'}, 'stop_tokens'),
-        ({'stop_tokens': 1.5}, 'stop_tokens'),
-        ({'seed': -1}, 'seed'),
-        ({'seed': 'x'}, 'seed'),
-        ({'overflow': 'wrap'}, "unknown overflow 'wrap'; known: error, slide"),
-        ({'valid_length': [2]}, 'valid_length belongs to prompts in an array'),
-    ],
-)
-def test_bad_options(model, options, message):
-    with pytest.raises(ZooError, match=message):
+@pytest.mark.parametrize('options', [
+    {'max_new_tokens': 0}, {'max_new_tokens': 2.0}, {'max_new_tokens': True}, {'temperature': 0},
+    {'temperature': -1.0}, {'temperature': float('nan')}, {'temperature': '1'},
+    {'temperature': 10**400}, {'top_p': 10**9000}, {'num_beams': 2, 'length_penalty': -(10**400)},
+    {'top_k': -1}, {'repetition_penalty': 0}, {'no_repeat_ngram_size': -1},
+    {'bad_words_ids': [[1], []]}, {'bad_words_ids': [[11]]}, {'top_p': 0}, {'top_p': 1.1},
+    {'num_beams': 0}, {'num_beams': 2, 'top_k': 3}, {'num_beams': 2, 'temperature': 1.0},
+    {'num_beams': 2, 'num_return_sequences': 3}, {'num_return_sequences': 2},
+    {'num_return_sequences': 0}, {'length_penalty': None}, {'stop_tokens': [1, 11]},
+    {'stop_tokens': -1}, {'stop_tokens': 'a'}, {'stop_tokens': 1.5}, {'seed': -1}, {'seed': 'x'},
+    {'overflow': 'wrap'}, {'valid_length': [2]},
+])  # fmt: skip
+def test_bad_options(model, options):
+    with pytest.raises(ZooError):
         generate(model, [[1, 2]], **options)
-
-
-def test_a_stream_checks_when_it_is_called(model):
-    with pytest.raises(InputError, match='temperature'):
-        stream(model, [[1, 2]], temperature=0)
-
-
-@pytest.mark.parametrize(
-    ('lengths', 'message'),
-    [
-        ([2, 4], r'valid_length holds 4, .* \[0, 4\)'),
-        ([2, 0], 'prompt 1 is empty'),
-        ([2], 'valid_length must have shape'),
-    ],
-)
-def test_bad_valid_length(model, lengths, message):
-    with pytest.raises(InputError, match=message):
-        generate(model, mx.nd.ones((2, 3)), valid_length=mx.nd.array(lengths))
 
 
 def test_beyond_the_context():
     model = ToyLM(context_length=5)
-    with pytest.raises(InputError, match='prompt 2 has 6 tokens, and the context .* is 5: shorten'):
+    with pytest.raises(InputError):
         generate(model, PROMPTS, 1)
-    with pytest.raises(InputError, match='prompt 0 has 3 tokens, 3 are wanted, .*: ask for 2'):
+    with pytest.raises(InputError):
         generate(model, PROMPTS[:2], 3)
+    with pytest.raises(InputError):  # as it is called, not as it is asked
+        stream(model, PROMPTS, 1)
     assert not model.calls, 'nothing is run'
     assert len(generate(model, PROMPTS[:2], 2)[0][0].tokens) == 2

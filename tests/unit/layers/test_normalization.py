@@ -34,9 +34,9 @@ def trained(compute, x, layer, gradient):
     return [each.asnumpy() for each in (result, x.grad, layer.gamma.grad(), layer.beta.grad())]
 
 
-@pytest.mark.parametrize('hybridized', [None, {}, STATIC])
+@pytest.mark.parametrize('hybridized', [None, STATIC])
 @pytest.mark.parametrize('kind', ['usual', 'far from zero', 'zeros'])
-@pytest.mark.parametrize('shape', [(7, 24), (1, 1, 8), (9, 4, 48), (2, 3, 4, 96)])
+@pytest.mark.parametrize('shape', [(7, 24), (1, 1, 8), (2, 3, 4, 96)])
 def test_equals_the_operator(shape, kind, hybridized):
     mx.random.seed(1)
     layer = LayerNorm(epsilon=1e-12, in_channels=shape[-1])
@@ -60,35 +60,15 @@ def operators(symbol):
     return [node['op'] for node in json.loads(symbol.tojson())['nodes']]
 
 
-def test_only_graphs_that_train_have_other_operators(tmp_path):
+def test_exported_graphs_have_the_operator(tmp_path):
     block = BertModel(tiny.bert_config(20))
     block.initialize()
     block.hybridize(**STATIC)
     inputs = mx.nd.ones((2, 5)), mx.nd.zeros((2, 5)), mx.nd.array([5, 3])
-
-    def graph():
-        return operators(block._cached_graph[1])
-
     with mx.autograd.record():
         block(*inputs)[0].sum().backward()
-        assert 'LayerNorm' not in graph()
         export_block(block, str(tmp_path), 'while')
     block.export(str(tmp_path / 'after'))  # the last call was one of a training
-    block(*inputs)
-    assert graph().count('LayerNorm') == 5
-    with mx.autograd.record(train_mode=False):
-        block(*inputs)
-    assert graph().count('LayerNorm') == 5
     for name in ('while', 'after'):
         assert operators(mx.sym.load(str(tmp_path / f'{name}-symbol.json'))).count('LayerNorm') == 5
-    assert_same(imported(tmp_path / 'after')(*inputs), block(*inputs), 1e-6)
-
-
-def test_float16_has_the_operator():
-    block = BertModel(tiny.bert_config(20))
-    block.initialize()
-    block.cast('float16')
-    block.hybridize(**STATIC)
-    with mx.autograd.record():
-        block(mx.nd.ones((2, 5)))[0].sum().backward()
-    assert operators(block._cached_graph[1]).count('LayerNorm') == 5
+        assert_same(imported(tmp_path / name)(*inputs), block(*inputs), 1e-6)

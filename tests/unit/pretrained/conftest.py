@@ -5,8 +5,7 @@ import json
 import mxnet as mx
 import pytest
 import safetensors.numpy
-from huggingface_hub.utils import close_session
-from local_hub import connect
+from local_hub import close_session, connect
 from loopback import LoopbackServer
 from tiny_repository import CONFIG, TOKENS
 

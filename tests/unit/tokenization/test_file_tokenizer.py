@@ -225,10 +225,6 @@ def test_bad_input(tokenizer, tmp_path):
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')
     with pytest.raises(InputError, match='cannot be read as a tokenizer.json'):
         FileTokenizer.from_pretrained(tmp_path)
-    (tmp_path / 'tokenizer.json').unlink()
-    (tmp_path / 'tokenizer.json').symlink_to('/dev/zero')
-    with pytest.raises(InputError, match='more than 67108864 bytes, unless MODEL_ZOO_'):
-        FileTokenizer(tmp_path / 'tokenizer.json')
 
 
 @pytest.mark.parametrize('length', ['x', [], float('inf'), float('nan'), -1, 0])

@@ -8,7 +8,6 @@ import pickle
 import random
 import signal
 import sys
-import threading
 import types
 from typing import NamedTuple
 
@@ -19,8 +18,7 @@ import pytest
 from mxnet.gluon import nn
 from training_loops import training_loop
 
-from model_zoo.app import cli
-from model_zoo.app.report import plot_curves, write_results
+from model_zoo.app.report import plot_curves
 from model_zoo.checkpoint.readers import write_sums
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.optimizer import finetune_schedule
@@ -32,7 +30,7 @@ from model_zoo.training.callbacks import (
     TensorBoardWriter,
     WandbLogger,
 )
-from model_zoo.training.checkpoint import CheckpointStore, check_same_config, seed_all
+from model_zoo.training.checkpoint import CheckpointStore, seed_all
 from model_zoo.training.loop import DivergedError, Interrupted
 from model_zoo.training.objective import Objective, predict
 
@@ -67,7 +65,9 @@ def make_block(dropout=0.0):
     return block
 
 
-def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='bertadam', **kwargs):
+def make_loop(
+    folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='bertadam', keep=2, **kwargs
+):
     block = make_block(dropout)
     trainer = mx.gluon.Trainer(
         block.collect_params(), optimizer, {'learning_rate': 0.1}, update_on_kvstore=False
@@ -79,7 +79,7 @@ def make_loop(folder=None, loader=None, dropout=0.0, num_steps=18, optimizer='be
     )
 
     kwargs.setdefault('schedule', finetune_schedule(0.05, num_steps))
-    store = CheckpointStore(str(folder), keep=2) if folder else None
+    store = CheckpointStore(str(folder), keep=keep) if folder else None
     return training_loop(
         block, trainer, objective, loader or ToyLoader(), num_steps, store=store, **kwargs
     )
@@ -100,12 +100,11 @@ def resumed(folder, **kwargs):
 
 
 def values(loop):
-    parameters = loop.block._collect_params_with_prefix()
-    return {name: parameter.data().asnumpy() for name, parameter in parameters.items()}
+    return [each.data().asnumpy() for each in loop.block.collect_params().values()]
 
 
 def assert_equal(left, right):
-    arrays.assert_equal(values(left), values(right))
+    arrays.assert_same(values(left), values(right), 0)
 
 
 class StopAt(Callback):
@@ -128,71 +127,45 @@ def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
     assert log[-1]['loss'] < 0.5 * log[0]['loss']
     assert log[-1]['step'] == first.state.step == 60
     other = trained(dropout=0.2, num_steps=60, seed=1)
-    assert any((values(other)[name] != values(first)[name]).any() for name in values(first))
+    assert any((one != two).any() for one, two in zip(values(other), values(first)))
 
 
-@pytest.mark.parametrize('optimizer', ['bertadam', 'openaiadam', 'adam', 'sgd'])
-def test_resume_after_an_epoch_is_bit_equal(tmp_path, optimizer):
-    make = {'dropout': 0.3, 'optimizer': optimizer}
+@pytest.mark.parametrize('optimizer, accumulate, step', [
+    ('bertadam', 1, 6), ('openaiadam', 1, 5), ('adam', 2, 5), ('sgd', 1, 6),
+])  # fmt: skip
+def test_resume_is_bit_equal(tmp_path, optimizer, accumulate, step):
+    """After a signal, in an epoch and at its end (step 6); the scripts' are in test_contract.py."""
+    number = signal.SIGTERM if step == 5 else signal.SIGINT
+    make = {'dropout': 0.3, 'optimizer': optimizer, 'accumulate': accumulate, 'num_steps': 9,
+            'log_interval': 2}  # fmt: skip
     whole = trained(**make)
-    with pytest.raises(Interrupted):
-        trained(tmp_path, callbacks=[StopAt(6)], **make)  # the epoch's last step
-    loop = resumed(tmp_path, **make)
-    assert (loop.state.step, loop.state.epoch, loop.state.batch) == (6, 0, 6)
-    loop.run()
-    assert_equal(whole, loop)
-    assert loop.state.step == whole.state.step == 18
-    assert [record['epoch'] for record in loop.state.epochs] == [1, 2, 3]
-
-
-def test_records_count_from_one_and_each_epoch_has_its_own_time(tmp_path):
-    with pytest.raises(Interrupted):
-        trained(tmp_path, callbacks=[StopAt(9)], log_interval=2)  # within an epoch
-    state = resumed(tmp_path, log_interval=2).run()
-    assert [record['epoch'] for record in state.epochs] == [1, 2, 3]
-    assert {record['epoch'] for record in state.log} == {1, 2, 3}
-    seconds = [record['train_seconds'] for record in state.epochs]
-    assert sum(seconds) == pytest.approx(state.seconds)
-    ends = [[r['seconds'] for r in state.log if r['epoch'] == epoch][-1] for epoch in (1, 2, 3)]
-    np.testing.assert_allclose(np.cumsum(seconds), ends)
-
-
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize('accumulate', [1, 2])
-def test_signal_writes_a_checkpoint_in_the_epoch_and_resume_is_bit_equal(
-    tmp_path, number, accumulate, capsys
-):
-    make = {'dropout': 0.3, 'accumulate': accumulate, 'num_steps': 9}
-    whole = trained(**make)
-    stopped = make_loop(tmp_path, callbacks=[StopAt(5, number)], **make)
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    assert cli.run(lambda argv: stopped.run() and None) == 130
+    with pytest.raises(Interrupted):
+        trained(tmp_path, callbacks=[StopAt(step, number)], **make)
     assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
-    message = capsys.readouterr().err
-    assert 'step 5 of 9' in message and '`resume`' in message and message.count('\n') == 1
     loop = resumed(tmp_path, **make)
-    assert (loop.state.step, loop.state.batch) == (5, {1: 5, 2: 4}[accumulate])
+    assert loop.state.step == step and loop.state.batch == (step if accumulate == 1 else 4)
     loop.run()
     assert_equal(whole, loop)
-    # the history is the unbroken one's, but for the log record that the signal cut in two
-    losses = [each.state.epochs[0]['train_loss'] for each in (loop, whole)]
+    assert (loop.state.step, loop.state.examples) == (9, whole.state.examples)
+    ended = [each.state.epochs for each in (loop, whole)]
+    assert [record['step'] for record in ended[0]] == [record['step'] for record in ended[1]]
+    assert [record['epoch'] for record in ended[0]] == [1, 2] if accumulate == 1 else [1, 2, 3]
+    losses = [epochs[0]['train_loss'] for epochs in ended]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-    assert loop.state.examples == whole.state.examples
+    seconds = [record['train_seconds'] for record in ended[0]]  # of each epoch
+    assert sum(seconds) == pytest.approx(loop.state.seconds)
+    again = resumed(tmp_path, **make)  # has nothing to do
+    again.run()
+    assert_equal(again, loop)
+    assert again.state == loop.state
 
 
 def test_second_signal_stops_at_once_and_keeps_the_old_checkpoint(tmp_path):
-    class Twice(StopAt):
-        def on_step(self, loop):
-            super().on_step(loop)
-            super().on_step(loop)
-
-    loop = make_loop(tmp_path, callbacks=[Twice(8)])
     with pytest.raises(KeyboardInterrupt) as caught:
-        loop.run()
+        trained(tmp_path, callbacks=[StopAt(8), StopAt(8)])
     assert not isinstance(caught.value, Interrupted)
-    assert [os.path.basename(path) for path in loop._checkpoints.store.paths()] == [
-        'step-00000006-epoch-1-batch-0'
-    ]
+    assert CheckpointStore(tmp_path).newest().state['step'] == 6
 
 
 def test_signal_during_evaluation_repeats_only_the_evaluation(tmp_path):
@@ -208,12 +181,6 @@ def test_signal_during_evaluation_repeats_only_the_evaluation(tmp_path):
     assert len(calls) == 3 and state.step == 18
 
 
-def test_last_update_of_an_epoch_takes_what_is_left():
-    state = make_loop(accumulate=4, num_steps=4).run()
-    assert [record['step'] for record in state.epochs] == [2, 4]
-    assert state.examples == 2 * EXAMPLES
-
-
 def test_gradient_is_clipped_by_its_global_norm():
     for max_norm, clipped in ((0.01, True), (None, False)):
         loop = make_loop(
@@ -222,7 +189,7 @@ def test_gradient_is_clipped_by_its_global_norm():
         before = values(loop)
         loop.run()
         after = values(loop)
-        change = np.sqrt(sum(((after[name] - before[name]) ** 2).sum() for name in before))
+        change = np.sqrt(sum(((one - two) ** 2).sum() for one, two in zip(after, before)))
         norm = loop.state.log[0]['grad_norm']
         assert norm > 0.01
         assert change == pytest.approx(0.01 if clipped else norm, rel=1e-4)
@@ -254,33 +221,27 @@ def test_diverged_training_names_the_step_and_keeps_its_last_good_checkpoint(tmp
                 yield x, y * (np.nan if (epoch, number) == (1, 2) else 1)
 
     loop = make_loop(tmp_path, loader=Spoiled(), log_interval=4)
-    with pytest.raises(DivergedError, match='step 9: loss nan, learning rate 0.0.*norm'):
+    with pytest.raises(DivergedError):
         loop.run()
-    assert loop._checkpoints.store.newest().state['step'] == 6
+    assert CheckpointStore(tmp_path).newest().state['step'] == 6
 
 
 def test_best_epoch_and_early_stop():
-    scores = iter([0.5, 0.7, 0.7, 0.6, 0.9])
-    loop = make_loop(num_steps=60, evaluate=lambda guard: (next(scores), {}), early_stop=2)
-    state = loop.run()
-    assert state.step == 24
-    assert state.best['epoch'] == 2
-    with pytest.raises(DivergedError, match='nan'):
+    scores, losses = iter([0.5, 0.7, 0.7, 0.7, 0.9]), iter([0.9, 0.6, 0.2, 0.4, 0.1])
+
+    def evaluate(guard):
+        return next(scores), {'dev': {'loss': next(losses)}}
+
+    state = make_loop(num_steps=60, evaluate=evaluate, early_stop=1).run()
+    assert (state.step, state.best['epoch']) == (24, 3)  # of equal scores, the lower loss
+    with pytest.raises(DivergedError):
         trained(evaluate=lambda guard: (float('nan'), {}))
 
 
-def test_of_equal_scores_the_lower_loss_is_better():
-    losses = iter([0.6, 0.2, 0.4])
-    state = make_loop(
-        num_steps=18, evaluate=lambda guard: (0.9, {'dev': {'accuracy': 0.9, 'loss': next(losses)}})
-    ).run()
-    assert [record['score'] for record in state.epochs] == [0.9] * 3
-    assert state.best['epoch'] == 2
-
-
 def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
-    loop = trained(tmp_path)
-    newest, older = loop._checkpoints.store.paths()
+    trained(tmp_path)
+    store = CheckpointStore(tmp_path)
+    newest, older = store.paths()
     for name in os.listdir(newest):
         path = os.path.join(newest, name)
         with open(path, 'rb') as file:
@@ -291,27 +252,17 @@ def test_damaged_checkpoints_are_skipped(tmp_path, caplog):
                 with open(path, 'wb') as file:
                     file.write(damaged)
             caplog.clear()
-            assert loop._checkpoints.store.newest().path == older, (name, damaged and len(damaged))
+            assert store.newest().path == older, (name, damaged and len(damaged))
             assert len(caplog.records) == 1 and newest in caplog.text
             with open(path, 'wb') as file:
                 file.write(content)
-    assert loop._checkpoints.store.newest().path == newest
+    assert store.newest().path == newest
     for path in (newest, older):
         os.remove(os.path.join(path, 'state.json'))
-    with pytest.raises(CheckpointError, match='all 2 checkpoints'):
-        loop._checkpoints.store.newest()
-    with pytest.raises(CheckpointError, match='nothing to resume'):
+    with pytest.raises(CheckpointError):
+        store.newest()
+    with pytest.raises(CheckpointError):
         CheckpointStore(str(tmp_path / 'empty')).newest()
-
-
-def test_new_training_replaces_the_checkpoints_of_the_old_one(tmp_path):
-    make_loop(tmp_path).run()
-    new = make_loop(tmp_path, num_steps=6)
-    assert len(new._checkpoints.store.paths()) == 2
-    new.run()
-    assert [os.path.basename(path) for path in new._checkpoints.store.paths()] == [
-        'step-00000006-epoch-1-batch-0'
-    ]
 
 
 def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):
@@ -333,13 +284,13 @@ def test_checkpoint_holds_no_pickle_and_keeps_names_between_processes(tmp_path):
 
 def test_checkpoint_of_another_optimizer_or_block_is_refused(tmp_path):
     make_loop(tmp_path).run()
-    with pytest.raises(CheckpointError, match='left over'):
+    with pytest.raises(CheckpointError):
         make_loop(tmp_path, optimizer='sgd').resume()
     state = CheckpointStore(str(tmp_path)).newest()
     other = nn.Dense(3, in_units=2)
     other.initialize()
     trainer = mx.gluon.Trainer(other.collect_params(), 'sgd', update_on_kvstore=False)
-    with pytest.raises(Exception, match='missing|does not fit'):
+    with pytest.raises(CheckpointError):
         state.restore(other, trainer)
 
 
@@ -363,7 +314,7 @@ def test_a_checkpoint_links_to_the_weights_of_its_epoch(tmp_path, monkeypatch, h
         monkeypatch.setattr(os, 'link', fails)
     store = tmp_path / 'store'
     loop = trained(store, num_steps=6, callbacks=[WritesWeights(tmp_path)])
-    newest = pathlib.Path(loop._checkpoints.store.newest().path)
+    newest = pathlib.Path(CheckpointStore(store).newest().path)
     weights = tmp_path / f'{len(loop.state.epochs)}.params'
     assert os.path.samefile(newest / 'model.params', weights) == has_links
     assert (newest / 'model.params').read_bytes() == weights.read_bytes()
@@ -373,48 +324,14 @@ def test_a_checkpoint_links_to_the_weights_of_its_epoch(tmp_path, monkeypatch, h
     assert_equal(loop, again)
 
 
-def test_weights_of_an_earlier_update_are_not_linked(tmp_path):
-    """An epoch's file is that of its own checkpoint, not of those between epochs."""
-    store = tmp_path / 'store'
-    loop = make_loop(
-        store, num_steps=9, checkpoint_interval=1, callbacks=[WritesWeights(tmp_path), StopAt(8)]
-    )
-    with pytest.raises(Interrupted):
-        loop.run()
-    newest = pathlib.Path(loop._checkpoints.store.newest().path)
-    assert newest.name.startswith('step-00000008')
-    assert not os.path.samefile(newest / 'model.params', tmp_path / '1.params')
-    assert_equal(loop, resumed(store, num_steps=9))
-
-
-def test_failed_write_leaves_the_old_checkpoints(tmp_path, monkeypatch):
-    loop = trained(tmp_path, num_steps=6)
-    before = sorted(os.listdir(tmp_path))
-
-    def full(*args, **kwargs):
-        raise OSError(28, 'No space left on device')
-
-    monkeypatch.setattr(loop.block, 'save_parameters', full)
-    loop.state.step = 7
-    with pytest.raises(InputError, match='No space left'):
-        loop._save()
-    assert sorted(os.listdir(tmp_path)) == before
-    (tmp_path / '.unfinished-step-1').mkdir()  # of a killed process
-    monkeypatch.undo()
-    loop._save()
-    assert sorted(os.listdir(tmp_path)) == before + ['step-00000007-epoch-1-batch-0']
-
-
 class Killed(BaseException):
     """Stands for the end of the process."""
 
 
 @pytest.mark.parametrize('renamings', [0, 1, 2])
 def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypatch, renamings):
-    loop = make_loop(tmp_path, num_steps=6)
-    loop._checkpoints.store.keep = 1
-    loop.run()
-    (path,) = loop._checkpoints.store.paths()
+    trained(tmp_path, num_steps=6, keep=1)
+    (path,) = CheckpointStore(tmp_path).paths()
     replace, done = os.replace, []
 
     def stop(source, target):
@@ -429,46 +346,35 @@ def test_process_killed_while_the_only_checkpoint_is_replaced(tmp_path, monkeypa
     monkeypatch.setattr(os, 'replace', stop)
     monkeypatch.setattr(CheckpointStore, '_clean', lambda self: None)  # nobody tidies up then
     with pytest.raises(Killed):
-        loop._save()
+        make_loop(tmp_path, num_steps=6, keep=1).run()
     monkeypatch.undo()
     assert CheckpointStore(str(tmp_path)).newest().path == path
     assert os.listdir(tmp_path) == [os.path.basename(path)]
 
 
-def test_failed_replacement_puts_the_old_checkpoint_back(tmp_path, monkeypatch):
-    loop = trained(tmp_path, num_steps=6)
-    before = sorted(os.listdir(tmp_path))
-    replace = os.replace
+@pytest.mark.parametrize('method', ['replace', 'fsync'])
+def test_a_full_disk_leaves_the_old_checkpoints(tmp_path, monkeypatch, method):
+    trained(tmp_path, num_steps=6)
+    before, function = sorted(os.listdir(tmp_path)), getattr(os, method)
 
-    def full(source, target):
-        if '.unfinished-' in os.path.basename(source):
+    def full(*args):
+        if method == 'fsync' or '.unfinished-' in os.path.basename(args[0]):
             raise OSError(28, 'No space left on device')
-        replace(source, target)
+        return function(*args)
 
-    monkeypatch.setattr(os, 'replace', full)
-    with pytest.raises(InputError, match='No space left'):
-        loop._save()
+    loop = resumed(tmp_path, num_steps=7)
+    monkeypatch.setattr(os, method, full)
+    with pytest.raises(InputError):
+        loop.run()
     assert sorted(os.listdir(tmp_path)) == before
-    assert loop._checkpoints.store.newest().state['step'] == 6
-
-
-def test_resume_with_another_value_names_the_flag(tmp_path):
-    config = {'lr': 1e-5, 'seed': 2, 'columns': (0, 1)}
-    trained(tmp_path, config=config)
-    resumed(tmp_path, config=config)
-    with pytest.raises(InputError, match='`lr` is 2e-05 and was 1e-05') as caught:
-        resumed(tmp_path, config={**config, 'lr': 2e-5})
-    assert '`seed`' not in str(caught.value)
-    with pytest.raises(InputError, match='`wd` is 0.1 and was None'):
-        check_same_config({}, {'wd': 0.1})
-
-
-def test_resume_of_a_finished_training_does_nothing(tmp_path):
-    first = trained(tmp_path)
-    again = resumed(tmp_path)
-    again.run()
-    assert_equal(first, again)
-    assert again.state == first.state
+    monkeypatch.undo()
+    (tmp_path / '.unfinished-step-1').mkdir()  # of a killed process
+    resumed(tmp_path, num_steps=7).run()
+    assert CheckpointStore(tmp_path).newest().state['step'] == 7
+    assert not (tmp_path / '.unfinished-step-1').exists()
+    trained(tmp_path, num_steps=6)  # a new training's checkpoints take the old ones' place
+    (path,) = CheckpointStore(tmp_path).paths()
+    assert os.path.basename(path).startswith('step-00000006')
 
 
 def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
@@ -495,20 +401,13 @@ def test_resume_of_a_place_that_cannot_be(tmp_path, field):
     place = state['state']
     name = f'step-{place["step"]:08d}-epoch-{place["epoch"]}-batch-{place["batch"]}'
     os.rename(old, tmp_path / name)
-    with pytest.raises(CheckpointError, match=f'{name}.* was edited'):
+    with pytest.raises(CheckpointError):
         make_loop(tmp_path).resume(step=place['step'])
-
-
-def test_resume_before_the_first_checkpoint_starts_anew(tmp_path, caplog):
-    loop = make_loop(tmp_path / 'new', num_steps=3)
-    assert loop.resume() is None and 'nothing to resume' in caplog.text
-    loop.run()
-    assert_equal(trained(num_steps=3), loop)
 
 
 @pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
 def test_numbers_are_checked(name):
-    with pytest.raises(InputError, match=f'{name} (is )?0'):
+    with pytest.raises(InputError):
         make_loop(**{'schedule': None, name: 0})
 
 
@@ -520,14 +419,6 @@ def test_seeds_depend_on_all_of_the_position():
     drawn = [draw(*position) for position in [(1,), (1, 0), (1, 1), (2, 0), (1, 0, 0), (-1,)]]
     assert len(set(drawn)) == len(drawn)
     assert draw(1, 1) == drawn[2]
-
-
-def test_loop_runs_outside_the_main_thread():
-    loop = make_loop(num_steps=3)
-    thread = threading.Thread(target=loop.run)
-    thread.start()
-    thread.join()
-    assert loop.state.step == 3
 
 
 @pytest.mark.parametrize('terminal', [False, True])
@@ -619,37 +510,12 @@ def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
     def fail(guard):
         raise InputError('bad data')
 
-    with pytest.raises(InputError, match='bad data'):
+    with pytest.raises(InputError):
         make_loop(num_steps=12, callbacks=[logger()], evaluate=fail).run()
     assert module.calls[-1] == failed
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtraError, match=library):
+    with pytest.raises(MissingExtraError):
         logger()
-
-
-def test_mlflow_without_a_place_is_refused(monkeypatch):
-    class NoStore(StandIn):
-        def MlflowClient(self):
-            raise ValueError('unsupported URI')
-
-    monkeypatch.setitem(sys.modules, 'mlflow', NoStore())
-    with pytest.raises(InputError, match='MLflow cannot log to .*unsupported URI.*FILE_STORE'):
-        MLflowLogger()
-
-
-def test_results_and_curves(tmp_path):
-    state = run_evaluated()
-    write_results(tmp_path / 'results.json', {'lr': 1.0}, state, extra=[1])
-    results = json.loads((tmp_path / 'results.json').read_text())
-    assert results['training']['epochs'] == state.epochs
-    assert results['training']['best_epoch'] == 1
-    assert results['versions']['mxnet'] == mx.__version__
-    assert results['extra'] == [1]
-    plot_curves(str(tmp_path / 'curves.png'), state, 'toy', 'accuracy')
-    image = mx.image.imread(str(tmp_path / 'curves.png')).asnumpy()
-    assert image.shape[2] == 3 and image.std() > 0
-    with pytest.raises(InputError, match='cannot write'):
-        plot_curves(str(tmp_path / 'no' / 'curves.png'), state)
 
 
 def test_a_loss_curve_of_one_point_can_be_seen(tmp_path):

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from model_zoo.layers.cells import FeedForward
-from transfo_xl.adaptive import AdaptiveEmbedding, AdaptiveSoftmax
+from transfo_xl.adaptive import AdaptiveSoftmax
 from transfo_xl.relative_attention import sinusoids
 
 SIZES, UNITS = [4, 3, 5], [6, 3, 2]
@@ -78,29 +77,6 @@ def test_gradients_of_the_loss(softmax):
         assert one.any()
 
 
-def test_a_cluster_is_computed_for_its_own_positions_only(softmax):
-    labels = np.zeros(320)
-    labels[[3, 7]], labels[300] = 4, 7
-    _, counted, place, *tails = softmax._targets(mx.nd.array(labels))
-    assert counted.asnumpy().all()
-    assert [array.shape for array in tails] == 4 * [(20,)]  # a sixteenth of the rows
-    assert tails[0].asnumpy()[:2].tolist() == [3, 7] and tails[2][0] == 300
-    assert place.asnumpy()[[0, 3, 7, 300]].tolist() == [0, 1, 2, 21]
-
-
-def test_shared_tables_and_projections():
-    embedding = AdaptiveEmbedding(SIZES, UNITS, 6, 3, NORMAL, NORMAL)
-    shared = [None, *embedding.projections[1:]]
-    block = AdaptiveSoftmax(
-        SIZES, UNITS, 6, NORMAL, NORMAL, tables=embedding.tables, projections=shared
-    )
-    assert block.table2 is embedding.tables[2] and block.proj1 is embedding.projections[1]
-    assert block.proj0 is not embedding.projections[0]
-    block.initialize()
-    block.hybridize()
-    assert block(mx.nd.ones((2, 6))).shape == (2, 12)
-
-
 def test_sinusoids():
     distances = np.array([0, 1, 5, 1700], dtype='float32')
     frequencies = 1 / 10000 ** (np.arange(0, 8, 2) / 8)
@@ -109,12 +85,3 @@ def test_sinusoids():
     found = sinusoids(mx.nd, mx.nd.array(distances), 8, mx.nd.zeros((3, 8)))
     np.testing.assert_allclose(found.asnumpy(), wanted, atol=2e-4)  # float32 of large angles
     np.testing.assert_allclose(found.asnumpy()[:3], wanted[:3], atol=1e-6)
-
-
-def test_dropout_within_the_feed_forward_layer():
-    block = FeedForward(4, 8, 'relu', NORMAL, dropout=0.5)
-    block.initialize()
-    x = mx.nd.ones((2, 1, 4))
-    with mx.autograd.train_mode():
-        assert (block(x) != block(x)).asnumpy().any()
-    assert (block(x) == block(x)).asnumpy().all()

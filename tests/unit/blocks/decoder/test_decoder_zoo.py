@@ -8,21 +8,14 @@ from arrays import assert_same
 from gpt_compare import HEADS, PACKAGES
 
 import model_zoo
-from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError
-from model_zoo.pretrained import list_pretrained, resolve_alias
+from model_zoo.errors import CheckpointError, InputError
 
 pytestmark = pytest.mark.usefixtures('no_network')
 
-SMALL = {
-    'num_layers': 2,
-    'units': 16,
-    'num_heads': 4,
-    'max_length': 20,
-    'hparam_allow_override': True,
-}
+SMALL = {'num_layers': 2, 'units': 16, 'num_heads': 4, 'max_length': 20,
+         'hparam_allow_override': True}  # fmt: skip
 CONFIG = {'n_layer': 2, 'n_embd': 16, 'n_head': 4, 'n_positions': 20, 'n_ctx': 20}
 NAMES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12'}
-ENTRIES = {'gpt': 'gpt_12_768_12_book_corpus', 'gpt2': 'gpt2_12_768_12_openai_webtext'}
 # the tokens in the order of their ids, and the merges that lead to them
 TOKENS = {
     'gpt': ['l', 'o', 'w', 'l</w>', 'o</w>', 'w</w>', 'lo', 'low</w>', '<unk>'],
@@ -71,49 +64,6 @@ def run(block):
 # -- names and overrides ------------------------------------------------------------------------
 
 
-def test_names():
-    assert model_zoo.list_models('gpt*') == [
-        'gpt2_117m', 'gpt2_12_768_12', 'gpt2_1558m', 'gpt2_24_1024_16', 'gpt2_345m',
-        'gpt2_36_1280_20', 'gpt2_48_1600_25', 'gpt2_774m', 'gpt_12_768_12',
-    ]  # fmt: skip
-    assert model_zoo.list_models('gpt*', pretrained=True) == model_zoo.list_models('gpt*')
-    assert {entry.full_name for entry in list_pretrained('gpt*')} == {
-        *ENTRIES.values(), 'gpt2_24_1024_16_openai_webtext', 'gpt2_36_1280_20_openai_webtext',
-        'gpt2_48_1600_25_openai_webtext',
-    }  # fmt: skip
-    assert resolve_alias('gpt2-large')[0] == resolve_alias('gpt2_774m')[0] == 'gpt2_36_1280_20'
-    assert resolve_alias('gpt2-xl')[0] == resolve_alias('gpt2_1558m')[0] == 'gpt2_48_1600_25'
-    assert resolve_alias('gpt2') == resolve_alias('gpt2_117m') == ('gpt2_12_768_12',
-                                                                   'openai_webtext')  # fmt: skip
-    assert resolve_alias('gpt2-medium')[0] == resolve_alias('gpt2_345m')[0] == 'gpt2_24_1024_16'
-    assert resolve_alias('openai-gpt') == ('gpt_12_768_12', 'book_corpus')
-
-
-@pytest.mark.parametrize(
-    'name, layers, units, heads, positions',
-    [
-        ('gpt_12_768_12', 12, 768, 12, 512),
-        ('gpt2_12_768_12', 12, 768, 12, 1024),
-        ('gpt2_117m', 12, 768, 12, 1024),
-        ('gpt2_24_1024_16', 24, 1024, 16, 1024),
-        ('gpt2_345m', 24, 1024, 16, 1024),
-        ('gpt2_36_1280_20', 36, 1280, 20, 1024),
-        ('gpt2_48_1600_25', 48, 1600, 25, 1024),
-    ],
-)
-def test_architectures(name, layers, units, heads, positions):
-    vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(list('abcdefgh')))
-    block, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
-    assert same is vocab
-    assert type(block).__name__ == ('GPT2LMHeadModel' if 'gpt2' in name else 'OpenAIGPTLMHeadModel')
-    config = block.config
-    assert (config.n_layer, config.n_embd, config.n_head) == (layers, units, heads)
-    assert config.n_positions == config.n_ctx == positions == block.context_length
-    assert config.intermediate_size == 4 * units and config.vocab_size == len(vocab)
-    with pytest.raises(RuntimeError):  # not initialized, as GluonNLP's
-        block.transformer.position_weight.data()
-
-
 def test_overrides(family, vocab):
     block, _ = model_zoo.get_model(
         NAMES[family], vocab=vocab, pretrained=False, **SMALL, activation='relu', embed_size=16,
@@ -128,19 +78,10 @@ def test_overrides(family, vocab):
     assert run(block).shape == (2, 3, len(vocab))
 
 
-def test_overrides_that_differ_by_family(family, vocab):
-    def get(**kwargs):
-        return model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **kwargs)
-
-    with pytest.raises(InputError, match='embed_size must equal units'):
-        get(**{**SMALL, 'embed_size': 8})
-
-    assert get(dropout=0)[0].config.attn_pdrop == 0
-    if family == 'gpt':
-        with pytest.raises(InputError, match="has no option 'hidden_size'"):
-            get(**SMALL, hidden_size=20)
-    else:
-        assert get(**SMALL, hidden_size=20)[0].config.intermediate_size == 20
+    refused = [{'embed_size': 8}, *([{'hidden_size': 20}] if family == 'gpt' else [])]
+    for more in refused:
+        with pytest.raises(InputError):
+            model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **{**SMALL, **more})
 
 
 def test_flags_and_outputs(family, vocab):
@@ -156,45 +97,7 @@ def test_flags_and_outputs(family, vocab):
     assert len(block.transformer(mx.nd.array([[1, 2]]))[0]) == 3
 
 
-def test_nothing_found(family):
-    message = f'no pretrained weights found for {NAMES[family]}'
-    with pytest.raises(PretrainedNotFoundError, match=message) as caught:
-        model_zoo.get_model(NAMES[family])
-    assert 'vocab.json and merges.txt' in str(caught.value)
-    assert 'vocab.txt' not in str(caught.value)
-
-
 # -- weights ------------------------------------------------------------------------------------
-
-
-def test_cache(tmp_path, family):
-    saved = make(family)
-    folder = tmp_path / 'home' / 'models' / ENTRIES[family]
-    folder.mkdir(parents=True)
-    save(saved, family, folder)
-    names = [NAMES[family], *(['gpt2_117m'] if family == 'gpt2' else [])]
-    for name in names:
-        block, vocab = model_zoo.get_model(name)
-        assert vocab.idx_to_token == TOKENS[family]
-        assert_same(run(block), run(saved), 1e-6)
-    lm = type(saved)
-    for name in (NAMES[family], ENTRIES[family], *(['gpt2'] if family == 'gpt2' else [])):
-        block = lm.from_pretrained(name)
-        assert_same(run(block), run(saved), 1e-6)
-        assert block.own_tokenizer().convert_tokens_to_ids(TOKENS[family]) == list(
-            range(len(TOKENS[family]))
-        )
-
-
-def test_path(tmp_path, family, vocab):
-    saved = make(family)
-    folder = save(saved, family, tmp_path)
-    for path in (folder, str(tmp_path / 'model.params')):
-        block, found = model_zoo.get_model(NAMES[family], pretrained=path)
-        assert found.idx_to_token == TOKENS[family]
-        assert_same(run(block), run(saved), 1e-6)
-        block, same = model_zoo.get_model(NAMES[family], pretrained=path, vocab=vocab)
-        assert same is vocab and block.own_tokenizer() is None
 
 
 def test_weights_of_double_heads_and_of_the_model(tmp_path, family):
@@ -220,14 +123,14 @@ def test_weights_of_another_family(tmp_path, family):
     other = next(each for each in NAMES if each != family)
     saved = make(other, vocab_size=9)
     folder = save(saved, family, tmp_path)  # with the vocabulary of this one
-    with pytest.raises(InputError, match='config.json.* is of another family, '):
+    with pytest.raises(InputError):
         model_zoo.get_model(NAMES[family], pretrained=folder)
     own = make(family, vocab_size=9)  # its configuration beside the other's weights
     own.config.to_json_file(str(tmp_path / 'config.json'))
-    with pytest.raises(CheckpointError, match='a checkpoint of another family, '):
+    with pytest.raises(CheckpointError):
         model_zoo.get_model(NAMES[family], pretrained=folder)
     saved.save_parameters(str(tmp_path / 'model.params'), format='huggingface')
-    with pytest.raises(CheckpointError, match='lacks parameters: position_weight, word_embed'):
+    with pytest.raises(CheckpointError):
         model_zoo.get_model(NAMES[family], pretrained=folder)
 
 

@@ -57,40 +57,29 @@ def test_json_lines_with_any_number_of_endings(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('lines', 'message'),
+    ('lines', 'number'),
     [
-        ((), 'has no examples'),
-        ((HEADER,), 'has no examples'),
-        (('id,text', '1,x'), 'line 2: there is no sent1, sent2, ending0, ending1'),
-        ((HEADER, ROW + ',x'), 'line 2: 13 fields, where the header has 12'),
-        ((HEADER, ROW[:-1] + '4'), "line 2: label is '4', and must be a number from 0 to 3"),
-        ((HEADER, ROW, ROW[:-1] + 'x'), "line 3: label is 'x'"),
-        ((HEADER, ROW[:-1] + '\u00b2'), 'label is .*, and must be a number'),
-        ((HEADER, ROW[:-1] + '9' * 5000), 'label is .*, and must be a number'),
-        ((HEADER, ROW[:-1] + '-1'), "label is '-1'"),
-        ((HEADER, ROW, ROW[:-1]), 'line 3: give all examples a label, or none'),
-        ((HEADER, ROW.replace('"He runs, fast."', ' ')), 'line 2: sent1, or a continuation'),
-        ((HEADER, '"'), 'line 2: .*(quote|end of data)'),
-        ((json.dumps(JSON), '{'), 'line 2: not JSON'),
-        ((json.dumps(JSON), '[]'), 'line 2: .*one JSON object per line is expected'),
-        ((json.dumps({**JSON, 'ending1': 3}),), 'line 1: ending1 is 3, and must be a text'),
-        ((json.dumps({**JSON, 'label': True}),), 'line 1: label is True'),
-        ((json.dumps({**JSON, 'label': -1}),), 'line 1: label is -1'),
-        ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 'line 2: 3 endings, .* has 2'),
+        ((), None),
+        ((HEADER,), None),
+        (('id,text', '1,x'), 2),
+        ((HEADER, ROW + ',x'), 2),
+        *(((HEADER, ROW[:-1] + label), 2) for label in ('4', '\u00b2', '9' * 5000, '-1')),
+        ((HEADER, ROW, ROW[:-1] + 'x'), 3),
+        ((HEADER, ROW, ROW[:-1]), 3),
+        ((HEADER, ROW.replace('"He runs, fast."', ' ')), 2),
+        ((HEADER, '"'), 2),
+        ((json.dumps(JSON), '{'), 2),
+        ((json.dumps(JSON), '[]'), 2),
+        ((json.dumps({**JSON, 'ending1': 3}),), 1),
+        ((json.dumps({**JSON, 'label': True}),), 1),
+        ((json.dumps({**JSON, 'label': -1}),), 1),
+        ((json.dumps(JSON), json.dumps({**JSON, 'ending2': 'x'})), 2),
     ],
 )
-def test_bad_files_are_named(tmp_path, lines, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_files_are_named(tmp_path, lines, number):
+    with pytest.raises(InputError) as caught:
         read_swag(write(tmp_path, *lines))
-
-
-@pytest.mark.data
-def test_the_sample(data_dir):
-    examples = read_swag(data_dir / 'swag' / 'sample.json')
-    assert len(examples) == 10
-    assert [example.label for example in examples] == [0, 3, 1, 3, 0, 3, 0, 1, 3, 3]
-    assert all(len(example.endings) == 4 for example in examples)
-    assert examples[0].start == 'A drum line'
+    assert (f'line {number}' if number else 'choices.csv') in str(caught.value)
 
 
 @pytest.fixture(scope='module')
@@ -115,7 +104,7 @@ def test_features(tokenizer, caplog):
     assert '1 of 1 examples are longer than 7 tokens: cut' in caplog.text
     (feature,) = encode_swag([example._replace(start='')], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
-    with pytest.raises(InputError, match='a length of 4 is too small'):
+    with pytest.raises(InputError):
         encode_swag([example], tokenizer, 4)
 
 
@@ -185,20 +174,21 @@ def test_stories_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('lines', 'message'),
+    ('lines', 'place'),
     [
-        ((), 'has no stories below the columns InputStoryid'),
-        (('storyid,title', '1,x'), 'lacks InputStoryid, InputSentence1'),
-        ((STORIES,), 'has no stories'),
-        ((STORIES, STORY + ',x'), 'line 2: 9 fields, where the header has 8'),
-        ((STORIES, STORY, STORY[:-1] + '3'), "line 3: AnswerRightEnding is '3'"),
-        ((STORIES, STORY.replace('He wept.', ' ')), 'line 2: a story or an ending is empty'),
-        ((STORIES, 'a,"b'), 'line 2: .*quote|line 2: unexpected end of data'),
+        ((), 'InputStoryid'),
+        (('storyid,title', '1,x'), 'InputStoryid'),
+        ((STORIES,), 'choices.csv'),
+        ((STORIES, STORY + ',x'), 'line 2'),
+        ((STORIES, STORY, STORY[:-1] + '3'), 'line 3'),
+        ((STORIES, STORY.replace('He wept.', ' ')), 'line 2'),
+        ((STORIES, 'a,"b'), 'line 2'),
     ],
 )
-def test_bad_stories_are_named(tmp_path, lines, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_stories_are_named(tmp_path, lines, place):
+    with pytest.raises(InputError) as caught:
         read_story_cloze(write(tmp_path, *lines))
+    assert place in str(caught.value)
 
 
 @pytest.mark.data
@@ -245,5 +235,5 @@ def test_long_stories_lose_their_ends(max_len, context, ending, caplog):
 def test_a_long_ending_leaves_the_story_half_of_the_room():
     assert features(9, '12345', '56789', '7')[0] == [90, 1, 2, 3, 91, 5, 6, 7, 92]
     assert features(9, '12', '56789', '7')[0] == [90, 1, 2, 91, 5, 6, 7, 8, 92]
-    with pytest.raises(InputError, match='a length of 4 is too small'):
+    with pytest.raises(InputError):
         features(4, '1', '2', '3')

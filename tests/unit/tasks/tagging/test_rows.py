@@ -84,8 +84,9 @@ def test_numbers_are_names_or_ordered():
     'row', [(['a', 'b'], ['O', None]), (['a'], [1.5]), (['a', 'b'], ['O']), (['a'], 'O'), ('a', [])]
 )
 def test_bad_rows_are_refused(row):
-    with pytest.raises(InputError, match='row 1'):
+    with pytest.raises(InputError) as caught:
         read([(['a'], ['O']), row])
+    assert 'row 1' in str(caught.value)
 
 
 @pytest.mark.parametrize(('text', 'columns'), [(GERMEVAL, (1, 2)), (CONLLU, (1, 3))])
@@ -99,7 +100,7 @@ def test_comments_ranges_and_empty_nodes(tmp_path, text, columns):
     same = [line.startswith('#') or line == '' for line in text.splitlines()]
     lines = zip(out.read_text().splitlines(), text.splitlines(), same)
     assert all(new == old if same else new.rpartition('\t')[0] == old for new, old, same in lines)
-    with pytest.raises(InputError, match='word_column'):
+    with pytest.raises(InputError):
         read_conll(path)
 
 

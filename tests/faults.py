@@ -1,6 +1,6 @@
 """Set small faults into the library, one at a time, and count how many of them the tests catch.
 
-``python tests/audit/faults.py --seed 1 --count 100 --jobs 2``: a seed draws the same faults from
+``python tests/faults.py --seed 1 --count 100 --jobs 2``: a seed draws the same faults from
 the same sources. All tests run once, to see which of them run which line (``--coverage FILE``: the
 file that an earlier run has left). Each fault is set into a copy of the tree, and the tests run
 that run its statement, those that run the fewest lines first. ``pip install pytest-cov`` is needed.
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST = 200  # tests that run for a fault
 LIBRARY = ('model_zoo', 'bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'transfo_xl')
 TURNED = {ast.Lt: ('<', '<='), ast.LtE: ('<=', '<'), ast.Gt: ('>', '>='), ast.GtE: ('>=', '>'),
@@ -170,7 +170,7 @@ def main():
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--count', type=int, default=100)
     parser.add_argument('--jobs', type=int, default=1)
-    parser.add_argument('--output', type=pathlib.Path, default='output_dir/audit/faults.json')
+    parser.add_argument('--output', type=pathlib.Path, default='output_dir/faults.json')
     parser.add_argument('--coverage', type=pathlib.Path)
     args = parser.parse_args()
     listed = ['git', 'ls-files', '--cached', '--others', '--exclude-standard']

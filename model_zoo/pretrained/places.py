@@ -1,0 +1,183 @@
+"""From a name that says where a model is, such as a URL, to a folder or file on this machine."""
+
+import contextlib
+import hashlib
+import logging
+import os
+import posixpath
+import re
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from urllib.parse import urlsplit
+
+import filelock
+
+from ..errors import InputError, PretrainedNotFoundError, ZooError, reporting
+from ..util import remote
+from ..util.files import make_writable_dir
+from ..util.reading import sha256_of
+from .catalogue import is_alias
+from .download import default_root, download
+
+__all__ = ['copy_of', 'unpacked']
+
+logger = logging.getLogger(__name__)
+
+_REPOSITORY = re.compile(r'(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>\w[\w./-]*))?', re.ASCII)
+_ARCHIVES = ('.tar.gz', '.tgz', '.tar', '.tar.bz2', '.tar.xz', '.zip')
+_SMALL = 2**25  # bytes; beside a file of weights, such ones may be its configuration or vocabulary
+
+
+def is_place(name):
+    """Return whether a model's name says where else than in a folder or file here the model is.
+
+    Parameters
+    ----------
+    name : str or os.PathLike
+        ``'owner/name'`` or ``'owner/name@revision'`` of the Hugging Face hub, unless the catalogue
+        has it; an address that begins with ``https://`` or ``http://``; a URL of a folder or
+        file that fsspec reads, such as ``s3://bucket/model``; or a file such as ``model.tar.gz``.
+    """
+    name = os.path.expanduser(os.fspath(name))
+    if os.path.exists(name):
+        return os.path.isfile(name) and _is_archive(name)
+    return remote.is_url(name) or bool(_REPOSITORY.fullmatch(name)) and not is_alias(name)
+
+
+def local_path(name, weights=True, root=None):
+    """Return the folder or file on this machine that a name means.
+
+    What is elsewhere is downloaded once, and archives are unpacked.
+
+    Returns
+    -------
+    (str, str)
+        The path, and where it comes from as `Files.source` says it. A name of a folder or file
+        here, or of nothing, is returned as it is.
+    """
+    path, source = os.path.expanduser(os.fspath(name)), 'path'
+    if not is_place(path):
+        return path, source
+    root = os.path.abspath(os.path.expanduser(root or default_root()))
+    digest = hashlib.sha256(path.encode()).hexdigest()[:16]
+    if path.startswith(('https://', 'http://')):
+        path, source = _downloaded(path, os.path.join(root, 'downloads', digest)), 'address'
+    elif remote.is_url(path):
+        with reporting(f'cannot read {path!r}', error_class=PretrainedNotFoundError):
+            path, source = copy_of(path, os.path.join(root, 'remote', digest)), 'address'
+    elif not os.path.exists(path):
+        return _from_hub(path, weights), 'Hugging Face hub'
+    return (unpacked(path, root) if _is_archive(path) else path), source
+
+
+def _is_archive(name):
+    return name.lower().endswith(_ARCHIVES)
+
+
+def _downloaded(address, folder):
+    name = os.path.basename(urlsplit(address).path)
+    if not name or name.startswith('.'):
+        raise InputError(f'{address!r} is the address of no file')
+    try:
+        return download(address, os.path.join(folder, name))
+    except InputError:
+        raise
+    except ZooError as error:
+        raise PretrainedNotFoundError(str(error)) from error
+
+
+def _from_hub(name, weights):
+    from .hub import fetch  # huggingface_hub takes a while to import
+
+    match = _REPOSITORY.fullmatch(name)
+    try:
+        return fetch(match['name'], match['revision'], weights)
+    except ZooError as error:
+        raise PretrainedNotFoundError(
+            f'{name!r}: no such folder, no name of pretrained weights, and on the hub: {error}'
+        ) from error
+
+
+def copy_of(url, folder):
+    """Return the path of a copy, in `folder`, of the files of a URL.
+
+    If they have changed, all are copied again, and the older copy is removed. Beside a file, or the
+    beginning of the names of a TensorFlow checkpoint, what lies there comes, too, unless it is
+    large. OSError if the URL can't be read.
+    """
+    url = url.rstrip('/')
+    base, _, name = url.rpartition('/')
+    if remote.is_file(url) or remote.is_file(f'{url}.index'):
+        files = {
+            file: facts
+            for file, facts in remote.sizes_in(base).items()
+            if '/' not in file and (file.startswith(name) or facts[0] <= _SMALL)
+        }
+        inner = (posixpath.basename(base), name)
+    else:
+        files, base, inner = remote.sizes_in(url), url, (name,)
+    if not files:
+        raise FileNotFoundError(2, 'there is no such file or folder', url)
+    version = hashlib.sha256(repr(files).encode()).hexdigest()[:16]
+    target = os.path.join(folder, version)
+    with _made_once(target) as temporary:
+        if temporary:
+            for file in files:
+                copy = os.path.join(temporary, inner[0], *file.split('/'))
+                remote.download(remote.join(base, file), copy)
+            for other in os.listdir(folder):
+                if not other.startswith('.'):
+                    shutil.rmtree(os.path.join(folder, other), ignore_errors=True)
+    return os.path.join(target, *inner)
+
+
+def unpacked(path, root):
+    """Return the folder with the files of an archive; it is unpacked once.
+
+    An archive is refused if it has devices, or paths or links that lead out of the folder.
+    """
+    with reporting(f'cannot unpack {path!r}'):
+        name = os.path.basename(path).split('.')[0]
+        target = os.path.join(root, 'unpacked', f'{name}-{sha256_of(path)[:16]}')
+        with _made_once(target) as temporary:
+            if temporary:
+                _unpack(path, temporary)
+    entries = os.listdir(target)
+    inner = os.path.join(target, entries[0]) if len(entries) == 1 else target
+    return inner if os.path.isdir(inner) else target
+
+
+def _unpack(path, folder):
+    try:
+        if path.lower().endswith('.zip'):
+            with zipfile.ZipFile(path) as archive:
+                for name in archive.namelist():
+                    if name.startswith('/') or '..' in name.split('/'):
+                        raise InputError(f'{path!r} is refused: {name!r:.80} is outside its folder')
+                archive.extractall(folder)
+        else:
+            with tarfile.open(path) as archive:
+                archive.extractall(folder, filter='data')
+    except tarfile.FilterError as error:
+        raise InputError(f'{path!r} is refused: {error}') from error
+    except (InputError, OSError):
+        raise
+    except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
+        raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
+
+
+@contextlib.contextmanager
+def _made_once(target):
+    """Give a temporary folder that becomes `target`; None if that exists. One process at a time."""
+    folder = make_writable_dir(os.path.dirname(target))
+    with filelock.FileLock(os.path.join(folder, '.lock')):
+        if os.path.isdir(target):
+            yield None
+            return
+        with tempfile.TemporaryDirectory(prefix='.', dir=folder) as temporary:
+            new = os.path.join(temporary, 'new')
+            os.mkdir(new)
+            yield new
+            os.replace(new, target)

@@ -1,0 +1,190 @@
+"""pytorch-pretrained-bert's examples train as ours of their names do: the losses of all updates.
+
+``ZOO_ORIGINAL_TESTS`` names the folder of the tests of version 0.6.2. The examples are beside it;
+neither is part of this project. All examples of a set are in one batch, whose order has no effect,
+and there is no dropout.
+"""
+
+import json
+import os
+import pathlib
+import random
+import sys
+
+import numpy as np
+import pytest
+import tiny
+from command_flags import main_of
+from script_runs import ROOT, load_script, read_json, run
+
+import bert
+
+torch = pytest.importorskip('torch')
+pytest.importorskip('pytorch_pretrained_bert')
+pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
+
+WORDS = ['good', 'bad', 'film', 'the', 'cat', 'dog', 'sat', 'ran', 'on', 'mat', 'was', 'who', 'x']
+COUNT, UPDATES, LENGTH = 12, 5, 32
+PART = ['--do_lower_case', '--learning_rate', 2e-2, '--train_batch_size', COUNT]
+
+
+@pytest.fixture(scope='module')
+def examples():
+    """The folder of the examples."""
+    if not os.environ.get('ZOO_ORIGINAL_TESTS'):
+        pytest.skip('set ZOO_ORIGINAL_TESTS to the folder of the original tests')
+    return pathlib.Path(os.environ['ZOO_ORIGINAL_TESTS']).parent / 'examples'
+
+
+def sentence(length=6):
+    return ' '.join(random.choices(WORDS, k=length))
+
+
+def write_reviews(folder):
+    for name in ('train', 'dev'):
+        rows = (f'{sentence()} {WORDS[n % 2]}\t{n % 2}' for n in range(COUNT))
+        (folder / f'{name}.tsv').write_text('\n'.join(['sentence\tlabel', *rows]) + '\n')
+
+
+def write_scores(folder):
+    for name in ('train', 'dev'):
+        rows = (
+            '\t'.join([str(n), *'abcdef', sentence(), sentence(), f'{random.random() * 5:.2f}'])
+            for n in range(COUNT)
+        )
+        head = '\t'.join(['index', *'abcdef', 'sentence1', 'sentence2', 'score'])
+        (folder / f'{name}.tsv').write_text('\n'.join([head, *rows]) + '\n')
+
+
+def write_articles(folder):
+    paragraphs = []
+    for number in range(COUNT):
+        context = sentence(16)
+        words = context.split()
+        at = len(' '.join([*words[:3], '']))
+        answers = [{'text': words[3], 'answer_start': at}] if number % 3 else []
+        question = {'id': f'q{number}', 'question': sentence(4), 'answers': answers}
+        question['is_impossible'] = not answers
+        paragraphs.append({'context': context, 'qas': [question]})
+    squad = {'version': '2.0', 'data': [{'title': 'a', 'paragraphs': paragraphs}]}
+    (folder / 'squad.json').write_text(json.dumps(squad))
+
+
+def write_situations(folder):
+    head = ',video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3'
+    for name in ('train', 'val'):
+        rows = [f'{head},label']
+        for number in range(COUNT):
+            endings = (sentence(3) for _ in range(4))
+            rows.append(','.join([
+                str(number), 'v', f'{name}{number}', 's', sentence(), 'a', 'gold', *endings,
+                str(number % 4),
+            ]))  # fmt: skip
+        (folder / f'{name}.csv').write_text('\n'.join(rows) + '\n')
+
+
+def write_samples(folder):
+    """What pregenerate_training_data.py writes, for each epoch."""
+    for epoch in range(UPDATES):
+        lines = []
+        for number in range(COUNT):
+            first, second = sentence(5).split(), sentence(4).split()
+            tokens = ['[CLS]', *first, '[SEP]', *second, '[SEP]']
+            at = sorted(random.sample([*range(1, 6), *range(7, 11)], 2))
+            labels = [tokens[place] for place in at]
+            tokens[at[0]] = '[MASK]'
+            lines.append(json.dumps({
+                'tokens': tokens, 'segment_ids': [0] * 7 + [1] * 5, 'is_random_next': number % 2,
+                'masked_lm_positions': at, 'masked_lm_labels': labels,
+            }))  # fmt: skip
+        (folder / f'epoch_{epoch}.json').write_text('\n'.join(lines) + '\n')
+        metrics = {'num_training_examples': COUNT, 'max_seq_len': LENGTH}
+        (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
+
+
+#: example -> its folder, data, class of the model, and flags
+TRAININGS = {
+    'run_classifier': (
+        write_reviews, bert.BertForSequenceClassification,
+        ['--task_name', 'SST-2', '--do_train', '--do_eval', '--data_dir', 'DATA',
+         '--max_seq_length', LENGTH, '--eval_batch_size', COUNT],
+    ),
+    'run_classifier, numbers': (
+        write_scores, bert.BertForSequenceClassification,
+        ['--task_name', 'STS-B', '--do_train', '--do_eval', '--data_dir', 'DATA',
+         '--max_seq_length', LENGTH, '--eval_batch_size', COUNT],
+    ),
+    'run_squad': (
+        write_articles, bert.BertForQuestionAnswering,
+        ['--do_train', '--do_predict', '--train_file', 'DATA/squad.json', '--predict_file',
+         'DATA/squad.json', '--version_2_with_negative', '--max_seq_length', LENGTH,
+         '--max_query_length', 6, '--doc_stride', 16],
+    ),
+    'run_swag': (
+        write_situations, bert.BertForMultipleChoice,
+        ['--do_train', '--do_eval', '--data_dir', 'DATA', '--max_seq_length', LENGTH,
+         '--eval_batch_size', COUNT],
+    ),
+    'lm_finetuning/finetune_on_pregenerated': (
+        write_samples, bert.BertForPreTraining, ['--pregenerated_data', 'DATA'],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize('name', TRAININGS)
+def test_losses_and_results_are_theirs(examples, tmp_path, monkeypatch, name):
+    write, block_class, flags = TRAININGS[name]
+    example = name.partition(',')[0]
+    random.seed(1)
+    data = tmp_path / 'data'
+    data.mkdir()
+    write(data)
+    labels = {'labels': ['score']} if 'numbers' in name else {}
+    block = tiny.save_bert(
+        tmp_path / 'model', WORDS, block_class, scale=0.4, max_position_embeddings=LENGTH,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **labels,
+    )  # fmt: skip
+    for name in ('model.params', 'SHA256SUMS'):  # both open the files of theirs
+        (tmp_path / 'model' / name).unlink()
+    block.save_pretrained(
+        str(tmp_path / 'model'), format='pytorch_pretrained_bert',
+        tokenizer=bert.BertTokenizer(tmp_path / 'model' / 'vocab.txt'),
+    )  # fmt: skip
+    epochs = '--epochs' if 'pregenerated' in example else '--num_train_epochs'
+    flags = [str(flag).replace('DATA', str(data)) for flag in [*flags, *PART, epochs, UPDATES]]
+    flags += ['--bert_model', str(tmp_path / 'model')]
+
+    losses = []
+
+    def backward(loss, *arguments, **options):
+        losses.append(loss.item())
+        return original(loss, *arguments, **options)
+
+    original = torch.Tensor.backward
+    monkeypatch.setattr(torch.Tensor, 'backward', backward)
+    monkeypatch.setattr(sys, 'argv', [example, *flags, '--output_dir', str(tmp_path / 'theirs')])
+    for kind in (bool, int):  # the example takes them from NumPy
+        monkeypatch.setattr(np, kind.__name__, kind, raising=False)
+    path = examples / f'{example}.py'
+    module = load_script(path.stem, path.parent)
+    monkeypatch.setitem(sys.modules, path.stem, module)  # for pickle
+    module.main()
+
+    script = f'scripts/originals/pytorch_pretrained_bert/{path.stem}.py'
+    assert run(
+        main_of(script, ROOT), *flags, '--output_dir', tmp_path / 'ours', '--log_interval', 1
+    ) == 0  # fmt: skip
+    ours = [record['loss'] for record in read_json(tmp_path / 'ours')['training']['log']]
+    assert len(losses) == UPDATES and losses[-1] != pytest.approx(losses[0], abs=1e-2)
+    assert ours == pytest.approx(losses, abs=2e-5)
+    for results in (tmp_path / 'theirs').glob('eval_results.txt'):
+        found = read_results(tmp_path / 'ours' / results.name)
+        for metric, value in read_results(results).items():
+            assert found[metric] == pytest.approx(value, abs=2e-5, nan_ok=True), metric
+    for results in (tmp_path / 'theirs').glob('predictions.json'):
+        assert json.loads(results.read_text()) == read_json(tmp_path / 'ours', results.name)
+
+
+def read_results(path):
+    pairs = (line.split(' = ') for line in path.read_text().splitlines())
+    return {name: float(np.float64(value)) for name, value in pairs}

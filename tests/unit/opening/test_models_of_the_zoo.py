@@ -1,0 +1,166 @@
+"""The zoo's models of all families: by name, from folders and the cache, and new ones."""
+
+import shutil
+from typing import NamedTuple
+
+import gluonnlp
+import mxnet as mx
+import numpy as np
+import pytest
+from arrays import assert_same, flatten
+from family_folders import write_family
+
+import model_zoo
+from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.layers.cells import padded_units
+from model_zoo.pretrained import get_entry, resolve_alias
+from model_zoo.registry import get_family
+
+pytestmark = pytest.mark.usefixtures('no_network')
+
+CCNEWS = 'openwebtext_ccnews_stories_books_cased'
+#: name of a model -> its data set, its family, and other names that lead to both
+NAMES = {
+    'bert_12_768_12': ('book_corpus_wiki_en_uncased', 'bert', [
+        'bert-base-uncased', 'google-bert/bert-base-uncased']),
+    'roberta_12_768_12': (CCNEWS, 'roberta', [
+        'roberta-base', 'FacebookAI/roberta-base', f'roberta_12_768_12_{CCNEWS}',
+        f'roberta_12_768_12_{CCNEWS[:-6]}']),
+    'distilbert_6_768_12': ('distilbert_book_corpus_wiki_en_uncased', 'distilbert', [
+        'distilbert-base-uncased', 'distilbert/distilbert-base-uncased',
+        'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
+        'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased']),
+    'electra_12_256_4': ('electra_en_uncased', 'electra', ['google/electra-small-discriminator']),
+    'electra_24_1024_16': ('electra_en_uncased', None, ['google/electra-large-discriminator']),
+    'xlmr_12_768_12': ('cc100_cased', 'xlmr', [
+        'xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100']),
+    'gpt_12_768_12': ('book_corpus', 'gpt', ['openai-gpt']),
+    'gpt2_12_768_12': ('openai_webtext', 'gpt2', ['gpt2', 'gpt2_117m']),
+    'gpt2_24_1024_16': ('openai_webtext', None, ['gpt2-medium', 'gpt2_345m']),
+    'gpt2_36_1280_20': ('openai_webtext', None, ['gpt2-large', 'gpt2_774m']),
+    'gpt2_48_1600_25': ('openai_webtext', None, ['gpt2-xl', 'gpt2_1558m']),
+    'transfo_xl_18_1024_16': ('wikitext-103', 'transfo_xl', [
+        'transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103']),
+}  # fmt: skip
+#: name -> layers, units, heads, inner units, and most positions
+SIZES = {
+    'bert_6_384_12': (6, 384, 12, 1536, 512), 'bert_12_768_12': (12, 768, 12, 3072, 512),
+    'bert_24_1024_16': (24, 1024, 16, 4096, 512), 'roberta_12_768_12': (12, 768, 12, 3072, 512),
+    'roberta_24_1024_16': (24, 1024, 16, 4096, 512),
+    'distilbert_6_768_12': (6, 768, 12, 3072, 512), 'electra_12_256_4': (12, 256, 4, 1024, 512),
+    'electra_12_768_12': (12, 768, 12, 3072, 512), 'electra_24_1024_16': (24, 1024, 16, 4096, 512),
+    'xlmr_12_768_12': (12, 768, 12, 3072, 512), 'xlmr_24_1024_16': (24, 1024, 16, 4096, 512),
+    'gpt_12_768_12': (12, 768, 12, 3072, 512), 'gpt2_117m': (12, 768, 12, 3072, 1024),
+    'gpt2_345m': (24, 1024, 16, 4096, 1024), 'gpt2_774m': (36, 1280, 20, 5120, 1024),
+    'gpt2_1558m': (48, 1600, 25, 6400, 1024), 'transfo_xl_18_1024_16': (18, 1024, 16, 4096, None),
+}  # fmt: skip
+SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
+WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
+
+
+class Saved(NamedTuple):
+    """A family's model in a folder."""
+
+    model: str
+    family: object
+    alias: str
+    folder: object
+    block: object
+    tokens: list
+
+
+@pytest.fixture(scope='module', params=[name for name in NAMES if NAMES[name][1]])
+def saved(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp('zoo') / 'model'
+    family = get_family(NAMES[request.param][1])
+    block, tokenizer = write_family(family.name, folder)
+    (alias, *_) = NAMES[request.param][2]
+    tokens = tokenizer.vocab.idx_to_token
+    return Saved(request.param, family, alias, folder, block, tokens)
+
+
+def assert_same_model(block, saved):
+    """That a block of the zoo has the weights of the saved one."""
+    assert type(block) is saved.family.zoo_block
+    ours, theirs = (each if saved.family.zoo_task else each.base for each in (block, saved.block))
+    assert_same(flatten(ours(WORDS))[0], flatten(theirs(WORDS))[0], 1e-6)
+
+
+@pytest.mark.parametrize('name', NAMES)
+def test_other_names(name):
+    dataset, _, others = NAMES[name]
+    assert {name} <= {*model_zoo.list_models(name.partition('_')[0] + '*')}
+    for other in (name, *others):
+        assert resolve_alias(other) in ((name, dataset), (name, None))
+
+
+@pytest.mark.parametrize('name', SIZES)
+def test_sizes(name):
+    vocab = gluonnlp.Vocab(gluonnlp.data.count_tokens(list('abcdefgh')))
+    block, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
+    assert same is vocab and name in model_zoo.list_models()
+    config = block.config
+    inner = block.parameters_by_name()
+    inner = max(v.shape[0] for k, v in inner.items() if k.endswith('ffn_1.weight'))
+    fields = 'num_layers', 'units', 'num_heads'
+    if name.startswith('transfo_xl'):
+        fields = 'n_layer', 'd_model', 'n_head'
+    assert tuple(getattr(config, field) for field in fields) == SIZES[name][:3]
+    assert padded_units(SIZES[name][3]) == inner and block.context_length == SIZES[name][4]
+    assert config.embedding_rows == len(vocab)
+    with pytest.raises(RuntimeError):  # not initialized, as GluonNLP's
+        next(iter(block.parameters_by_name().values())).data()
+
+
+def test_a_folder_and_its_file(saved):
+    for path in (saved.folder, saved.folder / 'model.params'):
+        block, vocab = model_zoo.get_model(saved.model, pretrained=str(path))
+        assert vocab.idx_to_token == saved.tokens
+        assert_same_model(block, saved)
+        block, same = model_zoo.get_model(saved.model, pretrained=str(path), vocab=vocab)
+        assert same is vocab
+        assert_same_model(block, saved)
+
+
+def test_the_cache_and_a_root(saved, tmp_path):
+    name = get_entry(saved.model, NAMES[saved.model][0]).full_name
+    for root in (tmp_path / 'home' / 'models', tmp_path / 'mine'):
+        shutil.copytree(saved.folder, root / name)
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    for options in ({}, {'root': str(tmp_path / 'mine')}, {'ctx': contexts}):
+        block, vocab = model_zoo.get_model(saved.model.upper(), **options)
+        assert vocab.idx_to_token == saved.tokens
+        assert_same_model(block, saved)
+    assert all(each.list_ctx() == contexts for each in block.collect_params().values())
+    block = saved.family.zoo_block.from_pretrained(saved.alias)
+    assert_same_model(block, saved)
+    block.save_pretrained(str(tmp_path / 'again'))  # with the vocabulary that it began with
+    again, vocab = model_zoo.get_model(saved.model, pretrained=str(tmp_path / 'again'))
+    assert vocab.idx_to_token == saved.tokens
+    assert_same_model(again, saved)
+    shutil.rmtree(tmp_path / 'home')
+    for options in ({}, {'pretrained': False}):
+        with pytest.raises(PretrainedNotFoundError):
+            model_zoo.get_model(saved.model, **options)
+
+
+def test_a_new_model(saved):
+    vocab = model_zoo.get_model(saved.model, pretrained=str(saved.folder))[1]
+
+    def get(**options):
+        return model_zoo.get_model(saved.model, vocab=vocab, pretrained=False, **options)
+
+    options = {}
+    if saved.family.name == 'transfo_xl':
+        options = {'head_size': 8, 'embed_size': 16, 'hidden_size': 32}
+    block, same = get(**SMALL, **options, dropout=0.25)
+    assert same is vocab and type(block) is saved.family.zoo_block
+    block.initialize()
+    outputs = flatten(block(WORDS))
+    assert outputs[0].shape[:2] == (2, 3) and np.isfinite(outputs[0].asnumpy()).all()
+    get(dropout=0)
+    for wrong in ({'num_layers': 1}, {**SMALL, 'num_layer': 2}, {'dropout': 1.5}):
+        with pytest.raises(InputError):
+            get(**wrong)
+    with pytest.raises(UnknownNameError):
+        model_zoo.get_model(saved.model, dataset_name='none')

@@ -1,0 +1,80 @@
+"""Texts that programs have trouble with, through every tokenizer."""
+
+import hypothesis
+import pytest
+import tiny
+import tiny_models
+import toy_data
+import variant_models
+from hostile import quick, texts
+
+import bert
+import gpt
+import gpt2
+import transfo_xl
+from bert.tokenization import BasicTokenizer, WordpieceTokenizer
+from model_zoo.tokenization import FileTokenizer
+
+
+def make_bert(folder, **options):
+    return bert.BertTokenizer(str(tiny.write_words(folder, tiny_models.WORDS)), **options)
+
+
+def make_gpt(folder):
+    toy_data.write_texts(folder)
+    return gpt.OpenAIGPTTokenizer(str(folder / 'vocab.json'), str(folder / 'merges.txt'))
+
+
+def make_gpt2(folder):
+    return gpt2.GPT2Tokenizer.from_pretrained(tiny_models.save_gpt2(folder))
+
+
+def make_words(folder):
+    words = sorted(set(tiny_models.WORDS))
+    (folder / 'words.txt').write_text('\n'.join(['<eos>', '<unk>', *words]) + '\n')
+    return transfo_xl.TransfoXLTokenizer.from_pretrained(folder / 'words.txt')
+
+
+@pytest.fixture(scope='module')
+def tokenizers(fixtures, tmp_path_factory):
+    folder = tmp_path_factory.mktemp
+    return {
+        'BERT': make_bert(folder('bert')),
+        'BERT, cased': make_bert(folder('cased'), do_lower_case=False),
+        'RoBERTa': variant_models.make_roberta(folder('roberta'))[1],
+        'XLM-R': variant_models.make_xlmr(folder('xlmr'))[1],
+        'GPT': make_gpt(folder('gpt')),
+        'GPT-2': make_gpt2(folder('gpt2')),
+        'Transformer-XL': make_words(folder('words')),
+        'file': FileTokenizer.from_pretrained(str(fixtures / 'sentence_transformers' / 'today')),
+    }
+
+
+@pytest.mark.parametrize(
+    'name',
+    ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file'],
+)
+@quick(80)
+@hypothesis.given(text=texts)
+def test_ids_and_tokens(tokenizers, name, text):
+    tokenizer = tokenizers[name]
+    encoded = tokenizer.encode_batch([text, 'the cat', text])
+    rows = [
+        list(map(int, row[:length]))
+        for row, length in zip(encoded['input_ids'], encoded['valid_length'])
+    ]
+    assert rows[0] == rows[2]
+    assert all(0 <= each < len(tokenizer.vocab) for each in rows[0])
+    tokens = tokenizer.convert_ids_to_tokens(rows[0])
+    assert list(tokenizer.convert_tokens_to_ids(tokens)) == rows[0]
+    tokenizer.decode(rows[0]).encode('utf-8')
+
+
+@pytest.mark.parametrize('name, lower', [('BERT', True), ('BERT, cased', False)])
+@quick(200)
+@hypothesis.given(text=texts)
+def test_word_pieces_are_those_of_the_original_in_python(tokenizers, name, lower, text):
+    tokenizer = tokenizers[name]
+    words = BasicTokenizer(lower).tokenize(text)
+    pieces = WordpieceTokenizer(set(tokenizer.vocab.idx_to_token))
+    assert tokenizer.tokenize(text) == [piece for word in words for piece in pieces.tokenize(word)]
