@@ -1,11 +1,11 @@
 """Text to the ids of RoBERTa and of XLM-R, and back."""
 
-from tokenizers import AddedToken, models, processors
+from tokenizers import AddedToken, processors
 
-from model_zoo.errors import InputError, reporting
+from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.bpe import byte_level
-from model_zoo.tokenization.bpe_files import read_bpe_vocab, read_merges
+from model_zoo.tokenization.bpe_files import read_pairs
 from model_zoo.tokenization.library_files import open_model, token_id, unigrams
 
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
@@ -42,9 +42,7 @@ class RobertaTokenizer(FileTokenizer):
 
     @staticmethod
     def _byte_pairs(vocab_file, merges_file):
-        ids, merges = read_bpe_vocab(vocab_file), list(read_merges(merges_file))
-        with reporting(f'{merges_file!r} does not fit {vocab_file!r}', errors=Exception):
-            model = models.BPE(ids, merges, unk_token='<unk>' if '<unk>' in ids else None)
+        ids, _, model = read_pairs(vocab_file, merges_file)
         rust = byte_level(model)
         _add_special_tokens(rust)
         rust.post_processor = processors.RobertaProcessing(

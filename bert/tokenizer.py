@@ -3,12 +3,11 @@
 Source: ``tokenization.py`` of google-research/bert, in the form of pytorch-pretrained-bert 0.6.2,
 whose tokens these classes give for every string.
 
-A text is cut into chunks at white space and around CJK ideographs. New chunks are tokenized inside
-the Rust library `tokenizers`, a batch of them in parallel. That library departs from the original
-on some input: characters that its Unicode tables don't know (or know differently from Python's),
-the final sigma, special tokens in the text. Each character is therefore checked once, when it is
-first seen. In a chunk with one on which the two may differ :class:`BasicTokenizer` finds the words
-in Python, and the library only their pieces.
+Texts are tokenized inside the Rust library `tokenizers`, a batch of them in parallel. That library
+departs from the original on some input: characters that its Unicode tables don't know (or know
+differently from Python's), the final sigma, special tokens in the text. Each character is therefore
+checked once, when it is first seen. In a text with one on which the two may differ
+:class:`BasicTokenizer` finds the words in Python, and the library only their pieces.
 
 A lone surrogate, which no encoding can carry, is replaced by U+FFFD in every class here; the basic
 tokenizer drops U+FFFD as the original does, and without it the word is unknown.
@@ -21,25 +20,36 @@ import logging
 import os
 
 from gluonnlp.vocab import Vocab
-from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import Tokenizer as Library
+from tokenizers import decoders, pre_tokenizers
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tokenization import BasicTokenizer, WordpieceTokenizer
+from model_zoo.tokenization import BasicTokenizer, Tokenizer, WordpieceTokenizer
 from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.chunks import Chunk, ChunkTokenizer
-from model_zoo.tokenization.encoding import SPACED, UNCUT, UNLIMITED, cover, encode_rust
-from model_zoo.tokenization.library_files import (
-    PREFIX,
-    SentencePieceText,
-    open_model,
-    save_model,
-    segment,
+from model_zoo.tokenization.encoding import (
+    SPACED,
+    ListedPieces,
+    RustPieces,
+    checked,
+    cover,
+    encode_rust,
 )
+from model_zoo.tokenization.library_files import PREFIX, open_model, save_model, segment
 from model_zoo.tokenization.tokenizer import spell_word_pieces
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
 
-class BertTokenizerBase(ChunkTokenizer):
+class _AlignedPieces(RustPieces):
+    """Pieces of words that were found in Python."""
+
+    __slots__ = ()
+
+    def offsets(self):
+        chars, places = self._owner._align(self._text), zip(self.numbers(), self._encoding.offsets)
+        return [cover(chars[number], start, end) for number, (start, end) in places]
+
+
+class BertTokenizerBase(Tokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""
 
     template = (('cls',), ('sep',), ('sep',))
@@ -58,11 +68,11 @@ class BertTokenizerBase(ChunkTokenizer):
 
     def ids_of_chunks(self, chunks):
         """Ids of texts without white space; the fastest way for large corpora."""
-        # A text's ids are those of its chunks, one after the other. Nothing of them is kept.
-        return [made.ids for made in self._learn(chunks)]
+        # a text's ids are those of its chunks, one after the other
+        return [pieces.ids() for pieces in self._pieces(chunks)]
 
 
-class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
+class BertSPTokenizer(BertTokenizerBase):
     """Basic tokenization, then SentencePiece on each word, as GluonNLP's BERTSPTokenizer.
 
     The basic tokenizer is GluonNLP's here: it drops only control and format characters, keeps no
@@ -127,19 +137,21 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
     def _settings(self):
         return {'do_lower_case': self.do_lower_case, 'padding_token': self.vocab.padding_token}
 
+    def decode(self, ids, skip_special_tokens=False):
+        return self.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
+
+    @staticmethod
+    def is_first_subword(token):
+        """Whether `token` begins a word (starts with U+2581)."""
+        return token.startswith(PREFIX)
+
     @staticmethod
     def join(pieces):
-        """The word that `pieces` are of."""
-        word = ''.join(pieces)
-        return word[1:] if word.startswith(PREFIX) else word
+        """The text that `pieces` are of."""
+        return ''.join(pieces).replace(PREFIX, ' ').strip()
 
-    def _look_up(self, lists):
-        if self._options:  # each occurrence has its own draw
-            return [self._learn(chunks) for chunks in lists]
-        return super()._look_up(lists)
-
-    def _learn(self, chunks):
-        return [self._segment(self.basic_tokenizer.align(chunk)) for chunk in chunks]
+    def _pieces(self, texts):
+        return [self._segment(self.basic_tokenizer.align(checked(text))) for text in texts]
 
     def _segment(self, words):
         """Pieces of words, each cut by SentencePiece."""
@@ -149,19 +161,11 @@ class BertSPTokenizer(SentencePieceText, BertTokenizerBase):
             tokens += pieces
             spans += [cover(chars, start, end) for start, end in offsets]
             numbers += [number] * len(pieces)
-        return Chunk(
-            tuple(self.vocab[tokens]),
-            tuple(tokens),
-            tuple(spans),
-            tuple(numbers),
-            tuple(word for word, _ in words),
-        )
+        return ListedPieces(self.vocab[tokens], tokens, spans, numbers, [word for word, _ in words])
 
 
 logger = logging.getLogger(__name__)
 _SWITCHES = ('do_basic_tokenize', 'strip_accents', 'tokenize_chinese_chars')
-#: positions of the released models
-_PRETRAINED_MAX_LEN = 512
 
 
 class BertTokenizer(BertTokenizerBase):
@@ -203,6 +207,7 @@ class BertTokenizer(BertTokenizerBase):
 
     kinds = ('wordpiece', 'gluonnlp')
     names = frozenset(('Bert', 'DistilBert', 'Electra', 'MobileBert', 'ConvBert', 'LayoutLM'))
+    pretrained_max_len = 512
     _library = None  # the `FileTokenizer` that it stands for
     _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
@@ -221,17 +226,13 @@ class BertTokenizer(BertTokenizerBase):
         self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
-        if not do_basic_tokenize:
-            self._pattern = SPACED
-        elif not tokenize_chinese_chars:
-            self._pattern = UNCUT
         self.basic_tokenizer = BasicTokenizer(
             do_lower_case, never_split, strip_accents, tokenize_chinese_chars
         )
         self.wordpiece_tokenizer = WordpieceTokenizer(
             self.vocab, self.unk_token, max_input_chars_per_word
         )
-        self._rust = Tokenizer(self.wordpiece_tokenizer.model)
+        self._rust = Library(self.wordpiece_tokenizer.model)
         self._rust.normalizer = self.basic_tokenizer.library_normalizer()
         self._rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
@@ -253,8 +254,7 @@ class BertTokenizer(BertTokenizerBase):
                 'uncased' if file.do_lower_case else 'cased',
                 file.do_lower_case,
             )
-        max_len = min(kwargs.get('max_len') or UNLIMITED, _PRETRAINED_MAX_LEN)
-        return {**kwargs, 'max_len': max_len, 'do_lower_case': file.do_lower_case}
+        return {**super()._released(name, file, kwargs), 'do_lower_case': file.do_lower_case}
 
     @classmethod
     def from_vocab_file(cls, file, **kwargs):
@@ -284,14 +284,6 @@ class BertTokenizer(BertTokenizerBase):
         exact._library = tokenizer if exact.do_basic_tokenize else None
         return exact if exact._frames == tokenizer._frames else None
 
-    def _pieces(self, texts):
-        pieces = super()._pieces(texts)
-        # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
-        for number, text in enumerate(texts) if self._library else ():
-            if any(token in text for token in self._library.added_tokens.values()):
-                (pieces[number],) = self._library._pieces([text])
-        return pieces
-
     def save_vocabulary(self, vocab_path):
         """Write the vocabulary in the order of its ids."""
         return save_vocab(self.vocab, vocab_path)
@@ -311,7 +303,7 @@ class BertTokenizer(BertTokenizerBase):
     def _to_library(self):
         if not self.do_basic_tokenize:
             return super()._to_library()
-        rust = Tokenizer.from_str(self._rust.to_str())
+        rust = Library.from_str(self._rust.to_str())
         rust.decoder = decoders.WordPiece()
         return rust
 
@@ -349,52 +341,30 @@ class BertTokenizer(BertTokenizerBase):
         quick, slow = iter(quick), iter(slow)
         return [next(quick).ids if suited else next(slow) for suited in suits]
 
-    def _learn(self, chunks):
-        learned = [None] * len(chunks)
+    def _pieces(self, texts):
+        texts = [checked(text) for text in texts]
+        # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
+        marks = self._library.added_tokens.values() if self._library else ()
+        pieces = [
+            self._library._pieces([text])[0] if any(mark in text for mark in marks) else None
+            for text in texts
+        ]
+        left = [n for n, made in enumerate(pieces) if made is None]
+        suits = [self.do_basic_tokenize and self.basic_tokenizer.suits_rust(texts[n]) for n in left]
+        quick = list(itertools.compress(left, suits))
+        for n, encoding in zip(quick, encode_rust(self._rust, [texts[n] for n in quick])):
+            pieces[n] = RustPieces(self, texts[n], encoding)
+        slow = [n for n in left if pieces[n] is None]
+        words = [self._words_of(texts[n]) for n in slow]
+        for n, encoding in zip(slow, self.wordpiece_tokenizer.encode_words(words)):
+            pieces[n] = _AlignedPieces(self, texts[n], encoding)
+        return pieces
+
+    def _words_of(self, text):
+        return self.basic_tokenizer.tokenize(text) if self.do_basic_tokenize else text.split()
+
+    def _align(self, text):
         if self.do_basic_tokenize:
-            suits, unknown = self.basic_tokenizer.suits_rust, self.unk_token
-            quick = [n for n, chunk in enumerate(chunks) if suits(chunk)]
-            for n, encoding in zip(quick, encode_rust(self._rust, [chunks[n] for n in quick])):
-                tokens = encoding.tokens
-                if unknown in tokens:
-                    words = self.basic_tokenizer.rust_words(chunks[n])
-                else:
-                    words = _joined(tokens, encoding.word_ids)
-                learned[n] = _chunk_of(encoding, encoding.offsets, words)
-        left = [n for n, made in enumerate(learned) if made is None]
-        aligned = [self._align(chunks[n]) for n in left]
-        words = [[word for word, _ in pairs] for pairs in aligned]
-        for n, pairs, encoding in zip(left, aligned, self.wordpiece_tokenizer.encode_words(words)):
-            offsets = [
-                cover(pairs[number][1], start, end)
-                for number, (start, end) in zip(encoding.word_ids, encoding.offsets)
-            ]
-            learned[n] = _chunk_of(encoding, offsets, [word for word, _ in pairs])
-        return learned
-
-    def _align(self, chunk):
-        if self.do_basic_tokenize:
-            return self.basic_tokenizer.align(chunk)
-        return [(chunk, [(n, n + 1) for n in range(len(chunk))])]
-
-
-def _joined(tokens, numbers):
-    """Words that the tokens are pieces of."""
-    words = []
-    for token, number in zip(tokens, numbers):
-        if number == len(words):
-            words.append(token)
-        else:
-            words[number] += token[2:]  # without ##
-    return words
-
-
-def _chunk_of(encoding, offsets, words):
-    """Chunk from an encoding of the library."""
-    return Chunk(
-        tuple(encoding.ids),
-        tuple(encoding.tokens),
-        tuple(offsets),
-        tuple(encoding.word_ids),
-        tuple(words),
-    )
+            return [chars for _, chars in self.basic_tokenizer.align(text)]
+        spans = (match.span() for match in SPACED.finditer(text))
+        return [[(n, n + 1) for n in range(*span)] for span in spans]

@@ -8,12 +8,12 @@ which gives the same tokens and ids.
 import logging
 import re
 
+from tokenizers import Tokenizer as Library
 from tokenizers import decoders, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.bpe import BPETokenizer
-from model_zoo.tokenization.encoding import cover
 
 __all__ = ['text_standardize']
 
@@ -105,26 +105,6 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
     set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
 
-    def _starts(self, text):
-        if self.fix_text is not None:
-            raise InputError("places in the text aren't known where ftfy and spaCy find the words")
-        return super()._starts(text)
-
-    def _align_chunk(self, text, chunk):
-        if self.fix_text is not None:
-            return chunk._replace(spans=(), numbers=(0,) * len(chunk.ids), words=(text,))
-        aligned = self.nlp.align(text)
-        words = tuple(word for word, _ in aligned)
-        spans, numbers = [], []
-        for number, ((_, chars), pieces) in enumerate(zip(aligned, self._merge(words))):
-            start = 0
-            for last, piece in enumerate(pieces, 1 - len(pieces)):
-                end = start + len(piece) - (0 if last else len(_END))
-                spans.append(cover(chars, start, end))
-                numbers.append(number)
-                start = end
-        return chunk._replace(spans=tuple(spans), numbers=tuple(numbers), words=words)
-
     def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=True):
         """Text of a sequence of ids, in lower case; the original spacing is lost.
 
@@ -138,25 +118,23 @@ class OpenAIGPTTokenizer(BPETokenizer):
         return text
 
     def _to_library(self):
-        rust = super()._to_library()  # with BERT's words, as where spaCy is missing
+        rust = Library(self._rust.model)  # with BERT's words, as where spaCy is missing
         rust.normalizer = normalizers.BertNormalizer(lowercase=True)
         rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         rust.decoder = decoders.BPEDecoder(suffix=_END)
         return rust
 
-    def _split(self, text):
+    def _words_of(self, text):
         if self.fix_text is None:
-            return super()._split(text)
-        return [token.text.lower() for token in self.nlp(text_standardize(self.fix_text(text)))]
+            return self.nlp.tokenize(text)
+        words = (token.text.lower() for token in self.nlp(text_standardize(self.fix_text(text))))
+        # a line break with a space is the line break's token
+        return ['\n' if word == '\n ' else word for word in words]
 
-    def _words(self, chunk):
-        return [chunk] if self.fix_text is not None else self.nlp.tokenize(chunk)
-
-    def _finish(self, pieces):
-        # spaCy's words can hold spaces, at which the original cuts, and a line break with a space
-        # is the line break's token
-        joined = ' '.join(pieces)
-        return ('\n' + _END if joined == f'\n  {_END}' else joined).split(' ')
+    def _align(self, text):
+        if self.fix_text is not None:
+            raise InputError("places in the text aren't known where ftfy and spaCy find the words")
+        return [chars for _, chars in self.nlp.align(text)]
 
 
 def _spacy_and_ftfy():

@@ -80,7 +80,7 @@ def parse_arguments(argv=None):
     )  # fmt: skip
     add('--metric_name', help="metric for masking; default: the task's first metric")
     add('--max_seq_length', type=int, help='BERT: in tokens, including special '
-        'tokens; default: 128')  # fmt: skip
+        "tokens; default: 128, or the model's positions if they are fewer")  # fmt: skip
     add('--eval_file', help='OpenAI GPT and GPT-2: text in UTF-8')
     add('--block_size', type=int, help='OpenAI GPT and GPT-2: tokens to read at a time; default: '
         "128, or the model's context if that is shorter")  # fmt: skip
@@ -147,7 +147,6 @@ def find_family(args):
     args.sentence_alone = bool(args.sentence) and not has_data
     if is_bert:
         args.task_name = args.task_name or (None if args.sentence_alone else 'MRPC')
-        args.max_seq_length = 128 if args.max_seq_length is None else args.max_seq_length
     elif args.eval_file is None and not args.sentence_alone:
         raise InputError(f'--model {args.model!r} is {described}: it needs --eval_file')
     if len(args.sentence or ()) > (2 if is_bert else 1):
@@ -167,6 +166,8 @@ def build_classifier(args, ctx):
         choice, get_family(args.family).block_class('classification'), ctx, trains=False,
         num_labels=task.num_labels,
     )  # fmt: skip
+    if args.max_seq_length is None:
+        args.max_seq_length = min(128, model.context_length)
     if args.max_seq_length > model.context_length:
         raise InputError(
             f'--max_seq_length {args.max_seq_length}: the model takes {model.context_length} '
@@ -216,7 +217,8 @@ def build_alone(args, ctx):
 
 def draw_attention(args, folder, task, ctx):
     """Write a picture for each layer; returns an entry for results.json."""
-    inputs, tokens = task.encode(args.sentence, args.max_seq_length, ctx)
+    length = args.max_seq_length or min(128, task.model.context_length)
+    inputs, tokens = task.encode(args.sentence, length, ctx)
     names = []
     for layer, attention in enumerate(analysis.attention_of(task.model, *inputs)):
         names.append(f'attention_{layer}.png')

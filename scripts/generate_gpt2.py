@@ -22,6 +22,7 @@ from model_zoo.app.engines import add_use_arguments, check_engine_arguments
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.inference import make_engine
+from model_zoo.inference.text import end_tokens
 from model_zoo.opening import find_family, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 
@@ -50,7 +51,8 @@ def parse_arguments(argv=None):
     add('--num_beams', type=int, default=1, help='beam search for the most likely texts')
     add('--length_penalty', type=float, default=1.0, help='of beam search; high favours long texts')
     add('--seed', type=int, default=0, help='seed of the sampling')
-    add('--stop', nargs='+', metavar='TOKEN', default=[], help='tokens that end a text')
+    add('--stop', nargs='+', metavar='TOKEN', help="tokens that end a text, instead of the model's "
+        "own; '': none")  # fmt: skip
     add(
         '--overflow',
         choices=('error', 'slide'),
@@ -130,7 +132,10 @@ class Generator:
             block.hybridize(static_alloc=True, static_shape=True)
         self._model = self._engine.language_model
         self._runs = 0
-        stop_tokens = [self._stop_token(text) for text in args.stop]
+        if args.stop is None:
+            stop_tokens = end_tokens(block, self._tokenizer)
+        else:
+            stop_tokens = [self._stop_token(text) for text in args.stop if text]
         self._options = {'stop_tokens': stop_tokens, 'overflow': args.overflow}
         if args.num_beams > 1:
             self._options.update(num_beams=args.num_beams, length_penalty=args.length_penalty)

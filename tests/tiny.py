@@ -3,6 +3,7 @@
 import json
 
 import mxnet as mx
+import numpy as np
 
 import bert
 import gpt
@@ -12,7 +13,8 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = [
     'BERT', 'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'learn_pieces', 'make',
-    'save_bert', 'save_gpt', 'save_gpt2', 'transfo_xl_config', 'write_pairs', 'write_words',
+    'save_bert', 'save_gpt', 'save_gpt2', 'save_reader', 'transfo_xl_config', 'write_pairs',
+    'write_words',
 ]  # fmt: skip
 
 #: tokens of BERT's, in Google's order
@@ -121,6 +123,18 @@ def save_bert(
     block = initialized(block_class(config, **options), scale, seed)
     block.save_pretrained(str(folder), tokenizer)
     return block
+
+
+def save_reader(folder, words, **sizes):
+    """Save a random question answering BERT in the hub's form, the same on every machine."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = bert.BertTokenizer(write_words(folder, words))
+    config = bert_config(len(tokenizer.vocab), **sizes)
+    block, draw = initialized(bert.BertForQuestionAnswering(config)), np.random.RandomState(0)
+    for name, parameter in sorted(block._collect_params_with_prefix().items()):
+        if not name.endswith(('gamma', 'beta')):
+            parameter.set_data(mx.nd.array(draw.normal(0, 0.5, parameter.shape)))
+    block.save_pretrained(str(folder), tokenizer, format='huggingface')
 
 
 def save_gpt2(folder, block_class=gpt2.GPT2LMHeadModel, scale=0.2, **sizes):

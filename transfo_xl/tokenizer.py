@@ -8,6 +8,7 @@ A lone surrogate, which no encoding can carry, is replaced by U+FFFD.
 """
 
 import collections
+import functools
 import io
 import itertools
 import logging
@@ -41,7 +42,6 @@ class CountedWords:
     def _set_words(self, words, unk_idx=None):
         self.idx2sym, self.sym2idx = [], collections.OrderedDict()
         self.unk_idx = unk_idx
-        self._vocab = None
         self._vocab_changed()
         for word in words:
             self.add_symbol(word)
@@ -102,7 +102,6 @@ class CountedWords:
         if sym not in self.sym2idx:
             self.sym2idx[sym] = len(self.idx2sym)
             self.idx2sym.append(sym)
-            self._vocab = None
             self._vocab_changed()
 
     def get_sym(self, idx):
@@ -244,12 +243,10 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     def __len__(self):
         return len(self.idx2sym)
 
-    @property
+    @functools.cached_property
     def vocab(self):
         """The words, with this tokenizer's ids."""
-        if self._vocab is None:
-            self._vocab = make_vocab(dict(self.sym2idx))
-        return self._vocab
+        return make_vocab(dict(self.sym2idx))
 
     def _find_roles(self):
         roles = find_roles(self.sym2idx)

@@ -65,6 +65,7 @@ class Parser(argparse.ArgumentParser):
     Flags may also be written as the originals' parsers take them: with dashes for underscores, with
     one dash, and switched off by ``--noFLAG``.
 
+    `given` has the names of the flags on the command line itself, not in ``--config``.
     `names` has what messages call a field that isn't a flag of its own, `notes` what
     `setup_logging` is to log about the flags, and `preset` words that the next parser to be used
     takes before those of the command line: the defaults of an original's script.
@@ -73,7 +74,7 @@ class Parser(argparse.ArgumentParser):
     used, names, preset = None, {}, ()
 
     def __init__(self, *args, **kwargs):
-        self.notes, self._others, self._takes_config = [], set(), False
+        self.notes, self.given, self._others, self._takes_config = [], set(), set(), False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument('--help-all', action=_HelpAll, dest='help', nargs=0,
@@ -89,6 +90,8 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions[flag].default = value if equals else True
         words = [*preset, *self._configured(args), *args]
         namespace, others = super().parse_known_args(words, namespace)
+        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
+        self.given = {self._option_string_actions[flag].dest for flag in flags}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         for name, value in vars(namespace).items():

@@ -211,7 +211,11 @@ def _settings(task_class, settings, more):
     for name, value in task_class.in_python.items():
         if settings is None or getattr(settings, name) == known[name]:
             more.setdefault(name, value)
-    return cls(**more) if settings is None else dataclasses.replace(settings, **more)
+    if settings is None:
+        return cls(**more)
+    changed = dataclasses.replace(settings, **more)
+    changed.given = settings.given.union(more)
+    return changed
 
 
 @contextlib.contextmanager

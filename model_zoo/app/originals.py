@@ -384,7 +384,9 @@ def parse_settings(cls, doc, argv=None, originals=None):
     args = parser.parse_args(argv)
     if originals is not None:
         convert_originals(args, originals)
-    return cls(**vars(args))
+    settings = cls(**vars(args))
+    settings.given = parser.given & vars(args).keys()
+    return settings
 
 
 # -- scripts --------------------------------------------------------------------------------------
@@ -438,7 +440,7 @@ SCRIPTS = {
         'finetune_classifier',
         (*_BERTADAM, *_LABELS, '--do_train=false', '--lr=5e-5', '--seed=42'),
     ),
-    'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2'),
+    'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2', ('--stop=',)),
     'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
     'pytorch_pretrained_bert/run_openai_gpt': Script(
         'finetune_gpt', (*_LAST, '--model_name=openai-gpt', '--as_bertadam')

@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_of
 from .pipeline import ALL, BATCH_TOKENS, COUNT, FLAG, POOL_ITEMS, Pipeline, a_list, number
 
-__all__ = ['TextGeneration']
+__all__ = ['TextGeneration', 'end_tokens']
 
 logger = logging.getLogger(__name__)
 
@@ -166,19 +166,11 @@ class TextGeneration(Pipeline):
     @property
     def end_tokens(self):
         """Ids of the tokens that end a text, a list: the model's and the tokenizer's."""
-        return sorted({*self._ids_of('eos_token_id'), self.tokenizer.eos_token_id} - {None})
-
-    def _ids_of(self, name):
-        """The model's own ids of a special token, a list."""
-        fields = {**self.block.config.extras, **self.block.base.generation_config}
-        value = fields.get(name)
-        ids = value if isinstance(value, list) else [value]
-        # a configuration may have another model's
-        return [i for i in ids if i is not None and i < self.block.config.vocab_size]
+        return end_tokens(self.block, self.tokenizer)
 
     def encode_prompt(self, text):
         """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""
-        begin = self._ids_of('bos_token_id') or [self.tokenizer.bos_token_id]
+        begin = _own_ids(self.block, 'bos_token_id') or [self.tokenizer.bos_token_id]
         ids = list(self.tokenizer.encode(self._text(text))) or begin[:1]
         if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
@@ -186,3 +178,16 @@ class TextGeneration(Pipeline):
 
     def _new_text(self, prompt, continuation):
         return text_of(self.tokenizer, prompt, continuation.tokens, continuation.finish, True)
+
+
+def end_tokens(block, tokenizer):
+    """Ids of the tokens that end a text, a list: the model's and the tokenizer's."""
+    return sorted({*_own_ids(block, 'eos_token_id'), tokenizer.eos_token_id} - {None})
+
+
+def _own_ids(block, name):
+    """A model's own ids of a special token, a list."""
+    value = {**block.config.extras, **block.base.generation_config}.get(name)
+    ids = value if isinstance(value, list) else [value]
+    # a configuration may have another model's
+    return [i for i in ids if i is not None and i < block.config.vocab_size]

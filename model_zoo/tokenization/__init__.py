@@ -1,7 +1,7 @@
 """Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
 from .basic import BasicTokenizer, WordpieceTokenizer
-from .encoding import BatchEncoding, Encoding, Frame, Pieces
+from .encoding import BatchEncoding, Encoding, Frame, ListedPieces, Pieces
 from .file_tokenizer import FileTokenizer
 from .tokenizer import Tokenizer
 
@@ -11,6 +11,7 @@ __all__ = [
     'Encoding',
     'FileTokenizer',
     'Frame',
+    'ListedPieces',
     'Pieces',
     'Tokenizer',
     'WordpieceTokenizer',

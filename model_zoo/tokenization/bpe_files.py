@@ -4,11 +4,13 @@ import logging
 import os
 from typing import Dict
 
-from ..errors import InputError
+from tokenizers import models
+
+from ..errors import InputError, reporting
 from ..util.reading import read_json, read_lines
 from .vocab import check_tokens
 
-__all__ = ['has_word_ends', 'read_bpe_vocab', 'read_merges']
+__all__ = ['has_word_ends', 'read_bpe_vocab', 'read_merges', 'read_pairs']
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +55,14 @@ def read_merges(path):
     if not ranks:
         raise InputError(f'merges {path!r} holds no pairs of symbols')
     return {pair: rank for rank, pair in enumerate(sorted(ranks, key=ranks.get))}
+
+
+def read_pairs(vocab_file, merges_file, **options):
+    """Read the ids and ranks of two files, and make the library's model of them."""
+    ids, ranks = read_bpe_vocab(vocab_file), read_merges(merges_file)
+    with reporting(f'{merges_file!r} does not fit {vocab_file!r}', errors=Exception):
+        # a symbol that the vocabulary lacks is an error where that lacks <unk>, too
+        return ids, ranks, models.BPE(ids, list(ranks), unk_token='<unk>', **options)
 
 
 def has_word_ends(path):

@@ -1,124 +1,19 @@
-"""Tokenizers that cut a text into independent chunks, and cache each chunk's pieces.
+"""Ids of many sentences, whose chunks are tokenized once: most occur again and again."""
 
-Most chunks of a text occur again and again. Sentences are encoded with their own cache.
-"""
-
-import abc
 import array
-from typing import NamedTuple, Optional, Tuple
+import re
 
 import numpy as np
 
-from .encoding import CHUNK, Pieces, checked
-from .tokenizer import Tokenizer
+__all__ = ['SentenceEncoder']
 
-__all__ = ['Chunk', 'ChunkTokenizer', 'SentenceEncoder']
-
-_BATCH = 1024  # texts whose new chunks are looked up together
-_CACHED_CHARS = 2**20  # of chunks whose pieces are kept; some 100 MB
-
-
-class Chunk(NamedTuple):
-    """A chunk of text as pieces; `spans` and `numbers` are their places and words in the chunk."""
-
-    ids: tuple
-    tokens: tuple
-    spans: Optional[Tuple[Tuple[int, int], ...]] = None
-    numbers: Optional[tuple] = None
-    words: Optional[tuple] = None
-
-
-class _ChunkedPieces(Pieces):
-    __slots__ = ('_chunks', '_owner', '_text')
-
-    def __init__(self, owner, text, chunks):
-        self._owner, self._text, self._chunks = owner, text, chunks
-
-    def ids(self):
-        return [i for chunk in self._chunks for i in chunk.ids]
-
-    def tokens(self):
-        return [token for chunk in self._chunks for token in chunk.tokens]
-
-    def offsets(self):
-        offsets = []
-        for shift, chunk in zip(self._owner._starts(self._text), self._aligned()):
-            offsets += [(start + shift, end + shift) for start, end in chunk.spans]
-        return offsets
-
-    def words(self):
-        return [word for chunk in self._aligned() for word in chunk.words]
-
-    def numbers(self):
-        numbers, shift = [], 0
-        for chunk in self._aligned():
-            numbers += [number + shift for number in chunk.numbers]
-            shift += len(chunk.words)
-        return numbers
-
-    def _aligned(self):
-        """The chunks with all fields."""
-        if any(chunk.words is None for chunk in self._chunks):
-            texts = self._owner._split(self._text)
-            self._chunks = list(map(self._owner._align_chunk, texts, self._chunks))
-        return self._chunks
-
-
-class ChunkTokenizer(Tokenizer):
-    """A tokenizer of chunks.
-
-    A subclass gives `_learn`, and `_align_chunk` if that leaves the last three fields out. Several
-    threads may share one.
-    """
-
-    #: finds the chunks of a text
-    _pattern = CHUNK
-
-    def __init__(self, max_len=None):
-        super().__init__(max_len)
-        self._forget()
-
-    def _forget(self):
-        self._cache, self._cached_chars = {}, 0  # another thread may still read the old one
-
-    def __getstate__(self):
-        return {**self.__dict__, '_cache': {}, '_cached_chars': 0}
-
-    @abc.abstractmethod
-    def _learn(self, chunks):
-        """A `Chunk` for each chunk of a list."""
-
-    def _align_chunk(self, text, chunk):
-        """`chunk`, which was made of `text`, with all fields."""
-        return chunk
-
-    def _split(self, text):
-        return self._pattern.findall(text)
-
-    def _starts(self, text):
-        """Where the chunks of `text` begin."""
-        return [match.start() for match in self._pattern.finditer(text)]
-
-    def _look_up(self, lists):
-        """The `Chunk` of each chunk in lists of chunks."""
-        if self._cached_chars > _CACHED_CHARS:
-            self._forget()
-        cache = self._cache
-        new = list(set().union(*lists).difference(cache))
-        if new:
-            cache.update(zip(new, self._learn(new)))
-            self._cached_chars += sum(map(len, new))
-        return [[cache[chunk] for chunk in chunks] for chunks in lists]
-
-    def _pieces(self, texts):
-        pieces = []
-        for start in range(0, len(texts), _BATCH):
-            batch = [checked(text) for text in texts[start : start + _BATCH]]
-            chunks = self._look_up([self._split(text) for text in batch])
-            pieces += [_ChunkedPieces(self, *parts) for parts in zip(batch, chunks)]
-        return pieces
-
-
+# Chunks of which none influences another's words. The ideographs are those that all versions of
+# Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
+# which would be white space for `re` and `str.split` had the original not dropped them before.
+_CHUNK = re.compile(
+    '[\u3400-\u4db5\u4e00-\u9fa5]'
+    r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
+)
 _SENTENCES = 1024  # are read before their new chunks are tokenized together
 _SENTENCE_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 
@@ -151,7 +46,7 @@ class SentenceEncoder:
     def _encode_known(self, sentences):
         # the two agree on what is printable, and one is quicker
         chunks = [
-            text.split() if text.isascii() and text.isprintable() else CHUNK.findall(text)
+            text.split() if text.isascii() and text.isprintable() else _CHUNK.findall(text)
             for text in sentences
         ]
         if self._chars > _SENTENCE_CHARS:

@@ -10,9 +10,7 @@ from ..errors import InputError
 from ..util.arrays import pad_rows
 
 __all__ = [
-    'CHUNK',
     'SPACED',
-    'UNCUT',
     'UNLIMITED',
     'call_rust',
     'checked',
@@ -104,6 +102,43 @@ class Pieces:
     def numbers(self):
         """List of indices into the words, or None, one an id."""
         raise NotImplementedError
+
+
+class ListedPieces(Pieces):
+    """Pieces whose ids, tokens, offsets, numbers of words, and words were all found."""
+
+    __slots__ = ('_lists',)
+
+    def __init__(self, ids, tokens, offsets, numbers, words):
+        self._lists = ids, tokens, offsets, numbers, words
+
+    ids, tokens, offsets, numbers, words = (
+        lambda self, n=n: list(self._lists[n]) for n in range(5)
+    )
+
+
+class RustPieces(Pieces):
+    """The pieces that an encoding of the library has; the owner's `_words_of` finds the words."""
+
+    __slots__ = ('_encoding', '_owner', '_text')
+
+    def __init__(self, owner, text, encoding):
+        self._owner, self._text, self._encoding = owner, text, encoding
+
+    def ids(self):
+        return self._encoding.ids
+
+    def tokens(self):
+        return self._encoding.tokens
+
+    def offsets(self):
+        return self._encoding.offsets
+
+    def numbers(self):
+        return self._encoding.word_ids
+
+    def words(self):
+        return self._owner._words_of(self._text)
 
 
 class Encoding(list):
@@ -232,15 +267,6 @@ _log = logging.getLogger(__name__)
 #: the original's ``max_len`` where none is given
 UNLIMITED = int(1e12)
 
-#: Chunks of which none influences another's words. The ideographs are those that all versions of
-#: Unicode have: unassigned ones are dropped, and join what stands beside them. So do the controls,
-#: which would be white space for `re` and `str.split` had the original not dropped them before.
-CHUNK = re.compile(
-    '[\u3400-\u4db5\u4e00-\u9fa5]'
-    r'|(?:[^\s\u3400-\u4db5\u4e00-\u9fa5]+|[\x0b\x0c\x1c-\x1f\x85]+)+'
-)
-#: the same where ideographs are letters like others
-UNCUT = re.compile('(?:[^\\s]+|[\x0b\x0c\x1c-\x1f\x85]+)+')
 #: what `str.split` finds, with places
 SPACED = re.compile(r'\S+')
 

@@ -8,7 +8,7 @@ import tokenizers
 
 from ..errors import InputError
 from ..util.files import atomic_write, file_in
-from .encoding import UNLIMITED, Frame, Pieces, call_rust, checked, encode_rust
+from .encoding import Frame, RustPieces, call_rust, checked, encode_rust
 from .library_files import (
     BYTE_SPACE,
     FILE_NAME,
@@ -21,39 +21,16 @@ from .library_files import (
 )
 from .settings import PYTHON_OPTIONS, SWITCHES
 from .tokenizer import Tokenizer, spell_word_pieces
-from .vocab import ROLES, make_vocab
-
-# where no other file names a role's token
-_USUAL = {
-    'unk': ('[UNK]', '<unk>'),
-    'pad': ('[PAD]', '<pad>'),
-    'mask': ('[MASK]', '<mask>'),
-    'cls': ('[CLS]', '<cls>'),
-    'sep': ('[SEP]', '<sep>'),
-    'bos': ('<s>', '<bos>', '<|endoftext|>'),
-    'eos': ('</s>', '<eos>', '<|endoftext|>'),
-}
+from .vocab import ROLES, find_roles, make_vocab
 
 
-class _RustPieces(Pieces):
-    __slots__ = ('_added', '_encoding', '_text')
-
-    def __init__(self, added, text, encoding):
-        self._added, self._text, self._encoding = added, text, encoding
-
-    def ids(self):
-        return self._encoding.ids
+class _FilePieces(RustPieces):
+    __slots__ = ()
 
     def tokens(self):
         # of an added token the library has the space that it takes
-        pairs = zip(self._encoding.ids, self._encoding.tokens)
-        return [t if t == t.lstrip() or not t.strip() else self._added.get(n, t) for n, t in pairs]
-
-    def offsets(self):
-        return self._encoding.offsets
-
-    def numbers(self):
-        return self._encoding.word_ids
+        added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
+        return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
 
     def words(self):
         spans = {}
@@ -92,42 +69,37 @@ class FileTokenizer(Tokenizer):
     """
 
     kinds = ('tokenizers',)
-    pretrained_max_len = UNLIMITED  # positions of the released models
     finds_marks = True
 
     def __init__(self, source, special_tokens=None, max_len=None):
         super().__init__(max_len)
         self._rust = open_rust(source)
-        added = json.loads(self._rust.to_str())['added_tokens']
-        self.added_tokens = {token['id']: token['content'] for token in added}
-        self._special = {token['id'] for token in added if token['special']}
-        known = {self.added_tokens[number] for number in self._special}
-        roles = {role: next(filter(known.__contains__, _USUAL[role]), None) for role in ROLES}
+        content = json.loads(self._rust.to_str())
+        self.added_tokens = {token['id']: token['content'] for token in content['added_tokens']}
+        self._special = {token['id'] for token in content['added_tokens'] if token['special']}
+        roles = find_roles({self.added_tokens[number] for number in self._special})
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
                 raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')
             if token_id(self._rust, token) is None:
                 raise InputError(f'the {role} token {token!r} is not in the vocabulary')
             roles[role] = token
-        self._roles, ids = roles, ids_of(self._rust)
-        self.vocab = make_vocab(ids, roles)
+        ids = ids_of(self._rust)
+        self._roles, self.vocab = roles, make_vocab(ids, roles)
         before, after = self._frames[0].tokens
-        if before and after and (roles['cls'] is None or roles['sep'] is None):
-            roles.update(cls=roles['cls'] or before[0], sep=roles['sep'] or after[-1])
-            self.vocab = make_vocab(ids, roles)
-        self._mark = self._mark_of_words()
-
-    def _mark_of_words(self):
-        """Whether a token's first characters say that it begins a word, or that it doesn't."""
-        content = json.loads(self._rust.to_str())
+        if before and after and not {'cls', 'sep'} <= roles.keys():
+            self._roles = {'cls': before[0], 'sep': after[-1], **roles}
+            self.vocab = make_vocab(ids, self._roles)
+        # whether a token's first characters say that it begins a word, or that it doesn't
         prefix = content['model'].get('continuing_subword_prefix')
-        if prefix:
-            return False, prefix
         parts = ('normalizer', 'pre_tokenizer', 'decoder')
         steps = [step for part in parts for step in steps_of(content.get(part))]
-        if any(step.get('type') == 'ByteLevel' for step in steps):
-            return True, BYTE_SPACE
-        return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
+        if prefix:
+            self._mark = False, prefix
+        elif any(step.get('type') == 'ByteLevel' for step in steps):
+            self._mark = True, BYTE_SPACE
+        else:
+            self._mark = True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
 
     @functools.cached_property
     def do_lower_case(self):
@@ -203,11 +175,6 @@ class FileTokenizer(Tokenizer):
         return open_rust(file.path)
 
     @classmethod
-    def _released(cls, name, file, kwargs):
-        max_len = kwargs.get('max_len') or UNLIMITED
-        return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
-
-    @classmethod
     def of_settings(cls, rust, settings, **kwargs):
         """Make the tokenizer of the library's object and a folder's `TokenizerSettings`."""
         names = [name for name in kwargs if name in (*SWITCHES, *PYTHON_OPTIONS)]
@@ -247,19 +214,8 @@ class FileTokenizer(Tokenizer):
         return tokenizers.Tokenizer.from_str(self._rust.to_str())
 
     def _settings(self):
-        tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
+        tokens = {f'{role}_token': token for role, token in self._roles.items()}
         return {**super()._settings(), **tokens}
-
-    def _id_of(self, token):
-        number = token_id(self._rust, token)
-        if number is None and self.unk_token is not None:
-            number = token_id(self._rust, self.unk_token)
-        if number is None:
-            raise InputError(
-                f'token {token!r} is not in the vocabulary, which has no unknown token either; '
-                'tokenize the text first'
-            )
-        return number
 
     def _special_ids(self):
         return self._special
@@ -273,7 +229,7 @@ class FileTokenizer(Tokenizer):
     def _pieces(self, texts):
         texts = [checked(text) for text in texts]
         encodings = encode_rust(self._rust, texts)
-        return [_RustPieces(self.added_tokens, *parts) for parts in zip(texts, encodings)]
+        return [_FilePieces(self, *parts) for parts in zip(texts, encodings)]
 
 
 Tokenizer.library = FileTokenizer

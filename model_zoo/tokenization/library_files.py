@@ -205,16 +205,3 @@ def segment(processor, word, **options):
         if start == end and pieces[position] != PREFIX:
             offsets[position] = start, offsets[position + 1][1]
     return pieces, offsets
-
-
-class SentencePieceText:
-    """How tokenizers whose tokens are sentence pieces write text; goes before their other bases."""
-
-    def decode(self, ids, skip_special_tokens=False):
-        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
-        return ''.join(tokens).replace(PREFIX, ' ').strip()
-
-    @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word (starts with U+2581)."""
-        return token.startswith(PREFIX)

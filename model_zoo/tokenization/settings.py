@@ -61,6 +61,9 @@ class TokenizerSettings:
     def read(cls, folder):
         """Read the settings of a folder's tokenizer; InputError for values of a wrong type."""
         fields = read_tokenizer_config(folder)
+        config = read_tokenizer_config(folder, 'config.json')
+        if config.get('tokenizer_class'):  # older models name it there
+            fields.setdefault('tokenizer_class', config['tokenizer_class'])
         for name in SWITCHES:
             if not isinstance(fields.get(name), (bool, type(None))):
                 raise _wrong(folder, name, fields[name], 'give true or false')

@@ -25,133 +25,12 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['TokenizerFiles', 'open_tokenizer', 'spell_word_pieces']
+__all__ = ['Tokenizer', 'open_tokenizer', 'spell_word_pieces']
 
 TokenizerType = TypeVar('TokenizerType')
 
 # Texts, and characters of them, that are cut into pieces together: some 100 bytes for each.
 _TEXTS, _CHARACTERS = 1024, 2**20
-
-
-class TokenizerFiles(abc.ABC):
-    """The part of `Tokenizer` that reads and writes files."""
-
-    @classmethod
-    def from_pretrained(
-        cls: type[TokenizerType],
-        name_or_dir: str | os.PathLike,
-        dataset_name: str | None = None,
-        root: str | os.PathLike | None = None,
-        cache_dir: str | os.PathLike | None = None,
-        **kwargs: Any,
-    ) -> TokenizerType:
-        """Open the tokenizer of a saved or released model.
-
-        Parameters
-        ----------
-        name_or_dir : str or os.PathLike
-            A folder with the files of :meth:`save_pretrained` or of a release, a vocabulary file, a
-            model's name, or a place (see `model_zoo.pretrained.is_place`). A
-            ``tokenizer_config.json`` beside them is read.
-        dataset_name : str, optional
-            Data set of a name's pretrained weights.
-        root, cache_dir : str, optional
-            The cache of pretrained files.
-        **kwargs
-            Arguments of the class, which override the files.
-
-        Raises
-        ------
-        InputError
-            If the files belong to another kind of tokenizer.
-        CheckpointError
-            If a pickle is damaged or has more than plain data.
-        UnknownNameError
-            If there's no such model.
-        PretrainedNotFoundError
-            If no source has the vocabulary.
-        """
-        name, root = os.fspath(name_or_dir), root or cache_dir
-        is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
-        if is_file or names_files(name, weights=False):
-            return open_tokenizer(find_vocab_file(path=name, root=root), (cls,), **kwargs)
-        model, default_dataset = resolve_alias(name)
-        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
-        return open_tokenizer(file, (cls,), **cls._released(name, file, kwargs))
-
-    def with_settings(self, settings):
-        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
-        roles = {f'{role}_token': token for role, token in settings.roles.items()}
-        self._fields = {**roles, **settings.fields}
-        return self
-
-    @classmethod
-    def _released(cls, name, file, kwargs):
-        """`kwargs` for the vocabulary of a model's name."""
-        return kwargs
-
-    @classmethod
-    @abc.abstractmethod
-    def from_vocab_file(cls, file, **kwargs):
-        """Make the tokenizer from a vocabulary that was found."""
-
-    @abc.abstractmethod
-    def save_vocabulary(self, path):
-        """Write the vocabulary to a folder, or a file if it is a single one."""
-
-    def save_pretrained(self, directory):
-        """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`."""
-        directory = make_writable_dir(directory)
-        settings = self._settings()
-        with kept_sums(directory) as written:
-            written += self._save_files(directory)
-            if settings is not None:
-                written.append(os.path.join(directory, TOKENIZER_CONFIG))
-                write_json(written[-1], settings)
-            for name in BESIDE_VOCAB:  # of another tokenizer that was here
-                path = os.path.join(directory, name)
-                if path not in written and os.path.exists(path):
-                    os.remove(path)
-        return tuple(written)
-
-    def _save_files(self, directory):
-        return (self.save_vocabulary(directory),)
-
-    def _settings(self):
-        """The content of tokenizer_config.json, or None not to write it."""
-        fields = {name: value for name, value in self._fields.items() if name != 'max_len'}
-        return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
-
-    def to_library(self):
-        """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
-
-        It adds the same special tokens around texts, and keeps those in a text whole. Texts may be
-        split differently where the library's Unicode tables differ.
-        """
-        rust = self._to_library()
-        special = {token for token in self._library_tokens() if token is not None}
-        rust.add_special_tokens(sorted(special))
-        if any(self.template):
-            rust.post_processor = self._template_processing()
-        return rust
-
-    def _to_library(self):
-        raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
-
-    def _library_tokens(self):
-        """Tokens that stay whole in a text."""
-        return self._roles.values()
-
-    def _template_processing(self):
-        before, between, after = ([self._roles[role] for role in part] for part in self.template)
-        end = f':{self.pair_type}'  # of the second text's pieces
-        return processors.TemplateProcessing(
-            single=[*before, '$A', *after],
-            pair=[*before, '$A', *between, f'$B{end}', *(token + end for token in after)],
-            special_tokens=[
-                (token, self._id_of(token)) for token in {*before, *between, *after}
-            ],
-        )
 
 
 def _token(role):
@@ -166,13 +45,12 @@ def _token_id(role):
     return property(find)
 
 
-class Tokenizer(TokenizerFiles):
+class Tokenizer(abc.ABC):
     """Text to ids and back.
 
-    A family's class sets `vocab`, and has `_pieces` (or derives from
-    :class:`~model_zoo.tokenization.chunks.ChunkTokenizer`), `from_vocab_file` and
-    `save_vocabulary`. It may override `template`, `pair_type`, `decode`, and `_settings`, the
-    options that are kept in files.
+    A family's class sets `vocab`, and has `_pieces`, `from_vocab_file` and `save_vocabulary`. It
+    may override `template`, `pair_type`, `decode`, and `_settings`, the options that are kept in
+    files.
 
     Parameters
     ----------
@@ -200,6 +78,8 @@ eos_token_id : int or None
     library = None
     #: kinds of vocabularies (`VocabFile.kind`) that the class reads
     kinds = ()
+    #: positions of the released models
+    pretrained_max_len = UNLIMITED
     #: makes one that gives what a `FileTokenizer` of word pieces gives
     of_word_pieces = None
     #: whether the library's tokenizers of the kind are less exact
@@ -321,7 +201,7 @@ eos_token_id : int or None
         return f'{type(self).__name__}({", ".join(facts)})'
 
     def _vocab_changed(self):
-        for name in ('_roles', '_frames'):
+        for name in ('vocab', '_roles', '_frames'):
             self.__dict__.pop(name, None)
 
     @functools.cached_property
@@ -377,7 +257,14 @@ eos_token_id : int or None
         return {self._id_of(token) for token in self._roles.values() if token is not None}
 
     def _id_of(self, token):
-        return self.vocab[token]
+        ids = self.vocab.token_to_idx
+        number = ids.get(token, ids.get(self.unk_token))
+        if number is None:
+            raise InputError(
+                f'token {token!r} is not in the vocabulary, which has no unknown token either; '
+                'tokenize the text first'
+            )
+        return number
 
     def _token_of(self, token_id):
         tokens = self.vocab.idx_to_token
@@ -578,6 +465,126 @@ eos_token_id : int or None
         if max_length is None:
             warn_if_long(max(map(len, rows), default=0), self.max_len)
         return rows
+
+    # -- files ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_pretrained(
+        cls: type[TokenizerType],
+        name_or_dir: str | os.PathLike,
+        dataset_name: str | None = None,
+        root: str | os.PathLike | None = None,
+        cache_dir: str | os.PathLike | None = None,
+        **kwargs: Any,
+    ) -> TokenizerType:
+        """Open the tokenizer of a saved or released model.
+
+        Parameters
+        ----------
+        name_or_dir : str or os.PathLike
+            A folder with the files of :meth:`save_pretrained` or of a release, a vocabulary file, a
+            model's name, or a place (see `model_zoo.pretrained.is_place`). A
+            ``tokenizer_config.json`` beside them is read.
+        dataset_name : str, optional
+            Data set of a name's pretrained weights.
+        root, cache_dir : str, optional
+            The cache of pretrained files.
+        **kwargs
+            Arguments of the class, which override the files.
+
+        Raises
+        ------
+        InputError
+            If the files belong to another kind of tokenizer.
+        CheckpointError
+            If a pickle is damaged or has more than plain data.
+        UnknownNameError
+            If there's no such model.
+        PretrainedNotFoundError
+            If no source has the vocabulary.
+        """
+        name, root = os.fspath(name_or_dir), root or cache_dir
+        is_file = os.path.isabs(name) or name.endswith(('.txt', '.json'))
+        if is_file or names_files(name, weights=False):
+            return open_tokenizer(find_vocab_file(path=name, root=root), (cls,), **kwargs)
+        model, default_dataset = resolve_alias(name)
+        file = find_vocab_file(model, dataset_name or default_dataset, root=root)
+        return open_tokenizer(file, (cls,), **cls._released(name, file, kwargs))
+
+    def with_settings(self, settings):
+        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
+        roles = {f'{role}_token': token for role, token in settings.roles.items()}
+        self._fields = {**roles, **settings.fields}
+        return self
+
+    @classmethod
+    def _released(cls, name, file, kwargs):
+        """`kwargs` for the vocabulary of a model's name."""
+        max_len = kwargs.get('max_len') or UNLIMITED
+        return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
+
+    @classmethod
+    @abc.abstractmethod
+    def from_vocab_file(cls, file, **kwargs):
+        """Make the tokenizer from a vocabulary that was found."""
+
+    @abc.abstractmethod
+    def save_vocabulary(self, path):
+        """Write the vocabulary to a folder, or a file if it is a single one."""
+
+    def save_pretrained(self, directory):
+        """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`."""
+        directory = make_writable_dir(directory)
+        settings = self._settings()
+        with kept_sums(directory) as written:
+            written += self._save_files(directory)
+            if settings is not None:
+                written.append(os.path.join(directory, TOKENIZER_CONFIG))
+                write_json(written[-1], settings)
+            for name in BESIDE_VOCAB:  # of another tokenizer that was here
+                path = os.path.join(directory, name)
+                if path not in written and os.path.exists(path):
+                    os.remove(path)
+        return tuple(written)
+
+    def _save_files(self, directory):
+        return (self.save_vocabulary(directory),)
+
+    def _settings(self):
+        """The content of tokenizer_config.json, or None not to write it."""
+        fields = {name: value for name, value in self._fields.items() if name != 'max_len'}
+        return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
+
+    def to_library(self):
+        """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
+
+        It adds the same special tokens around texts, and keeps those in a text whole. Texts may be
+        split differently where the library's Unicode tables differ.
+        """
+        rust = self._to_library()
+        special = {token for token in self._library_tokens() if token is not None}
+        rust.add_special_tokens(sorted(special))
+        if any(self.template):
+            rust.post_processor = self._template_processing()
+        return rust
+
+    def _to_library(self):
+        raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
+
+    def _library_tokens(self):
+        """Tokens that stay whole in a text."""
+        return self._roles.values()
+
+    def _template_processing(self):
+        before, between, after = ([self._roles[role] for role in part] for part in self.template)
+        end = f':{self.pair_type}'  # of the second text's pieces
+        return processors.TemplateProcessing(
+            single=[*before, '$A', *after],
+            pair=[*before, '$A', *between, f'$B{end}', *(token + end for token in after)],
+            special_tokens=[
+                (token, self._id_of(token)) for token in {*before, *between, *after}
+            ],
+        )
 
 
 def open_tokenizer(file, classes, **kwargs):

@@ -16,11 +16,12 @@ import json
 import logging
 import os
 import types
+from typing import Dict, List, Optional
 
 from ..checkpoint.torch_file import read_pickle, write_torch_object
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..util.files import atomic_write, file_in
-from ..util.reading import read_json, read_lines
+from ..util.reading import check_json, read_json, read_lines
 
 __all__ = [
     'OPTIONS',
@@ -65,13 +66,15 @@ _MOST_GAPS, _FEW = 10, 1000
 _BERT_ROLES = ('unk', 'sep', 'pad', 'cls', 'mask')
 _OPTIONAL = {'pad', 'mask'}
 
-# tokens of the language models and of RoBERTa that have a role
+# what a role's token is usually called
 _NAMES = {
-    'unk': ('<unk>', '<UNK>'),
-    'pad': ('<pad>',),
-    'mask': ('<mask>',),
-    'bos': ('<bos>', '<|endoftext|>', '<S>', '<s>'),
-    'eos': ('<eos>', '<|endoftext|>', '<S>', '</s>'),
+    'unk': ('[UNK]', '<unk>', '<UNK>'),
+    'pad': ('[PAD]', '<pad>'),
+    'mask': ('[MASK]', '<mask>'),
+    'cls': ('[CLS]', '<cls>'),
+    'sep': ('[SEP]', '<sep>'),
+    'bos': ('<s>', '<bos>', '<|endoftext|>', '<S>'),
+    'eos': ('</s>', '<eos>', '<|endoftext|>', '<S>'),
 }
 
 
@@ -186,11 +189,7 @@ def _parse(text):
 
 
 def find_roles(tokens):
-    """The special tokens among a language model's tokens, by their roles.
-
-    They are known by the originals' names: ``<unk>``, ``<eos>``, ``<|endoftext|>`` (both the first
-    and the last token of a text), and so on.
-    """
+    """The special tokens among some tokens, by their roles; they are known by their usual names."""
     present = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
     return {role: names[0] for role, names in present.items() if names}
 
@@ -255,13 +254,18 @@ WORDS_NAME = 'vocab.json'
 PICKLE_EXTENSIONS = ('.bin', '.pkl', '.pt')
 #: fields besides idx2sym and counter, and their types; None stands for none
 OPTIONS = {
-    'special': list,
+    'special': List[str],
     'min_freq': int,
     'max_size': int,
     'lower_case': bool,
     'delimiter': str,
-    'never_split': list,
+    'never_split': List[str],
     'unk_idx': int,
+}
+_FIELDS = {
+    'idx2sym': List[str],
+    'counter': Optional[Dict[str, int]],
+    **{name: Optional[shape] for name, shape in OPTIONS.items()},
 }
 
 # transformers pickles all attributes of its tokenizer; these are read as data and left aside
@@ -294,33 +298,19 @@ def to_fields(content, path):
     """Check the fields of a vocabulary that was read from `path`."""
     if isinstance(content, types.SimpleNamespace):
         content = vars(content)
-    if not isinstance(content, dict) or not isinstance(content.get('idx2sym'), list):
-        raise InputError(f'{path!r} holds no vocabulary of words: it has no list idx2sym')
+    with reporting(f'{path!r} holds no vocabulary of words', errors=ValueError):
+        if isinstance(content, dict) and isinstance(content.get('never_split'), tuple):
+            content = {**content, 'never_split': list(content['never_split'])}
+        check_json(content, _FIELDS)
     words = content['idx2sym']
-    for word in words:
-        if not isinstance(word, str):
-            raise InputError(f'{path!r}: {word!r:.80} among its words is not a str')
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
         raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')
     order = content.get('sym2idx')  # a dict, or a subclass of it
     if order is not None and order != {word: position for position, word in enumerate(words)}:
         raise InputError(f'{path!r}: its idx2sym and sym2idx give different ids')
-    fields = {'idx2sym': words}
-    for name, value_type in OPTIONS.items():
-        value = content.get(name)
-        if value is None:
-            continue
-        if isinstance(value, tuple):
-            value = list(value)
-        texts = value if value_type is list else ()
-        if not isinstance(value, value_type) or not all(isinstance(text, str) for text in texts):
-            raise InputError(f'{path!r}: its {name} is {value!r:.80}')
-        fields[name] = value
-    counter = content.get('counter') or {}
-    if not isinstance(counter, dict) or not all(isinstance(n, int) for n in counter.values()):
-        raise InputError(f'{path!r}: its counter is not a map from words to numbers')
-    fields['counter'] = collections.Counter(counter)
+    fields = {name: content[name] for name in OPTIONS if content.get(name) is not None}
+    fields.update(idx2sym=words, counter=collections.Counter(content.get('counter')))
     if not 0 <= fields.get('unk_idx', 0) < max(len(words), 1):
         raise InputError(f'{path!r}: its unk_idx is {fields["unk_idx"]}, of {len(words)} words')
     return fields

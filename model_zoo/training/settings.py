@@ -178,8 +178,14 @@ def _describe(item_type, at_least=None, above=None, below=None, at_most=None):
     return f'a number {low} to {f"below {below:g}" if at_most is None else f"{at_most:g}"}'
 
 
+class _Given:
+    """Holds the names of the fields that were given, apart from the fields."""
+
+    __slots__ = ('given',)
+
+
 @dataclasses.dataclass
-class Settings:
+class Settings(_Given):
     """Base of all settings. Creating one checks the fields, then calls `check`."""
 
     #: title of the fields' group in a command's help
@@ -188,6 +194,11 @@ class Settings:
     exclusive = ()
     #: pairs of a field and another one that it needs; a subclass adds its own
     needs = ()
+
+    def __new__(cls, *args, **fields):
+        self = super().__new__(cls)
+        self.given = frozenset(fields)
+        return self
 
     def __post_init__(self):
         check_fields(type(self), self)
@@ -219,7 +230,7 @@ class Settings:
     def fit_length(self, name, longest):
         """Lower a default number of tokens to what a model takes; InputError for a given one."""
         length = getattr(self, name)
-        if length > longest and self.is_given(name):
+        if length > longest and (name in self.given or self.is_given(name)):
             raise InputError(f'`{name}` {length}: the model takes {longest} tokens at most')
         setattr(self, name, min(length, longest))
 

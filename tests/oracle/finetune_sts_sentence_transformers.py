@@ -40,7 +40,7 @@ def main():
     folder, data = sys.argv[1], pathlib.Path(sys.argv[2])
     torch.manual_seed(int(sys.argv[3]) if len(sys.argv) > 3 else 2)
     transformer = models.Transformer(folder, max_seq_length=LENGTH)
-    modules = [transformer, models.Pooling(transformer.get_word_embedding_dimension())]
+    modules = [transformer, models.Pooling(transformer.get_embedding_dimension())]
     model = SentenceTransformer(modules=[*modules, models.Normalize()], device='cpu')
     train, dev = read(data / 'train.tsv'), read(data / 'dev.tsv')
     print('before', correlations(model, dev), flush=True)

@@ -13,7 +13,6 @@ import itertools
 import json
 import pathlib
 import pickle
-import random
 import re
 import sys
 import tempfile
@@ -110,27 +109,6 @@ def bpe_cases(tokenizer, special, decode_options):
         ids = tokenizer.convert_tokens_to_ids(tokens)
         decoded = [tokenizer.decode(ids, **options) for options in decode_options]
         cases.append({'text': text, 'tokens': tokens, 'ids': ids, 'decoded': decoded})
-    return cases
-
-
-def merging_cases(folder):
-    """Pairs drawn at random, in any order, and what the original makes of words with them."""
-    draw = random.Random(0)
-    cases = []
-    while len(cases) < 150:
-        symbols, merges = ['a', 'b', 'c'], []
-        for _ in range(draw.randint(1, 12)):
-            pair = draw.choice(symbols), draw.choice(symbols)
-            if pair not in merges and len(''.join(pair)) < 8:
-                merges.append(pair)
-                symbols.append(''.join(pair))
-        draw.shuffle(merges)
-        vocab = {symbol: place for place, symbol in enumerate(dict.fromkeys(symbols))}
-        lines = [' '.join(pair) for pair in merges]
-        tokenizer = tokenization_gpt2.GPT2Tokenizer(*write_part(folder, vocab, lines))
-        words = [''.join(draw.choices('abc', k=draw.randint(1, 20))) for _ in range(3)]
-        for word in words:
-            cases.append({'merges': lines, 'word': word, 'pieces': tokenizer.bpe(word).split(' ')})
     return cases
 
 
@@ -237,7 +215,6 @@ def main(gpt_dir, gpt2_dir):
                 'special_cases': bpe_cases(tokenizer, SPECIAL, options),
                 'special_ids': tokenizer.convert_tokens_to_ids([*SPECIAL, 'the', 'a']),
             }
-        result['merging'] = merging_cases(folder)
         path = pathlib.Path(folder, 'text.txt')
         path.write_text('\n'.join(LINES) + '\n', encoding='utf-8', newline='')
         words = {'lines': LINES, 'cases': word_cases(str(path)), 'batches': batch_cases()}

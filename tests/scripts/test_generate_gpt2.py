@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shutil
 import signal
 import string
 import subprocess
@@ -126,6 +127,19 @@ def test_a_stop_token(say, folder, tmp_path):
     assert samples_in(output)[0]['finish'] == 'stop'
 
 
+def test_a_text_ends_where_the_model_does(say, folder, tmp_path):
+    ((text,),) = expected(folder, ['the'], 30)
+    stop = next(char for char in text[3:] if ' ' < char < '\x7f')
+    (end,) = GPT2Tokenizer.from_pretrained(str(folder)).encode(stop)
+    config = json.loads((folder / 'config.json').read_text())
+    shutil.copytree(folder, tmp_path / 'ends')
+    (tmp_path / 'ends' / 'config.json').write_text(json.dumps({**config, 'eos_token_id': end}))
+    flags = ('--prompt', 'the', '--greedy', '--length', 30, '--output', tmp_path / 'texts.json')
+    for more, finish in (((), 'stop'), (('--stop', ''), 'length')):
+        say(tmp_path / 'ends', *flags, *more)
+        assert samples_in(tmp_path / 'texts.json')[0]['finish'] == finish
+
+
 def test_the_default_length_fits_the_context(say, folder, tmp_path):
     output = tmp_path / 'texts.json'
     for prompt, more, length in (
@@ -169,12 +183,13 @@ def test_a_transformer_xls_folder(say, tmp_path):
     tokenizer.build_vocab()
     block = tiny.make(TransfoXLLMHeadModel, 32, cutoffs=[10], mem_len=4)
     block.save_pretrained(str(tmp_path), tokenizer)
-    flags = ('--prompt', 'word1 word2', '--length', 20)
+    flags = ('--prompt', 'word1 word2', '--length', 20, '--stop', '')
     out = say(tmp_path, *flags)
     words = out.splitlines()[1].split()
     assert len(words) == 20 and set(words) <= set(tokenizer.idx2sym)
     assert say(tmp_path, *flags, '--stream') == out
-    assert len(say(tmp_path, '--unconditional').splitlines()[1].split()) == 128
+    flags = ('--unconditional', '--stop', '')
+    assert len(say(tmp_path, *flags).splitlines()[1].split()) == 128
 
 
 def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, monkeypatch):

@@ -259,15 +259,6 @@ def test_pickled_tokenizers_work(tokenizer, texts):
     assert [again.tokenize(text) for text in texts] == [tokenizer.tokenize(text) for text in texts]
 
 
-def test_the_cache_is_bounded(vocab_file, texts, monkeypatch):
-    monkeypatch.setattr('model_zoo.tokenization.chunks._CACHED_CHARS', 100)
-    tokenizer = BertTokenizer(vocab_file)
-    want = [tokenizer.tokenize(text) for text in texts]
-    for _ in range(3):
-        assert [tokenizer.tokenize(text) for text in texts] == want
-    assert tokenizer.tokenize('fox') == ['fox'] and len(tokenizer._cache) < 20
-
-
 # vocabularies
 
 

@@ -1,7 +1,6 @@
 """GPT-2's tokenizer: the release's tokens and ids, every text comes back, offsets, files."""
 
 import json
-import pickle
 
 import gluonnlp
 import pytest
@@ -39,13 +38,6 @@ def test_tokens_and_ids_are_the_releases(expected, tokenizer):
         assert tokenizer.encode(case['text']) == case['ids']
         assert tokenizer.convert_tokens_to_ids(case['tokens']) == case['ids']
         assert [tokenizer.decode(case['ids'])] == case['decoded']
-
-
-def test_the_slow_way_gives_the_same(expected, tokenizer):
-    slow = pickle.loads(pickle.dumps(tokenizer))
-    slow._rust = None
-    for case in expected['cases']:
-        assert slow.encode(case['text']) == case['ids']
 
 
 @hypothesis.settings(max_examples=300, deadline=None, database=None)

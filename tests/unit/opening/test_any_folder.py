@@ -206,6 +206,14 @@ def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
         opened(tmp_path, kind, **fields)
 
 
+def test_a_class_that_config_json_names(tmp_path):
+    folders.write_tokenizer(tmp_path, 'roberta_txt')
+    (tmp_path / 'tokenizer_config.json').unlink()
+    change(tmp_path, 'config.json', model_type='roberta', tokenizer_class='BertweetTokenizer')
+    with pytest.raises(InputError):
+        open_tokenizer(str(tmp_path))
+
+
 def test_settings(tmp_path):
     tokenizer = opened(tmp_path, 'bert_json', truncation_side='left', model_max_length=70)
     assert tokenizer.max_len == 70
@@ -234,5 +242,6 @@ def test_a_default_length_is_at_most_the_models(made, tmp_path):
     folder = str(made('bert_json', 'ForSequenceClassification'))  # of 80 positions
     result = model_zoo.finetune(folder, 'text-classification', CLASSES, epochs=1, batch_size=4)
     assert result.task.settings.max_len == 80
-    with pytest.raises(InputError):
-        model_zoo.finetune(folder, 'text-classification', CLASSES, epochs=1, max_length=100)
+    for length in (100, 128):  # also the default's, where it is given
+        with pytest.raises(InputError):
+            model_zoo.finetune(folder, 'text-classification', CLASSES, epochs=1, max_len=length)
