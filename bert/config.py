@@ -2,7 +2,6 @@
 
 import dataclasses
 from operator import attrgetter
-from typing import Dict, List, Optional
 
 from model_zoo.blocks.config import AttentionConfig
 from model_zoo.errors import InputError
@@ -70,7 +69,7 @@ class BertConfig(AttentionConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     num_labels: int = 2
-    pruned_heads: Optional[Dict[int, List[int]]] = None
+    pruned_heads: dict[int, list[int]] | None = None
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
@@ -133,7 +132,7 @@ class DistilBertConfig(AttentionConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = DISTILBERT_EPS
     num_labels: int = 2
-    pruned_heads: Optional[Dict[int, List[int]]] = None
+    pruned_heads: dict[int, list[int]] | None = None
 
     # BertConfig's names
     type_vocab_size = 1

@@ -23,7 +23,7 @@ _NAMES = {
     'cls.predictions.transform.dense': 'vocab_transform',
     'cls.predictions.transform.LayerNorm': 'vocab_layer_norm',
     'cls.predictions.decoder': 'vocab_projector', 'cls.predictions': 'vocab_projector',
-}  # fmt: skip
+}
 
 
 @functools.lru_cache(None)
@@ -113,7 +113,7 @@ DISTILBERT = variants.add_family(
     question_answering=DistilBertForQuestionAnswering,
     masked_lm=DistilBertForMaskedLM,
     sentence_embedding=DistilBertSentenceEncoder,
-)  # fmt: skip
+)
 distilbert_6_768_12 = variants.add_model(
     DISTILBERT, 'distilbert_6_768_12', 'DistilBERT: 6 layers, 768 units, 12 heads.', decoder=False
 )

@@ -20,7 +20,7 @@ from .tokenizer import BertTokenizer
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
     'cls.predictions.decoder': 'generator_lm_head', 'cls.predictions': 'generator_lm_head',
-}  # fmt: skip
+}
 _OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
 _CLASSIFIER = tuple(
     layer_rules({'^dense': 'classifier.dense', '^classifier': 'classifier.out_proj'})
@@ -58,7 +58,7 @@ class ElectraEncoder(BertEncoder):
                 self.project = Dense(
                     config.hidden_size, in_units=config.embedding_units, flatten=False,
                     weight_initializer=mx.init.Normal(config.initializer_range), prefix='project_',
-                )  # fmt: skip
+                )
 
     def _embed(self, F, *inputs):
         x = super()._embed(F, *inputs)
@@ -148,7 +148,7 @@ ELECTRA = variants.add_family(
     masked_lm=ElectraForMaskedLM,
     sentence_embedding=ElectraSentenceEncoder,
     replaced_words=ElectraForPreTraining,
-)  # fmt: skip
+)
 electra_12_256_4 = variants.add_model(ELECTRA, 'electra_12_256_4', 'ELECTRA small.', False)
 electra_12_768_12 = variants.add_model(ELECTRA, 'electra_12_768_12', 'ELECTRA base.', False)
 electra_24_1024_16 = variants.add_model(ELECTRA, 'electra_24_1024_16', 'ELECTRA large.', False)

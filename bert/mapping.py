@@ -45,7 +45,7 @@ def _gluonnlp_rules(has_dropout):
         *layer_rules(layers),
         Rule('decoder.bias', 'decoder.3.bias'),
         *(rule for n in numbers for rule in layer_rules({'^classifier': f'^classifier.{n}'})),
-    ]  # fmt: skip
+    ]
 
 
 def _huggingface_rules():
@@ -135,7 +135,7 @@ def _pytorchic_rules(pretraining):
     rules = _embeddings(
         *(f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')),
         tied=('decoder.weight',), tied_to='decoder.bias',
-    )  # fmt: skip
+    )
     rules += layer_rules(layers)
     if not pretraining:
         return rules + layer_rules({'^classifier': 'classifier'})

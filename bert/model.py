@@ -254,7 +254,7 @@ class BertModel(BertBlock):
                 embedding = nn.Embedding(
                     getattr(config, size), config.embedding_units, weight_initializer=initializer,
                     prefix=f'{name}_',
-                )  # fmt: skip
+                )
                 setattr(self, name, embedding)
             self.encoder = self.encoder_class(config, prefix='encoder_')
             if use_pooler:

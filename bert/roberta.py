@@ -144,7 +144,7 @@ ROBERTA = variants.add_family(
     question_answering=RobertaForQuestionAnswering,
     masked_lm=RobertaForMaskedLM,
     sentence_embedding=RobertaSentenceEncoder,
-)  # fmt: skip
+)
 roberta_6_768_12 = variants.add_model(ROBERTA, 'roberta_6_768_12', 'DistilRoBERTa: 6 layers.')
 roberta_12_768_12 = variants.add_model(ROBERTA, 'roberta_12_768_12', 'RoBERTa base: 12 layers.')
 roberta_24_1024_16 = variants.add_model(ROBERTA, 'roberta_24_1024_16', 'RoBERTa large: 24 layers.')

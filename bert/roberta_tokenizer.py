@@ -81,7 +81,7 @@ class XLMRobertaTokenizer(FileTokenizer):
         rust.post_processor = processors.TemplateProcessing(
             single='<s> $A </s>', pair='<s> $A </s> </s> $B </s>',
             special_tokens=[(token, token_id(rust, token)) for token in ('<s>', '</s>')],
-        )  # fmt: skip
+        )
         return rust
 
 

@@ -79,7 +79,6 @@ def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
 
 def add_model(family, name, title, decoder=None):
     """Register a function that builds a model of a family like BERT; returns it."""
-
     options = {
         'use_decoder': decoder,
         'use_pooler': False,
@@ -93,5 +92,5 @@ def add_model(family, name, title, decoder=None):
     order = (
         'dataset_name', 'vocab', 'pretrained', 'ctx', 'use_decoder', 'root',
         'hparam_allow_override',
-    )  # fmt: skip
+    )
     return model_function(family, name, title, family.base.__module__, options, order, ('decoder',))

@@ -11,7 +11,7 @@ from .catalogue import FIXED, HPARAMS, PRETRAINED
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
 
-__all__ = ['BERT', 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12']
+__all__ = ['BERT', 'bert_6_384_12', 'bert_12_768_12', 'bert_24_1024_16']
 
 register_pretrained(*PRETRAINED)
 

@@ -14,7 +14,7 @@ if __name__ == '__main__':
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != _here]
     sys.path.insert(0, os.path.dirname(_here))
 
-from bert_embedding.embedding import BertEmbedding  # noqa: E402
+from bert_embedding.embedding import BertEmbedding
 
 __all__ = ['BertEmbedding']
 

@@ -11,7 +11,7 @@ import itertools
 import logging
 import os
 import sys
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,13 +46,13 @@ def _parse(argv, model):
     arguments = parser('Embed words or sentences with BERT.')
     add = arguments.add_argument
     add('words', nargs='*', metavar='MODEL TEXT', help='name, folder, hub id owner/name, or '
-        'address of the model, and the texts, each in quotes')  # fmt: skip
+        'address of the model, and the texts, each in quotes')
     source = arguments.add_mutually_exclusive_group()
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
     source.add_argument(
         '--file', help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
         'column of texts',
-    )  # fmt: skip
+    )
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add('--model', default=model, help='the same as MODEL')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
@@ -87,9 +87,9 @@ def _parse(argv, model):
     add(
         '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
         help='precision of the model; int8 needs --engine onnxruntime or openvino',
-    )  # fmt: skip
+    )
     add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, then '
-        'the fastest installed engine once there is enough work')  # fmt: skip
+        'the fastest installed engine once there is enough work')
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)
@@ -130,7 +130,7 @@ class _Wanted(NamedTuple):
 
     model: str
     oov_way: str
-    pooling: Optional[str]
+    pooling: str | None
     options: tuple  # further arguments of `iter_sentence_vectors`
 
     @classmethod

@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from typing import Any, Iterable, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -262,7 +263,7 @@ class BertEmbedding:
     def iter_sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None,
         on_batch=None,
-    ):  # fmt: skip
+    ):
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
         ``on_batch(count)`` is called when this many more sentences are embedded, which is before

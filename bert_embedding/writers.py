@@ -235,7 +235,7 @@ class Parquet:
 _WRITERS = {
     '.npz': Npz, '.jsonl': JsonLines, '.csv': Csv, '.safetensors': Safetensors,
     '.parquet': Parquet,
-}  # fmt: skip
+}
 
 
 @contextlib.contextmanager

@@ -273,7 +273,7 @@ def main(argv=None):
         started = time.perf_counter()
         process(path, args.write, args.timeout)
         print(f'{path.name}: {"stored" if args.write else "as stored"}, '
-              f'{time.perf_counter() - started:.0f} s', flush=True)  # fmt: skip
+              f'{time.perf_counter() - started:.0f} s', flush=True)
 
 
 if __name__ == '__main__':

@@ -37,16 +37,16 @@ def add_int8_arguments(parser):
     add = parser.add_argument_group('--precision int8').add_argument
     add('--calib_data', help='file of texts for the ranges of activations (static INT8; without it '
         "each batch has its own): one text per line, or two separated by a tab; CoNLL's format for "
-        "tagging, SQuAD's for question_answering")  # fmt: skip
+        "tagging, SQuAD's for question_answering")
     add('--dev_data', help='file with labels, to score INT8; layers that cost more than half a '
-        'point stay in float32')  # fmt: skip
+        'point stay in float32')
     add('--text_columns', nargs='+', help='TSV files for classification and regression: name or '
-        'number of one column, or of two')  # fmt: skip
+        'number of one column, or of two')
     add('--label_column', help='the same for the labels')
     add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
     add('--calib_batch_size', type=int, default=32, help='texts per batch')
     add('--calib_mode', default=CALIBRATION_METHODS[0], choices=CALIBRATION_METHODS,
-        help='how to find the ranges')  # fmt: skip
+        help='how to find the ranges')
     add('--max_len', type=int, default=128, help='maximum tokens per text')
 
 
@@ -103,7 +103,7 @@ def _lines(args, tokenizer):
     encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_len, pad=False)
     return _loader(args, tokenizer, [
         Sample(ids, types, None) for ids, types in zip(encoded.input_ids, encoded.token_types)
-    ], True)  # fmt: skip
+    ], True)
 
 
 def _task(args):
@@ -114,7 +114,7 @@ def _task(args):
         return SquadTask(SquadSettings(
             max_seq_length=args.max_len, doc_stride=_STRIDE, output_dir=None,
             max_query_length=min(_QUERY, args.max_len // 2),
-        ))  # fmt: skip
+        ))
     if args.task not in ('classification', 'regression') or not args.text_columns:
         return None
     paths = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
@@ -124,14 +124,13 @@ def _task(args):
             files={segment: path for segment, path in paths.items() if path},
         ),
         args.model_name, dataset=args.dataset_name, parameters=args.model_parameters,
-    )  # fmt: skip
+    )
     settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
     return ClassificationTask(settings, record)
 
 
 def _of_task(args, tokenizer, task):
-    """A loader of the texts to calibrate with, and with --dev_data the score's part of `Measures`.
-    """
+    """A loader of the texts to calibrate with, and with --dev_data the score's part of `Measures`."""
     paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
@@ -146,7 +145,7 @@ def _of_task(args, tokenizer, task):
     return calibration, {
         'evaluate': lambda forward: Evaluator(task, forward, sets).evaluate(),
         'metric': metric, 'most_lost': task.most_lost,
-    }  # fmt: skip
+    }
 
 
 _log = logging.getLogger('export')
@@ -244,7 +243,7 @@ def _open(args, family):
     return opening.open_model(
         args.model_name, block_class, dataset_name=args.dataset_name,
         weights=args.model_parameters or True, **options,
-    ).block  # fmt: skip
+    ).block
 
 
 def find_tokenizer(args, block):

@@ -18,7 +18,8 @@ import os
 import shlex
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 if not __package__:
     # run as a file: Python put this folder first on the path, where `export` names this file
@@ -26,12 +27,12 @@ if not __package__:
     _paths = [path for path in sys.path if os.path.abspath(path) != _here]
     sys.path[:] = [os.path.dirname(_here), *_paths, _here]
 
-import model_zoo  # noqa: E402, F401  isort: skip  before MXNet: threads, Ctrl-C
-import mxnet as mx  # noqa: E402
-import numpy as np  # noqa: E402
+import model_zoo  # noqa: F401  isort: skip  before MXNet: threads, Ctrl-C
+import mxnet as mx
+import numpy as np
 
-from export import command  # noqa: E402
-from export.comparison import (  # noqa: E402
+from export import command
+from export.comparison import (
     ExportError,
     check_exportable,
     make_batch,
@@ -40,17 +41,17 @@ from export.comparison import (  # noqa: E402
     plain_calls,
     write_symbol,
 )
-from export.onnx_file import export_onnx_folder  # noqa: E402
-from export.steps import export_steps  # noqa: E402
-from model_zoo.app import cli  # noqa: E402
-from model_zoo.blocks.block import INPUT_NAMES  # noqa: E402
-from model_zoo.errors import InputError, MissingExtraError  # noqa: E402
-from model_zoo.layers.precision import PRECISIONS  # noqa: E402
-from model_zoo.layers.sequences import Mask  # noqa: E402
-from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS  # noqa: E402
-from model_zoo.tasks.labels import write_labels  # noqa: E402
-from model_zoo.util.arrays import flatten  # noqa: E402
-from model_zoo.util.files import make_writable_dir  # noqa: E402
+from export.onnx_file import export_onnx_folder
+from export.steps import export_steps
+from model_zoo.app import cli
+from model_zoo.blocks.block import INPUT_NAMES
+from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.layers.precision import PRECISIONS
+from model_zoo.layers.sequences import Mask
+from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS
+from model_zoo.tasks.labels import write_labels
+from model_zoo.util.arrays import flatten
+from model_zoo.util.files import make_writable_dir
 
 if TYPE_CHECKING:
     from model_zoo.blocks.block import ZooBlock
@@ -236,10 +237,10 @@ def _parse(argv):
     add = parser.add_argument
     add('model', nargs='?', help='the same as --model_name')
     add('--task', choices=command.tasks(), help="task of the model; 'model' is the model without a "
-        "head; default: what the model's folder says")  # fmt: skip
+        "head; default: what the model's folder says")
     add('--model_parameters', help='file of trained parameters; without it, a name has random '
         'parameters for classification, regression and question_answering, and pretrained ones for '
-        'other tasks')  # fmt: skip
+        'other tasks')
     add(
         '--model_name',
         default='bert_12_768_12',
@@ -251,32 +252,32 @@ def _parse(argv):
         'TASK-0000.params, or model.onnx with its tokenizer; with MODEL, the default is '
         'MODEL_exported')
     add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
-        'MXNet, onnx for other runtimes')  # fmt: skip
+        'MXNet, onnx for other runtimes')
     add('--seq_length', type=int, help='length to check the export with, in addition '
-        'to a longer one; the exported model takes any length')  # fmt: skip
+        'to a longer one; the exported model takes any length')
     add('--dropout', type=float, default=0.1, help='dropout before the classification or '
-        'regression head, in case you train the exported model further')  # fmt: skip
+        'regression head, in case you train the exported model further')
     add('--num_classes', type=int, help='number of outputs of the classification or tagging head; '
-        "default: the parameters' own, or 2")  # fmt: skip
+        "default: the parameters' own, or 2")
     add('--vocab_size', type=int, help='size of the vocabulary; default: that of the parameters, '
-        "or of the model's vocabulary")  # fmt: skip
+        "or of the model's vocabulary")
     add('--capacity', type=int, help='with --task language_model: export one step of generation, '
-        'with keys and values of at most this many tokens, instead of the whole text')  # fmt: skip
+        'with keys and values of at most this many tokens, instead of the whole text')
     add('--dtype', default='float32', choices=PRECISIONS, help='precision of the '
-        'exported symbol')  # fmt: skip
+        'exported symbol')
     add('--precision', default='float32', choices=ONNX_PRECISIONS, help='precision of model.onnx; '
-        'int8 applies to its matrix products')  # fmt: skip
+        'int8 applies to its matrix products')
     add('--optimize', action='store_true', help='fuse the operators of model.onnx with ONNX '
-        "Runtime's optimizer; the file then needs ONNX Runtime")  # fmt: skip
+        "Runtime's optimizer; the file then needs ONNX Runtime")
     add('--one_output', action='store_true', help='with --task question_answering: one output '
-        "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")  # fmt: skip
+        "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")
     add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
-        'layers')  # fmt: skip
+        'layers')
     add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
         "sentence_embedding: how to combine the tokens' vectors; default: as the model does, else "
-        'mean')  # fmt: skip
+        'mean')
     add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
-        'vectors to length 1')  # fmt: skip
+        'vectors to length 1')
     command.add_int8_arguments(parser)
     args = parser.parse_args(argv)
     if args.model and not cli.is_given(args, 'output_dir'):
@@ -342,7 +343,7 @@ def main(argv=None):
         paths += export_onnx_folder(
             block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
             measures=command.read_measures(args, tokenizer),
-        )  # fmt: skip
+        )
         paths += command.copy_modules(args)
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))

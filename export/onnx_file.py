@@ -6,7 +6,8 @@ import contextlib
 import logging
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple, Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -45,7 +46,7 @@ _log = logging.getLogger('export')
 def export_onnx(
     block: ZooBlock, directory: str | os.PathLike, name: str, optimize: bool = False,
     precision: str = 'float32', measures: Any = None,
-) -> str:  # fmt: skip
+) -> str:
     """Write ``<name>.onnx``, which computes the block's outputs at any batch size and length.
 
     Inputs and outputs are named as by transformers' and optimum's exporters; ids and masks are
@@ -191,7 +192,7 @@ def _check_cosine(results, wanted, largest):
     _log.info(
         'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
         'cosine is %.4f', largest, cosine,
-    )  # fmt: skip
+    )
     if not cosine >= LEAST_COSINE:
         raise ExportError(
             f'in 8 bits the results are not those of the block: their cosine is {cosine:.2f}; '
@@ -251,7 +252,7 @@ def quantize_measured(plain, model, measures):
         quantizer.layers, harm, quantizer.quantize, lambda made: engine_forward(_engine(made)),
         measures.evaluate or _cosine(measures.batches, wanted), engine_forward(engine),
         measures.metric, measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
-    )  # fmt: skip
+    )
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
         'calib_mode': measures.method if measures.static else None,
@@ -289,7 +290,7 @@ def _cosine(batches, wanted):
 def export_onnx_folder(
     block: ZooBlock, directory: str | os.PathLike, tokenizer: Tokenizer | None = None,
     optimize: bool = False, precision: str = 'float32', measures: Any = None,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Write a folder that runs without this project, in the layout of transformers.js.
 
     It holds ``model.onnx`` (see `export_onnx`), ``config.json`` with the names of the labels, and

@@ -1,6 +1,7 @@
 """A block's graph for ONNX, the names of its inputs and outputs, and the check of its file."""
 
-from typing import Callable, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -102,7 +103,7 @@ def _output_names(block, count):
         name = type(block).__name__
         return next((names for end, names in OUTPUTS.items() if name.endswith(end)), ('logits',))
     theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
-              'masked_lm': 'prediction_logits'}  # fmt: skip
+              'masked_lm': 'prediction_logits'}
     named = [theirs[name] for name in block.output_names if name in theirs]
     hidden = []
     if block.output_all_encodings:  # a decoder's begin with the embedding's
@@ -153,7 +154,7 @@ def _language_model(block):
         for part in ('key', 'value'):
             name, ends = f'past_key_values.{layer}.{part}', (
                 len(config.kept_heads(layer)), 'past_sequence', config.head_size,
-            )  # fmt: skip
+            )
             inputs[name] = name, 'float32', ('batch', *ends)
             outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]
             pair.append(mx.sym.var(name))
@@ -194,10 +195,10 @@ def _compare_steps(block, run):
             results = run({
                 'input_ids': words[:, part], 'attention_mask': mask[:, : part.stop],
                 'position_ids': positions[:, part], **past,
-            })  # fmt: skip
+            })
             parts.append(results['logits'])
             past = {name.replace('present', 'past_key_values'): array
-                    for name, array in results.items() if name != 'logits'}  # fmt: skip
+                    for name, array in results.items() if name != 'logits'}
         for row, begin in enumerate(begins):
             scores = np.concatenate(parts, axis=1)[row : row + 1, begin:]
             text = {'words': mx.nd.array(words[row : row + 1, begin:], dtype='int64')}
@@ -236,7 +237,7 @@ def _compare_segments(block, outputs, run):
     for rows, length in _sizes(block):
         batch = make_batch(block, block.export_inputs, rows, length, 'int64', random)
         feed = {'input_ids': batch['words'].asnumpy(),
-                'valid_length': batch['valid_length'].asnumpy()}  # fmt: skip
+                'valid_length': batch['valid_length'].asnumpy()}
         *mems, counts = batch.get('mems') or [None]
         feed.update({f'mems.{layer}': memory.asnumpy() for layer, memory in enumerate(mems)})
         if counts is not None:

@@ -138,7 +138,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
 
 def _spacy_and_ftfy():
-    """spaCy's English tokenizer and ftfy's fix_text, or (None, None) if one is missing."""
+    """SpaCy's English tokenizer and ftfy's fix_text, or (None, None) if one is missing."""
     try:
         import ftfy
         import spacy

@@ -31,7 +31,7 @@ PRETRAINED = tuple(
             'gpt2_12_768_12', ('gpt2', 'gpt2_117m'), 'openai-community/gpt2',
             '607a30d783dfa663caf39e06633721c8d4cfcd7e',
             '248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707',
-        ),  # fmt: skip
+        ),
         ('gpt2_24_1024_16', ('gpt2-medium', 'gpt2_345m'), 'openai-community/gpt2-medium'),
         ('gpt2_36_1280_20', ('gpt2-large', 'gpt2_774m'), 'openai-community/gpt2-large'),
         ('gpt2_48_1600_25', ('gpt2-xl', 'gpt2_1558m'), 'openai-community/gpt2-xl'),

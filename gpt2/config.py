@@ -2,7 +2,6 @@
 
 import dataclasses
 from operator import attrgetter
-from typing import Optional
 
 from model_zoo.blocks.config import check_count
 from model_zoo.blocks.decoder_config import DecoderConfig
@@ -37,7 +36,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     vocab_size: int = 50257
     n_positions: int = 1024
     n_ctx: int = 1024
-    n_inner: Optional[int] = None
+    n_inner: int | None = None
     activation_function: str = 'gelu_new'
 
     def __post_init__(self):

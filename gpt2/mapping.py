@@ -27,7 +27,7 @@ def _gluonnlp_rules():
         ),
         Rule('position_weight', '_pos_embed.weight'),
         *layer_rules(layers, qkv=Stacked()),
-    ]  # fmt: skip
+    ]
 
 
 #: name of a format -> Mapping

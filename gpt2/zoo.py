@@ -14,14 +14,14 @@ from .tokenizer import GPT2Tokenizer
 
 __all__ = [
     'GPT2',
-    'gpt2_117m',
     'gpt2_12_768_12',
-    'gpt2_1558m',
     'gpt2_24_1024_16',
-    'gpt2_345m',
     'gpt2_36_1280_20',
     'gpt2_48_1600_25',
+    'gpt2_117m',
+    'gpt2_345m',
     'gpt2_774m',
+    'gpt2_1558m',
 ]
 
 register_pretrained(*PRETRAINED)

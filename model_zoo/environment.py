@@ -24,7 +24,7 @@ from .mxnet_import import import_mxnet
 __all__ = [
     'available_processors', 'blas', 'cpu_flags', 'is_intel', 'may_use_amx', 'prepare',
     'used_processors',
-]  # fmt: skip
+]
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ import importlib.util
 import sys
 
 __all__ = [
-    'ZooError',
-    'InputError',
-    'UnknownNameError',
     'CheckpointError',
-    'PretrainedNotFoundError',
+    'InputError',
     'MissingExtraError',
+    'PretrainedNotFoundError',
+    'UnknownNameError',
+    'ZooError',
     'did_you_mean',
     'reporting',
 ]

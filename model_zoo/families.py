@@ -11,7 +11,7 @@ FAMILIES = ('bert', 'gpt', 'gpt2', 'transfo_xl')
 EXPORTER = 'export'
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def load_families():
     """Import, once, each family's ``zoo`` module, which registers its models and weights."""
     for family in FAMILIES:

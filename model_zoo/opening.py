@@ -89,7 +89,7 @@ def locate(
         files = find_files(
             path=name_or_folder, root=root, weights=weights is True, vocab=vocab, format=format,
             exported=exported,
-        )  # fmt: skip
+        )
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)
@@ -431,7 +431,7 @@ def open_model(
             name_or_folder, task, dataset_name=dataset_name, weights=weights, config=config,
             vocab_file=vocab_file, vocab=tokenizer is None, family=family, format=format, root=root,
             exported=exported,
-        )  # fmt: skip
+        )
     file = None
     if tokenizer is None:
         file = VocabFile.of(located.files, do_lower_case)
@@ -604,7 +604,7 @@ def check_ctx(ctx):
 def _build(
     family, model, options, may_lack, *,
     dataset_name, vocab, pretrained, ctx, root, hparam_allow_override, **hparams,
-):  # fmt: skip
+):
     """A model of the zoo; the weights may lack the parts `may_lack`."""
     if ctx is not None:
         check_ctx(ctx)

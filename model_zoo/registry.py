@@ -3,7 +3,8 @@
 import dataclasses
 import fnmatch
 import inspect
-from typing import Any, Callable, Dict, Optional, Tuple, Union
+from collections.abc import Callable
+from typing import Any
 
 import gluonnlp
 
@@ -66,13 +67,13 @@ class Family:
 
     name: str
     base: type
-    tasks: Dict[str, type]
-    tokenizers: Tuple[type, ...]
-    hparams: Dict[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    always_allowed: Tuple[str, ...] = ('dropout',)
-    fixed: Dict[str, Any] = dataclasses.field(default_factory=dict)
+    tasks: dict[str, type]
+    tokenizers: tuple[type, ...]
+    hparams: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    always_allowed: tuple[str, ...] = ('dropout',)
+    fixed: dict[str, Any] = dataclasses.field(default_factory=dict)
     zoo_task: str = None
-    release_names: Tuple[str, ...] = ()
+    release_names: tuple[str, ...] = ()
     adapt: Callable = None
     variant_of: str = None
     word_end: str = ''
@@ -230,14 +231,14 @@ def list_models(pattern=None, pretrained=None):
 
 def get_model(
     name: str,
-    dataset_name: Optional[str] = ...,
+    dataset_name: str | None = ...,
     vocab: Any = ...,
-    pretrained: Union[bool, str] = ...,
+    pretrained: bool | str = ...,
     ctx: Any = ...,
-    root: Optional[str] = ...,
+    root: str | None = ...,
     hparam_allow_override: bool = ...,
     **kwargs: Any,
-) -> Tuple[Any, Any]:
+) -> tuple[Any, Any]:
     """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
 
     The model's own function has the defaults. Returns (block, vocab).

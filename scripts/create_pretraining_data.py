@@ -17,7 +17,6 @@ import logging
 import os
 import tempfile
 import time
-from typing import Optional
 
 from tqdm import tqdm
 
@@ -52,20 +51,20 @@ class CreateSettings(SampleSettings):
     input_file: str = setting(
         None, 'text in UTF-8; wildcards and commas for several files', flag={'required': True}
     )
-    output_dir: Optional[str] = setting(None, 'folder for part-000.npz, part-001.npz and so on')
-    output_file: Optional[str] = setting(
+    output_dir: str | None = setting(None, 'folder for part-000.npz, part-001.npz and so on')
+    output_file: str | None = setting(
         None, "instead of `output_dir`: Google's TFRecord file, or several, separated by commas"
     )
     json_epochs: bool = setting(
         False, "write pytorch-pretrained-bert's epoch_0.json and so on, `dupe_factor` files"
     )
-    vocab: Optional[str] = setting(
+    vocab: str | None = setting(
         None, 'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
         'model; a folder; or a file such as vocab.txt',
-    )  # fmt: skip
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab`')
+    )
+    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab`')
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
-    do_lower_case: Optional[bool] = lower_case()
+    do_lower_case: bool | None = lower_case()
     sp_nbest: int = setting(0, 'sample from this many best segmentations')
     sp_alpha: float = setting(1.0, 'inverse temperature of that sampling')
     random_seed: int = setting(12345)
@@ -78,15 +77,15 @@ class CreateSettings(SampleSettings):
     part_mb: float = setting(
         pretraining.PART_BYTES / 2**20, 'size of the text that is read at a time, and makes one '
         "file; it determines a worker's memory", above=0, below=float('inf'),
-    )  # fmt: skip
+    )
     resume: bool = setting(
         False, 'skip the parts that an earlier run finished',
         flag={'rank_last': True},
-    )  # fmt: skip
-    ray: Optional[str] = setting(
+    )
+    ray: str | None = setting(
         None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
         'this machine) or local', flag={'metavar': 'ADDRESS', 'rank_last': True},
-    )  # fmt: skip
+    )
 
     def check(self):
         super().check()

@@ -8,7 +8,6 @@ labels' names, as finetune_classifier.py writes it.
 
 import os
 import warnings
-from typing import Dict
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
@@ -35,7 +34,7 @@ def main(argv=None):
         warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open
         net = mx.gluon.SymbolBlock.imports(symbol, ['data0', 'data1', 'data2'], parameters)
     tokenizer = BertTokenizer.from_pretrained(args.model_dir)
-    labels = read_json(config, shape={'id2label': Dict[str, str]})['id2label']
+    labels = read_json(config, shape={'id2label': dict[str, str]})['id2label']
     batch = tokenizer.encode_batch(args.sentences, max_length=64)
     arrays = (batch.input_ids, batch.token_types, batch.valid_length)
     logits = net(*(mx.nd.array(array) for array in arrays))

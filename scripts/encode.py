@@ -36,7 +36,7 @@ def main(argv=None):
     model = {
         'name_or_folder': args.model, 'dataset_name': args.dataset_name,
         'vocab_file': args.vocab_file,
-    }  # fmt: skip
+    }
     encoding = {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens}
     pairs = True if args.text_pair_column else False if args.text_column else None
     write_results(FileEncoder(model, encoding), args, pairs)

@@ -11,7 +11,6 @@ with the loss at the ends of lines added to the words'.
 """
 
 import os
-from typing import Optional
 
 from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
@@ -36,11 +35,11 @@ class PerplexitySettings(Settings):
     exclusive = (('text_file', 'dataset'), ('no_cuda', 'gpu'))
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
-    dataset: Optional[str] = setting(
+    dataset: str | None = setting(
         None, 'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
         "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
-    )  # fmt: skip
-    text_file: Optional[str] = setting(None, 'a text in UTF-8, instead of `dataset`')
+    )
+    text_file: str | None = setting(None, 'a text in UTF-8, instead of `dataset`')
     split: str = setting('test', 'which part of `dataset`', choices=['all', *SPLITS])
     batch_size: int = setting(10, 'number of streams that the text is split into', at_least=1)
     tgt_len: int = setting(128, 'tokens per segment', at_least=1)
@@ -50,7 +49,7 @@ class PerplexitySettings(Settings):
     same_length: bool = setting(False, 'each position attends to mem_len others')
     work_dir: str = setting(None, 'folder for the results', flag={'required': True})
     no_log: bool = setting(False, 'write no log file')
-    gpu: Optional[int] = setting(
+    gpu: int | None = setting(
         None, 'number of the GPU to use; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
     no_cuda: bool = setting(False, 'use the CPU (the default)')

@@ -33,7 +33,6 @@ import sys
 import tempfile
 import time
 import zipfile
-from typing import List, Optional
 
 import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
@@ -64,7 +63,7 @@ logger = logging.getLogger('extract_features')
 
 
 def layer_numbers(text):
-    """``'-1,-2'`` -> [-1, -2]"""
+    """``'-1,-2'`` -> [-1, -2]."""
     try:
         return [int(number) for number in text.split(',')]
     except ValueError:
@@ -84,16 +83,16 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     output_file: str = setting(
         None, 'JSON lines, or arrays if it ends in .npz', flag={'required': True}
     )
-    layers: List[int] = setting(
+    layers: list[int] = setting(
         [-1, -2, -3, -4], '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
-    )  # fmt: skip
+    )
     max_seq_length: int = setting(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     batch_size: int = setting(32, at_least=1)
-    do_lower_case: Optional[bool] = lower_case()
-    gpu: Optional[int] = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
+    do_lower_case: bool | None = lower_case()
+    gpu: int | None = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
 
     def check(self):
@@ -290,7 +289,7 @@ def main(argv=None):
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut',
             totals['cut_lines'], count, args.max_seq_length,
-        )  # fmt: skip
+        )
     logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 
 

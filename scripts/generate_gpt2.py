@@ -34,11 +34,11 @@ def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
     add('words', nargs='*', metavar='MODEL TEXT', help='name or folder of the model, and the texts '
-        'to continue, each in quotes')  # fmt: skip
+        'to continue, each in quotes')
     add('--model_name_or_path', default='gpt2', help='the same as MODEL')
     add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
     add('--input_file', '--file', help='file of texts to continue: one per line, in UTF-8; or '
-        '.csv, .tsv or .jsonl with a column of texts')  # fmt: skip
+        '.csv, .tsv or .jsonl with a column of texts')
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add('--unconditional', action='store_true', help='generate texts from nothing')
     add('--nsamples', type=int, default=1, help='number of continuations of each text')
@@ -52,7 +52,7 @@ def parse_arguments(argv=None):
     add('--length_penalty', type=float, default=1.0, help='of beam search; high favours long texts')
     add('--seed', type=int, default=0, help='seed of the sampling')
     add('--stop', nargs='+', metavar='TOKEN', help="tokens that end a text, instead of the model's "
-        "own; '': none")  # fmt: skip
+        "own; '': none")
     add(
         '--overflow',
         choices=('error', 'slide'),
@@ -62,7 +62,7 @@ def parse_arguments(argv=None):
     add('--stream', action='store_true', help='print tokens as they are generated, sample after '
         'sample')
     add('--output', help='write texts, tokens and log-probabilities to this JSON file, or one line '
-        'per sample to a .csv, .tsv or .jsonl')  # fmt: skip
+        'per sample to a .csv, .tsv or .jsonl')
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_use_arguments(parser)
@@ -86,7 +86,7 @@ def check_arguments(args):
         raise InputError('--output goes with --prompt, --input_file or --unconditional')
     for name, other in (
         ('nsamples', None), ('num_beams', None), ('batch_size', -1), ('length', -1), ('top_k', 0)
-    ):  # fmt: skip
+    ):
         value = getattr(args, name)
         if value < 1 and value != other:
             hint = '' if other is None else f', or {other}'
@@ -109,7 +109,7 @@ def check_arguments(args):
             args.temperature == 0,
         f'--engine {args.engine} runs on the CPU: leave --gpu out':
             args.gpu is not None and args.engine in ('onnxruntime', 'openvino'),
-    }  # fmt: skip
+    }
     for problem, is_there in problems.items():
         if is_there:
             raise InputError(problem)
@@ -203,7 +203,7 @@ class Generator:
         continuations = generation.generate(
             self._model, prompts, self._length(prompts), num_return_sequences=samples,
             seed=self._seed(), **self._options,
-        )  # fmt: skip
+        )
         return [
             [self._result(prompt, *text) for text in of_prompt]
             for prompt, of_prompt in zip(prompts, continuations)

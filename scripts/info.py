@@ -1,8 +1,8 @@
 """Describe a model: its family, sizes, task, labels, and how it was trained.
 
-    python info.py best_model
-    python info.py bert-base-uncased --format json
-    python info.py --list
+python info.py best_model
+python info.py bert-base-uncased --format json
+python info.py --list
 """
 
 import contextlib

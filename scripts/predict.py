@@ -38,7 +38,7 @@ def main(argv=None):
     options = {
         'model': args.model, 'max_length': args.max_len, 'engine': args.engine,
         'precision': args.precision,
-    }  # fmt: skip
+    }
     labeller = Labeller(options, args.pairs, args.all_scores)
     pairs = args.pairs or args.text_pair_column is not None
     write_results(labeller, args, pairs or (False if args.text_column else None))

@@ -182,7 +182,7 @@ class PretrainingRun(TaskRun):
             ),
             callbacks,
             workers,
-        )  # fmt: skip
+        )
         return loop, results
 
     def _store(self, phase2):

@@ -36,13 +36,13 @@ def parse_arguments(argv=None):
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
     add('--allowed_hosts', nargs='+', metavar='NAME', help='allowed names in the header Host, such '
         'as those that a proxy passes on; default: '
-        'any, but only loopback names on loopback')  # fmt: skip
+        'any, but only loopback names on loopback')
     add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
     ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on '
-        'Ray: on the cluster at this address, or on this machine')  # fmt: skip
+        'Ray: on the cluster at this address, or on this machine')
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')
@@ -110,7 +110,7 @@ def main(argv=None):
     options = {
         'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
         'batch_tokens': args.batch_tokens,
-    }  # fmt: skip
+    }
     if args.ray is not None:
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}

@@ -22,7 +22,7 @@ def parse_arguments(argv=None):
     parser.add_argument(
         '--strategy', default='first', choices=STRATEGIES,
         help="how to combine the tokens' labels into entities",
-    )  # fmt: skip
+    )
     return parser.parse_intermixed_args(argv)
 
 

@@ -12,7 +12,6 @@ OpenAI GPT and GPT-2 read blocks of the text in random order. Transformer-XL rea
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
 
-from typing import Optional
 
 from model_zoo.app import cli
 from model_zoo.app.model_choice import family_of
@@ -25,7 +24,7 @@ from model_zoo.training.settings import setting, settings
 #: family -> its model by default
 FAMILIES = {
     'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12', 'transfo_xl': 'transfo_xl_18_1024_16'
-}  # fmt: skip
+}
 
 
 @settings()
@@ -34,7 +33,7 @@ class CommandSettings(LanguageModelSettings):
 
     title = 'text'
 
-    family: Optional[str] = setting(None, 'default: the family of `model`', choices=list(FAMILIES))
+    family: str | None = setting(None, 'default: the family of `model`', choices=list(FAMILIES))
 
     def check(self):
         super().check()

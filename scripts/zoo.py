@@ -36,7 +36,7 @@ USUAL = {
         'finetune-classifier', 'finetune-tagging', 'finetune-squad', 'finetune-embedding'),
     'deploy a model': ('serve', 'export', 'convert', 'doctor'),
     'prepare data': ('create-pretraining-data', 'learn-vocab'),
-}  # fmt: skip
+}
 def list_commands():
     """Command -> the file or function that it runs; the originals' scripts come last."""
     files = {

@@ -3,12 +3,12 @@
 import mxnet as mx
 import numpy as np
 
-from model_zoo.util.arrays import flatten  # noqa: F401  of the tests
+from model_zoo.util.arrays import flatten
 
 __all__ = [
     'array', 'assert_close', 'assert_equal', 'assert_loads', 'assert_same', 'flatten', 'imported',
     'masked_inputs', 'part', 'text_inputs',
-]  # fmt: skip
+]
 
 
 def array(values, dtype='int32'):

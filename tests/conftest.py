@@ -136,7 +136,7 @@ def no_network(monkeypatch, tmp_path):
     for name, value in (
         ('MXNET_GLUON_REPO', 'http://127.0.0.1:9/'), ('HF_ENDPOINT', 'http://127.0.0.1:9'),
         ('no_proxy', '127.0.0.1'), ('MXNET_HOME', tmp_path / 'home'), ('HF_HOME', tmp_path / 'hub'),
-    ):  # fmt: skip
+    ):
         monkeypatch.setenv(name, str(value))
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import os
 import signal
-from typing import Callable, Dict, Tuple
+from collections.abc import Callable
 from unittest import mock
 
 import mxnet as mx
@@ -16,7 +16,7 @@ from script_runs import load_script, run
 __all__ = [
     'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'evaluate_squad', 'gpt', 'interrupt',
     'killed', 'lm', 'sentences', 'squad', 'swag', 'tagging',
-]  # fmt: skip
+]
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
 SIZES = {
@@ -72,12 +72,12 @@ def sentences(data, output, *more):
 
 def gpt(data, output, *more, evaluate=True):
     model = ['--from_scratch', '--vocab_file', data / 'vocab.json', '--hparams',
-             'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0']  # fmt: skip
+             'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0']
     files = ['--train_dataset', data / 'train.csv']
     if evaluate:
         files += ['--do_eval', '--eval_dataset', data / 'eval.csv']
     options = ['--learning_rate', '3e-3', '--log_interval', '5', '--num_train_epochs', '4',
-               '--lm_coef', '0.5']  # fmt: skip
+               '--lm_coef', '0.5']
     return ['--do_train', *files, *model, *options, '--output_dir', output, *more]
 
 
@@ -140,8 +140,8 @@ class Case:
     refused: Callable
     accumulate: int = 1
     process: bool = False
-    args: Dict = dataclasses.field(default_factory=dict)
-    extras: Tuple[str, ...] = ()
+    args: dict = dataclasses.field(default_factory=dict)
+    extras: tuple[str, ...] = ()
     translated: bool = False
 
 

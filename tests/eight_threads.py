@@ -14,7 +14,7 @@ def together(results):
         try:
             start.wait(TIMEOUT)
             found[number] = results(number)
-        except Exception as error:  # noqa: BLE001  told by the assertion
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=[n], daemon=True) for n in range(THREADS)]

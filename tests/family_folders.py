@@ -16,7 +16,7 @@ __all__ = ['write_family']
 GPT2_FIELDS = (
     'vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head', 'layer_norm_epsilon',
     'initializer_range',
-)  # fmt: skip
+)
 
 
 def write_family(family, folder, format='native'):

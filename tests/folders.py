@@ -26,7 +26,7 @@ NAMED = {'pad': '[PAD]', 'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]', 'mask':
 FAIRSEQ = {
     'bos': '<s>', 'eos': '</s>', 'unk': '<unk>', 'sep': '</s>', 'pad': '<pad>', 'cls': '<s>',
     'mask': '<mask>',
-}  # fmt: skip
+}
 LETTERS = [*string.ascii_lowercase, *string.digits, *string.punctuation, '\u00f6', '\u4e2d']
 PIECES = [*LETTERS, *(f'##{letter}' for letter in [*string.ascii_lowercase, '\u00f6', '\u4e2d'])]
 BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -53,7 +53,7 @@ def _word_pieces(added=(), **options):
     rust.post_processor = processors.TemplateProcessing(
         single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B:1 [SEP]:1',
         special_tokens=[('[CLS]', 2), ('[SEP]', 3)],
-    )  # fmt: skip
+    )
     rust.add_special_tokens(SPECIAL)
     rust.add_tokens(list(added))
     return rust
@@ -80,7 +80,7 @@ def _unigrams():
     rust.post_processor = processors.TemplateProcessing(
         single='<s> $A </s>', pair='<s> $A </s> </s> $B </s>',
         special_tokens=[('<s>', 0), ('</s>', 2)],
-    )  # fmt: skip
+    )
     tokens = ['<s>', '<pad>', '</s>', '<unk>']
     rust.add_special_tokens([*tokens, AddedToken('<mask>', lstrip=True)])
     return rust
@@ -101,7 +101,7 @@ def bert_json_added(folder):
     return _json(
         folder, rust, NAMED, do_lower_case=True, strip_accents=False,
         tokenizer_class='BertTokenizer',
-    )  # fmt: skip
+    )
 
 
 def bert_txt(folder, special=SPECIAL, named=NAMED, added=True, **fields):
@@ -212,14 +212,14 @@ FOLDERS = {
 SIZES = {
     'hidden_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 16,
     'max_position_embeddings': 80,
-}  # fmt: skip
+}
 OTHER_SIZES = {
     'DistilBert': {
         'dim': 8, 'n_layers': 1, 'n_heads': 2, 'hidden_dim': 16, 'max_position_embeddings': 80
     },
     'Electra': {**SIZES, 'embedding_size': 8},
     'GPT2': {'n_embd': 8, 'n_layer': 1, 'n_head': 2, 'n_positions': 80, 'n_ctx': 80},
-}  # fmt: skip
+}
 
 
 def write_tokenizer(folder, kind):

@@ -15,7 +15,7 @@ _PIECES = [
     '\u01c5', '\U0001f468\u200d\U0001f469', '\u6771', '\U00020000', '\U0010ffff', '\u1100\u1161',
     '\u0627\u0644', '[CLS]', '[MASK]', '<s>', '</s>', '<|endoftext|>', '<unk>', '##s', '\u2581',
     '\u0120', '</w>', '@-@', '%s', '{0}', '\\', '\'"', '<b>&amp;', 'the cat', 'Paris.', '.', ',',
-]  # fmt: skip
+]
 
 
 def quick(count):
@@ -23,7 +23,7 @@ def quick(count):
     return hypothesis.settings(
         max_examples=count, deadline=None, derandomize=True, database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
-    )  # fmt: skip
+    )
 
 
 #: texts, among them long words and long runs of one character
@@ -112,7 +112,7 @@ def damaged_lines(draw, content):
 def wrong(value):
     """Return a strategy of values like `value`, or of another type, most of which are wrong."""
     others = [None, True, -1, 0, 0.5, float('nan'), 2**70, '', 'x', '\ud800', [], [None], {},
-              {'a': 1}, [[1], [1, 2]]]  # fmt: skip
+              {'a': 1}, [[1], [1, 2]]]
     if isinstance(value, (int, float)):
         others += [value + 1, -value, str(value), value / 2, 1e308, float('inf'), 2**40]
     elif isinstance(value, str):

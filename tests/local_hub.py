@@ -26,7 +26,7 @@ def publish(server, repository, files, revision='main', commit='1' * 40):
         {'type': 'file', 'path': path[len(folder) :], 'size': len(resource.body),
          'oid': resource.headers['ETag'].strip('"')}
         for path, resource in server.resources.items() if path.startswith(folder)
-    ]  # fmt: skip
+    ]
     api = f'/api/models/{repository}'
     about = {'id': repository, 'sha': commit, 'siblings': [{'rfilename': f['path']} for f in tree]}
     answers = {f'{api}/revision/{revision}': about, f'{api}/tree/{commit}': tree}
@@ -62,7 +62,7 @@ def accept(server, repository, token='secret'):
             {'path': file['path'], 'shouldIgnore': False,
              'uploadMode': 'regular' if file['path'].endswith(('.json', '.txt')) else 'lfs'}
             for file in json.loads(body)['files']
-        ]}  # fmt: skip
+        ]}
 
     @post(f'/{repository}.git/info/lfs/objects/batch')
     def places(body):

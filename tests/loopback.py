@@ -68,7 +68,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 class LoopbackServer:
     """The running server; `resources` maps paths to what they answer, and `receivers` to functions
-    ``(body, headers) -> (status, JSON)`` of what is sent there."""
+    ``(body, headers) -> (status, JSON)`` of what is sent there.
+    """
 
     def __enter__(self):
         self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Handler)

@@ -14,7 +14,7 @@ __all__ = ['OddRequests']
 
 TEXTS = ['the cat', 'the [MASK] sleeps .', '', 'Käfer 🐈 ' * 9,
          'a\x00b\u202e', '{:300000000}', '{}',
-         '<img src=x onerror=alert(1)>', ' ', 'cat ' * 400]  # fmt: skip
+         '<img src=x onerror=alert(1)>', ' ', 'cat ' * 400]
 PAIR = {'text': 'the cat', 'text_pair': 'sleeps'}
 #: task -> the class of its block, its labels, and right inputs
 TASKS = {
@@ -32,10 +32,10 @@ TASKS = {
     'rerank': (bert.BertForSequenceClassification, ['relevance'],
                [{'query': 'the cat', 'documents': ['sleeps', 'a film']}]),
     'text-generation': (None, None, ['The model']),
-}  # fmt: skip
+}
 NAMES = ['self', 'items', 'inputs', 'options', 'parameters', 'top_k', 'topk', 'name', 'x', '']
 LIMITS = {'max_text': 2000, 'max_texts': 40, 'max_rows': 300, 'max_tokens': 4000,
-          'max_answer': 2**18, 'max_new_tokens': 60, 'max_sequences': 4}  # fmt: skip
+          'max_answer': 2**18, 'max_new_tokens': 60, 'max_sequences': 4}
 
 
 def odd(rng, depth=2):
@@ -49,7 +49,7 @@ def odd(rng, depth=2):
         [None], [True, False], [0, -1, 1, 2, 7, 10**6, 2**31, 2**63, 2**64 - 1, 10**400],
         [0.5, -1.5, 1e-300, 1e300, 1e308, float('nan'), float('inf'), -0.0], TEXTS, NAMES,
         ['softmax', 'mean', 'model', 'float', 'simple'],
-    ][kind])  # fmt: skip
+    ][kind])
 
 
 def right(schema, rng):
@@ -75,7 +75,7 @@ def right(schema, rng):
     if kind == 'object':
         wanted = schema.get('required', [])
         return {name: right(each, rng) for name, each in schema.get('properties', {}).items()
-                if name in wanted or rng.random() < 0.3}  # fmt: skip
+                if name in wanted or rng.random() < 0.3}
     return {'boolean': rng.random() < 0.5, 'string': rng.choice(TEXTS)}.get(kind)
 
 
@@ -148,7 +148,7 @@ class OddRequests:
     def _hugging_face(self, task, rng):
         parameters = self._schema('/models/{name}')['properties']['parameters']['anyOf']
         titles = {'text-generation': 'Writing', 'text-classification': rng.choice(
-            ['text-classification', 'zero-shot-classification'])}  # fmt: skip
+            ['text-classification', 'zero-shot-classification'])}
         own = [each for each in parameters if each['title'] == titles.get(task, task)]
         inputs = rng.choice(TASKS[task][2])
         if rng.random() < 0.4:
@@ -160,7 +160,7 @@ class OddRequests:
 
     def _openai(self, task, rng):
         path, model = rng.choice([('/v1/embeddings', 'feature-extraction'),
-                                  ('/v1/completions', 'text-generation')])  # fmt: skip
+                                  ('/v1/completions', 'text-generation')])
         return path, {**right(self._schema(path), rng), 'model': rng.choice([model] * 9 + [task])}
 
     def _page(self, task, rng):
@@ -182,7 +182,7 @@ class OddRequests:
             'scheme': 'http', 'path': path, 'raw_path': path.encode(), 'query_string': b'',
             'root_path': '', 'client': ('127.0.0.1', 1), 'server': ('127.0.0.1', 80),
             'headers': [(b'host', b'127.0.0.1'), (b'content-type', b'application/json')],
-        }  # fmt: skip
+        }
         parts, unread = [], [{'type': 'http.request', 'body': data, 'more_body': False}]
 
         async def receive():

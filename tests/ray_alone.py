@@ -25,7 +25,7 @@ SECONDS = 400
 SETTINGS = {
     'RAY_raylet_start_wait_time_s': '240', 'RAY_agent_register_timeout_ms': '240000',
     'RAY_USAGE_STATS_ENABLED': '0', 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1',
-}  # fmt: skip
+}
 
 
 def run_alone(*words, seconds=900):
@@ -45,7 +45,7 @@ def run_alone(*words, seconds=900):
             [*alone, sys.executable, __file__, sys.executable, *map(str, words)],
             capture_output=True, text=True, timeout=seconds,
             env={**os.environ, **SETTINGS, 'RAY_TMPDIR': folder},
-        )  # fmt: skip
+        )
         logs = pathlib.Path(folder).glob('ray/session_latest/logs/ray_client_server*')
         said = [f'{log.name}:\n{log.read_text()[-2000:]}' for log in logs]
     assert done.returncode == 0, '\n'.join([done.stdout[-3000:], done.stderr[-6000:], *said])

@@ -9,7 +9,7 @@ __all__ = ['DATA', 'shorten_data']
 DATA = (
     'chnsenticorp', 'conll2003', 'glue', 'lcqmc', 'rocstories', 'squad', 'swag', 'text', 'vocab',
     'wikitext-2', 'xnli',
-)  # fmt: skip
+)
 BYTES, TRAIN_BYTES = 6000, 100000  # of a shortened file; a training set has all labels
 
 

@@ -10,7 +10,7 @@ from model_zoo.tokenization.learn import learn_byte_pairs
 __all__ = ['LENGTH', 'WORDS', 'save_bert', 'save_gpt2']
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'bad', 'film', '.', '?',
-         'where', 'a']  # fmt: skip
+         'where', 'a']
 LENGTH = 24  # most tokens of a text
 README = pathlib.Path(__file__).parents[1] / 'README.rst'
 
@@ -20,7 +20,7 @@ def save_bert(folder, block_class, labels=None):
     tiny.save_bert(
         pathlib.Path(folder), WORDS, block_class, labels, scale=0.4, seed=7,
         max_position_embeddings=LENGTH,
-    )  # fmt: skip
+    )
     return str(folder)
 
 

@@ -15,7 +15,7 @@ __all__ = [
     'make_samples', 'write_counting', 'write_letters', 'write_questions', 'write_reviews',
     'write_sentences', 'write_shards', 'write_situations', 'write_stories', 'write_tagged',
     'write_task', 'write_texts',
-]  # fmt: skip
+]
 
 #: of reviews
 GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
@@ -220,8 +220,7 @@ FEW = COUNTED[:12]
 
 
 def make_samples(count, seed):
-    """Random sentences; the second one is the next one where it begins with the first one's word.
-    """
+    """Random sentences; the second one is the next one where it begins with the first one's word."""
     random = np.random.RandomState(seed)
     ids = np.zeros((count, LENGTH), np.int32)
     masked = {

@@ -46,7 +46,7 @@ VARIANTS = {
         'pre_lnorm': True, 'clamp_len': 5, 'same_length': True, 'ext_len': 1, 'untie_r': False,
         'div_val': 1, 'mem_len': 3,
     },
-}  # fmt: skip
+}
 #: lengths of the segments that follow one another
 LENGTHS = (5, 4, 5)
 

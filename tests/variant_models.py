@@ -12,7 +12,7 @@ __all__ = ['MAKERS']
 SIZES = {
     'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
     'max_position_embeddings': 66,
-}  # fmt: skip
+}
 SPACE = '\u0120'
 
 
@@ -41,7 +41,7 @@ def make_distilbert(folder):
     config = bert.DistilBertConfig(
         vocab_size=len(tokenizer), dim=32, n_layers=1, n_heads=2, hidden_dim=64,
         max_position_embeddings=64,
-    )  # fmt: skip
+    )
     return bert.DistilBertModel(config, use_decoder=True), tokenizer
 
 
@@ -63,4 +63,4 @@ def make_xlmr(folder):
 
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
 MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert, 'electra': make_electra,
-          'xlmr': make_xlmr}  # fmt: skip
+          'xlmr': make_xlmr}

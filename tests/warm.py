@@ -137,7 +137,7 @@ class _Server:
             self._process = subprocess.Popen(
                 [sys.executable, '-W', 'ignore', __file__, str(theirs.fileno()), kernels],
                 env=environment, pass_fds=[theirs.fileno()],
-            )  # fmt: skip
+            )
         self._codes = {}
 
     def begin(self, files, **what):

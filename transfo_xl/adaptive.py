@@ -30,7 +30,7 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     def __init__(
         self, sizes, table_units, units, projections, initializer, projection_initializer,
         prefix=None, params=None,
-    ):  # fmt: skip
+    ):
         super().__init__(prefix=prefix, params=params)
         self._sizes = list(sizes)
         self._units = units
@@ -97,7 +97,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     def __init__(
         self, sizes, table_units, units, initializer, projection_initializer, tables=None,
         projections=None, prefix=None, params=None,
-    ):  # fmt: skip
+    ):
         super().__init__(prefix=prefix, params=params)
         self._sizes = list(sizes)
         self._has_projections = projections is not None

@@ -1,8 +1,8 @@
 """Transformer-XL's hyper-parameters."""
 
 import dataclasses
+import itertools
 from operator import attrgetter
-from typing import List, Optional
 
 from model_zoo.blocks.config import LARGEST_SIZE, PYTORCH_FORMATS, Config, check_count
 from model_zoo.errors import InputError
@@ -75,10 +75,10 @@ class TransfoXLConfig(Config):
     lowest = {
         'ext_len': 0, 'mem_len': 0,
         **dict.fromkeys(('clamp_len', 'attn_type', 'sample_softmax'), -LARGEST_SIZE),
-    }  # fmt: skip
+    }
 
     vocab_size: int = 267735
-    cutoffs: List[int] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
+    cutoffs: list[int] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
     d_model: int = 1024
     d_embed: int = 1024
     n_head: int = 16
@@ -105,7 +105,7 @@ class TransfoXLConfig(Config):
     proj_init_std: float = 0.01
     init_std: float = 0.02
     layer_norm_epsilon: float = 1e-12
-    tie_projs: Optional[List[bool]] = None
+    tie_projs: list[bool] | None = None
 
     num_layers = property(attrgetter('n_layer'))
     intermediate_size = property(attrgetter('d_inner'))
@@ -146,7 +146,7 @@ class TransfoXLConfig(Config):
         is_list = isinstance(self.cutoffs, (list, tuple))
         ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
         numbers = all(type(end) is int for end in ends)
-        if not is_list or not numbers or any(start >= end for start, end in zip(ends, ends[1:])):
+        if not is_list or not numbers or any(start >= end for start, end in itertools.pairwise(ends)):
             raise InputError(
                 'cutoffs must be ascending integers above 0 and below vocab_size '
                 f'{self.vocab_size}, but are {self.cutoffs!r}'
@@ -157,7 +157,7 @@ class TransfoXLConfig(Config):
         """Raise InputError if these can't be the lengths of segments, extension and memory."""
         for name, value, low in (
             ('tgt_len', tgt_len, 1), ('ext_len', ext_len, 0), ('mem_len', mem_len, 0)
-        ):  # fmt: skip
+        ):
             check_count(name, value, low)
         if self.same_length and mem_len == 0:
             raise InputError(

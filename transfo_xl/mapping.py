@@ -97,7 +97,7 @@ def _huggingface(config):
     return _SplitMapping(
         splits, constants, rules, 'transformer.', mark_heads=False, outside=('crit.',),
         ignore=(r'pos_emb\.inv_freq$',),
-    )  # fmt: skip
+    )
 
 
 def _huggingface_words(config):
@@ -173,7 +173,7 @@ def _tensorflow(config):
     return _SplitMapping(
         splits, {}, rules, '', mark_heads=False,
         ignore=(r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$'),  # the training's
-    )  # fmt: skip
+    )
 
 
 def transfo_xl_mappings(config):

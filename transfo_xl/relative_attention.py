@@ -45,7 +45,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def __init__(
         self, units, num_heads, head_size, dropout, initializer, biases=None, prefix=None,
         params=None,
-    ):  # fmt: skip
+    ):
         super().__init__(prefix=prefix, params=params)
         self._num_heads = num_heads
         self._head_size = head_size
@@ -167,7 +167,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def step(
         self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
         first_value=None, first=0,
-    ):  # fmt: skip
+    ):
         """Attention of one more position a row, with keys and values in arrays of a fixed size."""
         # The first positions all have the same key and value, which is kept once.
         content_bias, position_bias, weight = self._values(x)
@@ -248,7 +248,7 @@ class RelativeCell(MirroredCell):
         self, units, hidden_size, num_heads, head_size, attention_dropout, dropout,
         layer_norm_eps, pre_norm, initializer, norm_initializer, biases=None, prefix=None,
         params=None,
-    ):  # fmt: skip
+    ):
         super().__init__(prefix=prefix, params=params)
         self._pre_norm = pre_norm
         norm = {
@@ -260,7 +260,7 @@ class RelativeCell(MirroredCell):
             self.attention = RelativeAttention(
                 units, num_heads, head_size, attention_dropout, initializer, biases,
                 prefix='attention_',
-            )  # fmt: skip
+            )
             self.attention_norm = LayerNorm(**norm)
             self.ffn = FeedForward(
                 units, hidden_size, 'relu', initializer, dropout=dropout, prefix='ffn_'

@@ -7,7 +7,7 @@ its default batch size of 1. With larger batches it divides each sample's loss b
 
 import contextlib
 import logging
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -169,7 +169,7 @@ logger = logging.getLogger(__name__)
 class MaskingStep(NamedTuple):
     """One trial of `mask_heads`."""
 
-    heads: List[Tuple[int, int]]
+    heads: list[tuple[int, int]]
     left: int
     score: float
     accepted: bool

@@ -19,7 +19,7 @@ MORE_FONTS = (
     'Source Han Sans CN', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
     'AR PL UMing CN', 'IPAGothic', 'NanumGothic', 'PingFang SC', 'Hiragino Sans GB',
     'Arial Unicode MS', 'Microsoft YaHei', 'SimHei', 'Malgun Gothic',
-)  # fmt: skip
+)
 
 
 def font_families():
@@ -56,7 +56,7 @@ def plot_heads(path, values, title='', label=''):
             if not np.isnan(value):
                 color = 'black' if value > middle else 'white'
                 axes.text(head, layer, f'{value:.2f}', ha='center', va='center', color=color,
-                          fontsize=7)  # fmt: skip
+                          fontsize=7)
     save_figure(path, figure)
 
 

@@ -25,7 +25,7 @@ USUAL = frozenset((
     'learn_vocab', 'config', 'model', 'family', 'bert_model', 'gpt_model', 'epochs',
     'num_steps', 'batch_size', 'total_batch_size', 'lr', 'seed', 'dtype', 'only_inference',
     'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir',
-))  # fmt: skip
+))
 #: settings that a file of them leaves to the command line
 _OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
 _NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument('--help-all', action=_HelpAll, dest='help', nargs=0,
-                              default=argparse.SUPPRESS, help=argparse.SUPPRESS)  # fmt: skip
+                              default=argparse.SUPPRESS, help=argparse.SUPPRESS)
             self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
         self.add_argument(
             '--config', metavar='FILE', default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
-        )  # fmt: skip
+        )
         self.rank_last('config')
         self._takes_config = True
 
@@ -113,7 +113,7 @@ class Parser(argparse.ArgumentParser):
         """The words that the file of ``--config`` stands for."""
         files = [word.partition('=')[2] or following
                  for word, following in zip(args, [*args[1:], ''])
-                 if word.partition('=')[0] == '--config']  # fmt: skip
+                 if word.partition('=')[0] == '--config']
         if not files or not self._takes_config:
             return []
         words = []
@@ -124,13 +124,13 @@ class Parser(argparse.ArgumentParser):
                 hint = did_you_mean(f'--{name}', self._option_string_actions)
                 raise InputError(f'--config {files[-1]!r}: there is no flag --{name}{hint}')
             action = self._option_string_actions[flag]
-            if value is None or value is False and action.nargs == 0:
+            if value is None or (value is False and action.nargs == 0):
                 continue
             if value is True and (action.nargs == 0 or action.type is not boolean):
                 words.append(flag)
             elif isinstance(value, list):
                 items = [f'{_NO_FLAG}{item}' if isinstance(item, str) and item.startswith('-')
-                         else str(item) for item in value]  # fmt: skip
+                         else str(item) for item in value]
                 words += [flag, *items] if action.nargs else [f'{flag}={value[-1]}']
             else:
                 words.append(f'{flag}={str(value).lower() if value is False else value}')
@@ -144,10 +144,10 @@ class Parser(argparse.ArgumentParser):
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
         shown = [action for action in self._actions
-                 if action.option_strings and action.help != argparse.SUPPRESS]  # fmt: skip
+                 if action.option_strings and action.help != argparse.SUPPRESS]
         hidden = {} if everything or len(shown) <= MANY else {
             action: action.help for action in shown if not self._is_usual(action)
-        }  # fmt: skip
+        }
         for action in hidden:
             action.help = argparse.SUPPRESS
         text = super().format_help()
@@ -246,7 +246,7 @@ def write_yaml(path, values):
     values = {
         name: value for name, value in values.items()
         if value is not None and value != [] and name not in _OF_ONE_RUN
-    }  # fmt: skip
+    }
     with atomic_write(path) as file:
         yaml.safe_dump(values, file, allow_unicode=True, sort_keys=False)
 
@@ -343,7 +343,7 @@ def _status_of(function):
         return 0
     except UnicodeEncodeError as error:  # a terminal's, or half a character of the command line
         return _fail(
-            f'the output holds {ascii(error.object[error.start])}, which {error.encoding} cannot '
+            f'the output holds {error.object[error.start]!a}, which {error.encoding} cannot '
             'write: set PYTHONIOENCODING=utf-8, or change the text'
         )
     except OSError as error:

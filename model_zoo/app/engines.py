@@ -109,7 +109,7 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
     block, facts = choose_layers(
         quantizer.layers, quantizer.harm, quantizer.block, forward_of, evaluate, forward_of(model),
         metric, most_lost,
-    )  # fmt: skip
+    )
     model_name = f'model_bert_{name}_quantized_{args.calib_mode}'
     prefix = os.path.join(args.output_dir, model_name)
     with written_together(args.output_dir) as folder:

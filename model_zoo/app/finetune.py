@@ -16,7 +16,8 @@ import random
 import re
 import tempfile
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classific
 _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
     'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
-}  # fmt: skip
+}
 
 
 def finetune(
@@ -128,7 +129,7 @@ def finetune(
         'epochs': epochs, 'batch_size': batch_size, 'lr': lr, 'seed': seed, 'resume': resume,
         getattr(task_class, 'length', 'max_length'): max_length,
         **dict(zip(('text_column', 'text_pair_column', 'label_column'), (text, text_pair, label))),
-    }  # fmt: skip
+    }
     more.update(
         (name, value) for name, value in given.items() if value is not None and value is not False
     )
@@ -176,7 +177,7 @@ def finetune(
         run = TaskRun(
             made, sources, opened, metrics, callbacks, share, output_dir is not None,
             setup_logging=_log_to(stack),
-        )  # fmt: skip
+        )
         stack.callback(run.close)
         interrupted = False
         try:

@@ -62,7 +62,7 @@ def add_workers_arguments(add, of=''):
     add(
         '--ray', metavar='ADDRESS',
         help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )  # fmt: skip
+    )
 
 
 def run_over_files(job, args, settings, tasks=None):
@@ -110,7 +110,7 @@ def plan_files(args):
         for part in range(parts):
             which = f'-{part:05d}-of-{parts:05d}' if parts > 1 else ''
             output = join(os.path.expanduser(args.output_dir).rstrip('/'),
-                          f'{name}{which}.{args.output_format}')  # fmt: skip
+                          f'{name}{which}.{args.output_format}')
             tasks.append(
                 FileTask(path, size * part // parts, size * (part + 1) // parts, output, size)
             )

@@ -6,7 +6,8 @@ import logging
 import os
 import pathlib
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from collections.abc import Callable
+from typing import Any
 
 from ..errors import InputError
 from . import cli
@@ -35,11 +36,11 @@ class Original:
     """
 
     help: str
-    ours: Optional[str] = None
+    ours: str | None = None
     value: Any = None
-    type: Optional[Callable] = None
-    convert: Optional[Callable] = None
-    with_flag: Optional[str] = None
+    type: Callable | None = None
+    convert: Callable | None = None
+    with_flag: str | None = None
 
     @property
     def has_effect(self):
@@ -74,7 +75,7 @@ def divide_train_batch_size(args):
                 '--train_batch_size %d is not a multiple of --gradient_accumulation_steps %d, or '
                 'GPUs: batches have %d examples, an update %d',
                 args.train_batch_size, parts, args.batch_size, args.batch_size * parts,
-            )  # fmt: skip
+            )
 
 
 def count_epochs(args):
@@ -397,7 +398,7 @@ class Script:
     """An original's script: `ours` does the same, with the flags `defaults`."""
 
     ours: str
-    defaults: Tuple[str, ...] = ()
+    defaults: tuple[str, ...] = ()
 
 
 _EXAMPLES = ('--train_batch_size=32',)
@@ -452,7 +453,7 @@ SCRIPTS = {
     'pytorch_pretrained_bert/run_swag': Script('finetune_swag', _BERTADAM),
     'pytorch_pretrained_bert/run_transfo_xl': Script('eval_transfo_xl'),
     'pytorch_pretrained_bert/simple_lm_finetuning': Script('finetune_lm', _BERTADAM),
-}  # fmt: skip
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -466,7 +467,7 @@ class Converter:
     source: str
     family: str
     model: str
-    names: Dict[str, str]
+    names: dict[str, str]
     takes_corpus: bool = False
     ours: str = 'convert_checkpoint'
 
@@ -478,7 +479,7 @@ class Converter:
             parser.add_argument(f'--{flag}', dest=name, help=f'instead of {name}')
         if self.takes_corpus:
             parser.add_argument('--transfo_xl_dataset_file', dest='corpus',
-                                help='a pickled corpus to convert as well')  # fmt: skip
+                                help='a pickled corpus to convert as well')
         values = vars(parser.parse_args(argv))
         words, corpus = values.pop('words'), values.pop('corpus', None)
         for name in self.names:

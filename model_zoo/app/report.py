@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import itertools
 import json
 import logging
 import os
@@ -13,7 +14,7 @@ import shutil
 import string
 import sys
 import time
-from typing import Dict, Optional, Sequence
+from collections.abc import Sequence
 
 from ..checkpoint.readers import kept_sums
 from ..util.display import new_figure, save_figure
@@ -125,7 +126,7 @@ def loss_points(log):
     their numbers of updates. If they still make no full interval, they join the one before.
     """
     steps = [0, *(record['step'] for record in log)]
-    sizes = [stop - start for start, stop in zip(steps, steps[1:])]
+    sizes = [stop - start for start, stop in itertools.pairwise(steps)]
     full, points, short = max(sizes, default=0), [], []  # lists of (step, loss, updates)
     for record, size in zip(log, sizes):
         if size == full:
@@ -184,7 +185,7 @@ def log_summary(results, folder, command, location):
             logger.info('%s', line)
     names = (
         'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
-    )  # fmt: skip
+    )
     names = [*names, *(results.get('predictions') or ())]
     logger.info('written to %s:', location)
     for name in names:
@@ -248,7 +249,7 @@ _USES = {
     'sentence-similarity': ('', '("A text.", "Another.")'),
     'fill-mask': ("zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"),
     'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
-}  # fmt: skip
+}
 
 
 @dataclasses.dataclass
@@ -260,13 +261,13 @@ class About:
     examples, or of what `unit` says.
     """
 
-    use: Optional[str]
+    use: str | None
     base: str
-    sizes: Dict[str, int]
+    sizes: dict[str, int]
     unit: str = 'examples'
-    labels: Optional[Sequence[str]] = None
+    labels: Sequence[str] | None = None
     takes_pairs: bool = False
-    mask: Optional[str] = None
+    mask: str | None = None
 
     def uses(self):
         """A command that uses the model, without its folder, and the argument of its pipeline."""
@@ -322,7 +323,7 @@ def _lines(title, about, results, metric, has_curves):
             '', '## Use', '', '```python', 'import model_zoo', '',
             f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",
             f'print(pipe({argument}))', '```',
-        )  # fmt: skip
+        )
         if command:
             yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
     yield from ('', '## Training', '', '| flag | value |', '|---|---|')

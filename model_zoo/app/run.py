@@ -6,7 +6,8 @@ import logging
 import math
 import os
 import re
-from typing import Any, Callable, Optional, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import mxnet as mx
 
@@ -58,10 +59,10 @@ class Training:
     loader: Any
     objective: Objective
     score: str = 'score'
-    evaluate: Optional[Callable] = None
-    max_grad_norm: Optional[float] = 1.0
-    schedule: Optional[Callable] = None
-    num_epochs: Optional[int] = None
+    evaluate: Callable | None = None
+    max_grad_norm: float | None = 1.0
+    schedule: Callable | None = None
+    num_epochs: int | None = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
     numbers: Sequence[str] = ()
@@ -81,10 +82,10 @@ class Outcome:
     """
 
     save: Callable
-    predict: Optional[Callable] = None
+    predict: Callable | None = None
     results: dict = dataclasses.field(default_factory=dict)
-    examine: Optional[Callable] = None
-    about: Optional[About] = None
+    examine: Callable | None = None
+    about: About | None = None
 
 
 class Run:
@@ -162,7 +163,7 @@ class Run:
             ),
             callbacks,
             self.workers,
-        )  # fmt: skip
+        )
         if args.resume:
             path = loop.resume()
             if path is not None:

@@ -172,7 +172,7 @@ class RunFolder:
     """
 
     def __init__(self, path, args, log, workers=None, verbose=False, trains=False,
-                 setup_logging=None):  # fmt: skip
+                 setup_logging=None):
         workers = workers or Workers()
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
@@ -182,7 +182,7 @@ class RunFolder:
         if self._remote is not None:
             self._given = {name: value for name, value in vars(args).items() if value == path}
             vars(args).update(dict.fromkeys(self._given, self.path))
-        if workers.rank == 0 or self._remote is not None and workers.local_rank == 0:
+        if workers.rank == 0 or (self._remote is not None and workers.local_rank == 0):
             self._lock()
             if self._remote is not None:
                 self._remote.pull()

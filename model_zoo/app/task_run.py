@@ -34,7 +34,7 @@ class Evaluator:
         return [
             name for name in segments
             if name in self.sets and self._task.is_labelled(self.sets[name].rows)
-        ]  # fmt: skip
+        ]
 
     def keep(self):
         """Compute the outputs of a set only once from now on, since the model no longer changes."""
@@ -104,7 +104,7 @@ class TaskRun:
     def __init__(
         self, task, sources=None, opened=None, metrics=None, callbacks=(), dev_share=None,
         is_kept=True, **options,
-    ):  # fmt: skip
+    ):
         self.task, self.settings = task, task.settings
         self._callbacks = callbacks
         settings = self.settings
@@ -165,7 +165,7 @@ class TaskRun:
         model, tokenizer = make_task_model(
             choice, task.head, self.run.contexts, trains=task.trains, do_lower_case=lowers,
             **options,
-        )  # fmt: skip
+        )
         settings.fit_length(task.length, model.context_length)
         return model, tokenizer
 
@@ -208,7 +208,7 @@ class TaskRun:
         prefix = calibrate(
             self.run, self.settings, self.model, data.loader, evaluate, self.task.name,
             self.task.metric, self.task.most_lost,
-        )  # fmt: skip
+        )
         write_labels(prefix, self.task.labels)
 
     def _load(self, segment, rows):
@@ -261,7 +261,7 @@ class TaskRun:
                 ),
             ),
             self.job(),
-        )  # fmt: skip
+        )
         return self.state
 
     def job(self):

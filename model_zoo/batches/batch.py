@@ -1,6 +1,6 @@
 """What loaders give to models: one type of batch, and how samples become one."""
 
-from typing import NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -26,10 +26,10 @@ class Sample(NamedTuple):
         The tokens that the numbers in `label` belong to, for tags of words.
     """
 
-    input_ids: Union[np.ndarray, Tuple[np.ndarray, ...]]
-    token_types: Union[np.ndarray, Tuple[np.ndarray, ...], None] = None
-    label: Union[int, float, np.ndarray, None] = None
-    positions: Optional[np.ndarray] = None
+    input_ids: np.ndarray | tuple[np.ndarray, ...]
+    token_types: np.ndarray | tuple[np.ndarray, ...] | None = None
+    label: int | float | np.ndarray | None = None
+    positions: np.ndarray | None = None
 
     @property
     def valid_length(self):

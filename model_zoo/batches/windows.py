@@ -1,5 +1,6 @@
 """Texts that are longer than the model takes, in windows that overlap."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ def even_windows(count, room):
     step = room - room // 2
     number = -(-(count - room) // step) + 1
     starts = [n * (count - room) // (number - 1) for n in range(number)]
-    turns = [(left + right + room) // 2 for left, right in zip(starts, starts[1:])]
+    turns = [(left + right + room) // 2 for left, right in itertools.pairwise(starts)]
     return [
         Window(start, start + room, first, last)
         for start, first, last in zip(starts, [0, *turns], [*turns, count])

@@ -29,7 +29,7 @@ INPUT_NAMES = {
 _SIZES = {
     'layers': 'num_layers', 'units': 'units', 'heads': 'num_heads', 'tokens': 'embedding_rows',
     'labels': 'num_labels',
-}  # fmt: skip
+}
 
 
 class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):

@@ -191,7 +191,7 @@ class DecoderModel(DecoderBlock):
                     cell = DecoderCell(
                         config, layer, config.attn_pdrop, config.resid_pdrop, config.activation,
                         config.layer_norm_epsilon, initializer, pre_norm=self.pre_norm,
-                    )  # fmt: skip
+                    )
                     self.layers.add(cell)
             if self.pre_norm:
                 self.norm = LayerNorm(epsilon=config.layer_norm_epsilon, in_channels=config.units)
@@ -248,7 +248,7 @@ class DecoderModel(DecoderBlock):
         states, presents, attentions = self.encode(
             F, words, token_types, valid_length, position_ids, past, head_mask,
             position_weight=position_weight,
-        )  # fmt: skip
+        )
         return self.join_outputs(
             states if self.output_all_encodings else states[-1],
             presents if self.has_past else None,
@@ -258,7 +258,7 @@ class DecoderModel(DecoderBlock):
     def encode(
         self, F, words, token_types=None, valid_length=None, position_ids=None, past=None,
         head_mask=None, *, position_weight,
-    ):  # fmt: skip
+    ):
         """`hybrid_forward` with all possible outputs: states, presents, attentions."""
         if uses_standard_operators():
             return _encode_standard(

@@ -2,12 +2,11 @@
 
 import dataclasses
 from operator import attrgetter
-from typing import Dict, List, Optional
 
 from ..checkpoint.mapping import Mapping, OneWide, Rule, Stacked, Transposed, layer_rules
 from .config import PYTORCH_FORMATS, AttentionConfig
 
-__all__ = ['DecoderConfig', 'HPARAMS', 'OPTIONS']
+__all__ = ['HPARAMS', 'OPTIONS', 'DecoderConfig']
 
 
 @dataclasses.dataclass
@@ -51,7 +50,7 @@ class DecoderConfig(AttentionConfig):
     attn_pdrop: float = 0.1
     layer_norm_epsilon: float = 1e-5
     initializer_range: float = 0.02
-    pruned_heads: Optional[Dict[int, List[int]]] = None
+    pruned_heads: dict[int, list[int]] | None = None
 
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0

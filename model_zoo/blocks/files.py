@@ -155,7 +155,7 @@ class BlockFiles:
         return max((mapping.matches(tensors) for mapping in maps), default=0)
 
     def _assign(self, tensors, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
-                cast_dtype=False, dtype_source='current'):  # fmt: skip
+                cast_dtype=False, dtype_source='current'):
         """Set the parameters; returns the names missing, and left over."""
         parameters = self.parameters_by_name()
         missing = [name for name in parameters if name not in tensors]
@@ -238,7 +238,7 @@ class BlockFiles:
         missing, unused = self._assign(
             weights.tensors, weights.unknown, weights.path, ctx,
             allow_missing=True, ignore_extra=True, cast_dtype=True,
-        )  # fmt: skip
+        )
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
             hint = ''
@@ -298,7 +298,7 @@ class BlockFiles:
         except CheckpointError as error:
             raise CheckpointError(f'{filename}: {error}') from error
         self._assign(loaded, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype,
-                     dtype_source)  # fmt: skip
+                     dtype_source)
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
         """Save the parameters, completely or not at all.
@@ -319,7 +319,7 @@ class BlockFiles:
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {'format': 'native', 'class': type(self).__name__,
-                        'family': self.config.model_type, 'backbone': self.backbone}  # fmt: skip
+                        'family': self.config.model_type, 'backbone': self.backbone}
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
@@ -453,7 +453,7 @@ class BlockFiles:
         return open_block(
             name_or_dir, cls, ctx=ctx, root=root or cache_dir, format=format, dtype=dtype,
             state_dict=state_dict, **kwargs,
-        )[0]  # fmt: skip
+        )[0]
 
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block was opened with, or None."""

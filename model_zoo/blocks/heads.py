@@ -275,7 +275,7 @@ class TaskMixin:
         lacking = [
             name for name, needed in self.parts.items()
             if needed and not getattr(model, name.replace('use_', 'has_'))
-        ]  # fmt: skip
+        ]
         if lacking:
             raise InputError(
                 f'{type(self).__name__} needs a {self.model_class.__name__} with '

@@ -10,4 +10,4 @@ from .readers import read_tensors
 __all__ = [
     'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
     'read_tensors',
-]  # fmt: skip
+]

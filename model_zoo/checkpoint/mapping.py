@@ -6,7 +6,6 @@ A rule is data, so that one table serves loading and saving.
 import dataclasses
 import logging
 import re
-from typing import Tuple
 
 import numpy as np
 
@@ -32,12 +31,12 @@ class Fused:
     """Query, key and value tensors <-> our one, laid out by head (see `SelfAttention`)."""
 
     def load(self, arrays, config):
-        rows = [array.reshape((-1, config.head_size) + array.shape[1:]) for array in arrays]
-        return np.concatenate(rows, axis=1).reshape((-1,) + arrays[0].shape[1:])
+        rows = [array.reshape((-1, config.head_size, *array.shape[1:])) for array in arrays]
+        return np.concatenate(rows, axis=1).reshape((-1, *arrays[0].shape[1:]))
 
     def save(self, array, config):
-        rows = array.reshape((-1, 3, config.head_size) + array.shape[1:])
-        return [rows[:, part].reshape((-1,) + array.shape[1:]) for part in range(3)]
+        rows = array.reshape((-1, 3, config.head_size, *array.shape[1:]))
+        return [rows[:, part].reshape((-1, *array.shape[1:])) for part in range(3)]
 
 
 _FUSED = Fused()
@@ -132,9 +131,9 @@ class Rule:
     """
 
     ours: str
-    theirs: Tuple[str, ...]
+    theirs: tuple[str, ...]
     convert: object = _SAME
-    tied: Tuple[str, ...] = ()
+    tied: tuple[str, ...] = ()
     tied_to: str = ''
 
     def __post_init__(self):
@@ -278,7 +277,7 @@ class Mapping:
                 _log.warning(
                     '%s differs from %s, which is used in its place: the results are not those of '
                     'the program that wrote them', name, first,
-                )  # fmt: skip
+                )
 
     def _numbered(self, count):
         """Number of a tensor -> its name, in a format that stores numbers for `count` tensors."""

@@ -9,7 +9,7 @@ import io
 import math
 import pickle
 import types
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class Storage(NamedTuple):
 
     key: str
     start: int = 0
-    count: Optional[int] = None
+    count: int | None = None
 
 
 class Tensor(NamedTuple):
@@ -111,9 +111,9 @@ class Tensor(NamedTuple):
 
     storage: Storage
     offset: int
-    size: Tuple[int, ...]
-    stride: Tuple[int, ...]
-    code: Optional[str] = None
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    code: str | None = None
 
 
 def _values(data, dtype, shape, order):
@@ -187,7 +187,7 @@ _NAMES = {
     'torch.nn.parameter.Parameter': 'Parameter',
     'torch.storage.UntypedStorage': STORAGES['UntypedStorage'],
     **{f'torch.{name}': code for name, code in {**STORAGES, **_UNSIGNED}.items()},
-}  # fmt: skip
+}
 
 
 class Unpickler(pickle._Unpickler):

@@ -6,7 +6,7 @@ import dataclasses
 import logging
 import os
 import re
-from typing import Callable
+from collections.abc import Callable
 
 from ..errors import CheckpointError, InputError, reporting
 from ..util.files import atomic_write

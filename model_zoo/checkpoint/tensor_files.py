@@ -127,8 +127,7 @@ def _read_array(path, read):
 
 
 def read_params(path):
-    """Read the arrays of a ``.params`` file, as views that may not be written to; and its metadata.
-    """
+    """Read the arrays of a ``.params`` file, as views that may not be written to; and its metadata."""
     with reading(path):
         with open(path, 'rb') as file:
             data = memoryview(file.read())

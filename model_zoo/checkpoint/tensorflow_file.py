@@ -27,7 +27,7 @@ from .tensor_files import as_weights, from_bfloat16, reading
 __all__ = [
     'is_tensorflow', 'masked_crc32c', 'newest_checkpoint', 'read_message', 'read_table',
     'read_tensorflow', 'write_tensorflow',
-]  # fmt: skip
+]
 
 
 def masked_crc32c(data):
@@ -129,7 +129,7 @@ _STRING, _BFLOAT16 = 7, 14
 _TYPES = {
     1: 'f4', 2: 'f8', 3: 'i4', 4: 'u1', 5: 'i2', 6: 'i1', 8: 'c8', 9: 'i8', 10: '?',
     _BFLOAT16: 'u2', 17: 'u2', 18: 'c16', 19: 'f2', 22: 'u4', 23: 'u8',
-}  # fmt: skip
+}
 
 
 def is_tensorflow(tail):

@@ -158,7 +158,7 @@ def _tensor(array, key):
     storage = _tuple(
         _text('storage'), _name('torch', _WRITTEN[array.dtype.name]), _text(key), _text('cpu'),
         _number(array.size),
-    )  # fmt: skip
+    )
     arguments = _tuple(
         storage + b'Q',  # what the storage's own reader makes of it
         _number(0),
@@ -219,7 +219,7 @@ def read_torch(path):
     if not _has_tensors(content):
         inner = {name: value for name, value in content.items() if _has_tensors(value)}
         named = [name for name in _WRAPPERS if name in inner] or list(inner)
-        if len(named) == 1 or named and named[0] in _WRAPPERS:
+        if len(named) == 1 or (named and named[0] in _WRAPPERS):
             content = inner[named[0]]
     for name, value in content.items():
         if not isinstance(value, np.ndarray) or not isinstance(name, str):

@@ -1,7 +1,7 @@
 """Continue prompts with a language model: `generate` and `stream`."""
 
 import math
-from typing import List, NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Continuation(NamedTuple):
         Why it ended: ``'stop'`` (a stop token) or ``'length'`` (the maximum number of tokens).
     """
 
-    tokens: List[int]
+    tokens: list[int]
     log_prob: float
     finish: str
 
@@ -46,7 +46,7 @@ class NewToken(NamedTuple):
     sequence: int
     token: int
     log_prob: float
-    finish: Optional[str]
+    finish: str | None
 
 
 def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):

@@ -165,7 +165,7 @@ class Request:
         top_p=None, num_beams=1, length_penalty=1.0, num_return_sequences=1, stop_tokens=(),
         min_new_tokens=0, repetition_penalty=1.0, no_repeat_ngram_size=0, bad_words_ids=(),
         seed=None, overflow='error',
-    ):  # fmt: skip
+    ):
         self.prompts = _read_prompts(prompts, valid_length)
         self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
         self.num_beams = _number('num_beams', num_beams, 1, _MOST_TEXTS)
@@ -190,7 +190,7 @@ class Request:
         self.processor = LogitsProcessor(
             self.stop_tokens, _number('min_new_tokens', min_new_tokens, 0), repetition_penalty,
             _number('no_repeat_ngram_size', no_repeat_ngram_size, 0), bad_words,
-        )  # fmt: skip
+        )
         self.sampler = self._make_sampler(temperature, top_k, top_p)
         self._check_methods()
         self._check_context(block.context_length, overflow)

@@ -43,7 +43,7 @@ class LogitsProcessor:
         self.is_idle = (
             repetition_penalty == 1 and not (no_repeat_ngram_size or self._bad_words)
             and not (min_new_tokens and stop_tokens)
-        )  # fmt: skip
+        )
 
     def __call__(self, scores, texts, step):
         """Scores (rows, tokens) after texts, a list of ids each, with `step` new tokens."""

@@ -24,7 +24,7 @@ from .vectors import INDEXES, FeatureExtraction, SentenceSimilarity, nearest, un
 __all__ = [
     'ENGINES', 'INDEXES', 'PIPELINES', 'Engine', 'MXNetEngine', 'Pipeline', 'make_engine',
     'nearest', 'pipeline', 'unit_vectors',
-]  # fmt: skip
+]
 
 #: pipelines by the names of their tasks
 PIPELINES = {
@@ -62,17 +62,17 @@ DEFAULT_MODELS = {
 def pipeline(
     task: Literal['text-classification', 'sentiment-analysis'],
     model: str | os.PathLike | None = ..., **options: Any,
-) -> TextClassification: ...  # fmt: skip
+) -> TextClassification: ...
 @overload
 def pipeline(
     task: Literal['token-classification', 'ner'],
     model: str | os.PathLike | None = ..., **options: Any,
-) -> TokenClassification: ...  # fmt: skip
+) -> TokenClassification: ...
 @overload
 def pipeline(
     task: Literal['question-answering'],
     model: str | os.PathLike | None = ..., **options: Any,
-) -> QuestionAnswering: ...  # fmt: skip
+) -> QuestionAnswering: ...
 @overload
 def pipeline(
     task: Literal['fill-mask'], model: str | os.PathLike | None = ..., **options: Any
@@ -101,17 +101,17 @@ def pipeline(
 def pipeline(
     task: Literal['zero-shot-classification'],
     model: str | os.PathLike | None = ..., **options: Any,
-) -> ZeroShotClassification: ...  # fmt: skip
+) -> ZeroShotClassification: ...
 @overload
 def pipeline(
     task: Literal['rerank', 'text-ranking'],
     model: str | os.PathLike | None = ..., **options: Any,
-) -> Reranking: ...  # fmt: skip
+) -> Reranking: ...
 @overload
 def pipeline(
     task: str | os.PathLike | None = ..., model: str | os.PathLike | None = ..., *,
     engine: str = ..., precision: str = ..., ctx: Any = ..., **options: Any,
-) -> Pipeline: ...  # fmt: skip
+) -> Pipeline: ...
 
 
 def pipeline(

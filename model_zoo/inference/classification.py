@@ -1,6 +1,6 @@
 """Pipelines that score texts: classification, zero-shot classification, choices, reranking."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 __all__ = [
     'MultipleChoice', 'NextSentence', 'Reranking', 'TextClassification', 'TextPairs',
     'ZeroShotClassification',
-]  # fmt: skip
+]
 
 
 #: least probability of a label that a text has, where it may have several
@@ -65,9 +65,9 @@ class TextClassification(TextPairs):
     if TYPE_CHECKING:
 
         @overload
-        def __call__(self, inputs: str, **options: Any) -> List[Dict[str, Any]]: ...
+        def __call__(self, inputs: str, **options: Any) -> list[dict[str, Any]]: ...
         @overload
-        def __call__(self, inputs: List[Any], **options: Any) -> List[Any]: ...
+        def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...
         @overload
         def __call__(self, inputs: Any, **options: Any) -> Any: ...
 
@@ -128,7 +128,7 @@ class TextClassification(TextPairs):
         return [
             {'label': self.labels[index], 'score': float(scores[index])}
             for index in order if scores[index] >= options['least']
-        ]  # fmt: skip
+        ]
 
 
 class NextSentence(TextPairs):

@@ -140,5 +140,5 @@ def _cast_once(symbol, parameters):
     symbol = mx.sym.load_json(json.dumps(graph))
     values = {**parameters, **{
         f'{name}{_ENDING}': mx.nd.amp_cast(parameters[name], dtype=BFLOAT16) for name in made
-    }}  # fmt: skip
+    }}
     return symbol, {name: values[name] for name in symbol.list_arguments() if name in values}

@@ -39,7 +39,7 @@ PRECISIONS = {
 _LIBRARIES = {
     'mxnet': (), 'onnxruntime': ('onnx', 'onnxruntime'),
     'openvino': ('onnx', 'onnxruntime', 'openvino'),
-}  # fmt: skip
+}
 _EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
 #: the figures that scripts/benchmark/inference.py writes
 SPEED_FILE = os.path.join(os.path.dirname(__file__), 'speed.json')
@@ -79,7 +79,7 @@ def processor():
     return next((name for flag, name in zip(flags, _PROCESSORS) if flag in known), _PROCESSORS[-1])
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _figures():
     return read_json(SPEED_FILE)
 
@@ -100,11 +100,11 @@ def choices(precision, work='forward'):
         ratios = [
             row.get('mxnet', next(iter(row.values()))) / row[engine] for row in rows
             if engine in row
-        ]  # fmt: skip
+        ]
         ranked.append(Choice(
             engine, math.exp(sum(map(math.log, ratios)) / len(ratios)), has_engine(engine),
             '' if engine == 'mxnet' else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
-        ))  # fmt: skip
+        ))
     return sorted(ranked, key=lambda choice: -choice.speed)
 
 
@@ -202,7 +202,7 @@ class _SentenceEngine(Engine):
         return [np.expand_dims(vector, 1) for vector in vectors]
 
 
-@functools.lru_cache(maxsize=None)  # once in a process
+@functools.cache  # once in a process
 def _tell_of_faster(precision, work):
     for choice in choices(precision, work)[:1]:
         if choice.speed >= _LEAST_GAIN:
@@ -231,7 +231,7 @@ class AutoEngine(Engine):
         self._better = next((
             choice for choice in choices(precision, work)
             if choice.is_installed and choice.speed >= _LEAST_GAIN and is_on_cpu
-        ), None)  # fmt: skip
+        ), None)
         self._has_file = None  # not looked yet
 
     @property

@@ -92,7 +92,7 @@ class OnnxEngine(Engine):
                 load_exporter().export_onnx(
                     block, folder, name, block.fuses_in_onnx and measures is None,
                     precision if precision == 'int8' else 'float32', measures,
-                )  # fmt: skip
+                )
         return path
 
     def feed(self, words, token_types, valid_length):
@@ -196,7 +196,7 @@ class OpenVINOEngine(OnnxEngine):
             # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
             # after the same file has been opened in float32.
             'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
-        })  # fmt: skip
+        })
 
     def _compile(self, core, config):
         """Set `model`; returns `inputs` and `outputs`."""
@@ -328,7 +328,7 @@ class _GenerationEngine(OnnxEngine):
         given = {
             'input_ids': words, 'attention_mask': mask, 'position_ids': positions,
             'valid_length': lengths,
-        }  # fmt: skip
+        }
         feed = {
             name: np.ascontiguousarray(array.astype(np.int64)) for name, array in given.items()
             if name in self.inputs
@@ -336,8 +336,7 @@ class _GenerationEngine(OnnxEngine):
         return self._compute(feed, past)
 
     def _empty(self, rows):
-        """The past of a text's first call: no keys, and the memory that Transformer-XL begins with.
-        """
+        """The past of a text's first call: no keys, and the memory that Transformer-XL begins with."""
         past = {}
         for name, shape in self.inputs.items():
             if name == f'{_MEMORY}_length':
@@ -420,7 +419,7 @@ class _Values(dict):
     def select(self, rows):
         return _Values({
             name: _value(_rows_of(name, value.numpy(), rows)) for name, value in self.items()
-        })  # fmt: skip
+        })
 
 
 class _Request(NamedTuple):

@@ -4,7 +4,8 @@ import functools
 import inspect
 import itertools
 import numbers
-from typing import Any, Callable, List, NamedTuple, Optional, overload
+from collections.abc import Callable
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -16,7 +17,7 @@ __all__ = [
     'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Row', 'TooLargeError', 'Work',
     'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
     'without_truncation',
-]  # fmt: skip
+]
 
 # Most tokens of a batch, padding included; see bert_embedding for how it was measured.
 BATCH_TOKENS = 2048
@@ -57,7 +58,7 @@ def a_list(items, most=10_000, or_one=False):
 _TYPES = {
     'array': (list, tuple, set), 'boolean': (bool, np.bool_), 'integer': numbers.Integral,
     'null': type(None), 'number': numbers.Real, 'string': str,
-}  # fmt: skip
+}
 
 
 def check_option(name, value, schema):
@@ -87,7 +88,7 @@ def _described(schema, types):
     if 'enum' in schema:
         return f'one of: {", ".join(schema["enum"])}'
     names = {'boolean': 'true or false', 'integer': 'an integer', 'null': 'None for all',
-             'number': 'a number', 'string': 'a str'}  # fmt: skip
+             'number': 'a number', 'string': 'a str'}
     if 'array' in types:
         items = _described(schema['items'], [schema['items']['type']])
         names['array'] = f'a list of at most {schema["maxItems"]}, each {items}'
@@ -114,7 +115,7 @@ class Meter:
         'tokens': ('tokens in all rows', 'max_tokens'),
         'answer': ('bytes of an answer', 'max_answer'),
         'characters': ('characters of texts with each of their labels or choices', 'max_body'),
-    }  # fmt: skip
+    }
 
     def __init__(self, **limits):
         self._limits, self._used = limits, dict.fromkeys(self._NAMES, 0)
@@ -160,7 +161,7 @@ class Row(NamedTuple):
     input_ids: np.ndarray
     token_types: np.ndarray
     about: object = None
-    reduce: Optional[Callable] = None
+    reduce: Callable | None = None
 
 
 class Work(NamedTuple):
@@ -252,7 +253,7 @@ class Pipeline:
         return None
 
     @overload
-    def __call__(self, inputs: List[Any], **options: Any) -> List[Any]: ...
+    def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...
     @overload
     def __call__(self, inputs: Any, **options: Any) -> Any: ...
 
@@ -413,14 +414,13 @@ class Pipeline:
         return 100 + 2 * NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
-        """The result of an item; `outputs` has for each row the list of what `_reduced` returned.
-        """
+        """The result of an item; `outputs` has for each row the list of what `_reduced` returned."""
         raise NotImplementedError
 
     # -- what all have in common ------------------------------------------------------------------
 
     @classmethod
-    @functools.lru_cache(maxsize=None)
+    @functools.cache
     def options(cls):
         """The names of a call's options, each with the JSON Schema of its values."""
         _, *parameters = inspect.signature(cls._options).parameters.values()

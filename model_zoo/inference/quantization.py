@@ -18,7 +18,7 @@ from ..errors import InputError, UnknownNameError
 __all__ = [
     'CALIBRATION_MODES', 'LAYER_TYPES', 'QUANTIZED_DTYPES', 'Quantizer', 'choose_layers',
     'leave_out', 'quantize',
-]  # fmt: skip
+]
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +35,7 @@ _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
 
 
 class _Ranges:
-    """Collects the least and greatest outputs, `clipped` as by GluonNLP's ``BertLayerCollector``.
-    """
+    """Collects the least and greatest outputs, `clipped` as by GluonNLP's ``BertLayerCollector``."""
 
     largest_gelu, smallest_norm = 10.0, -50.0
 
@@ -119,7 +118,7 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
     return quantizer.block([
         layer for layer, names in quantizer.layers.items()
         if any(part in name for part in exclude for name in names)
-    ])  # fmt: skip
+    ])
 
 
 class Quantizer:
@@ -240,7 +239,7 @@ class Quantizer:
         executor = symbol.bind(
             mx.cpu(), {name: array for name, array in values.items() if name in known},
             grad_req='null',
-        )  # fmt: skip
+        )
         if collect is not None:
             executor.set_monitor_callback(collect, monitor_all=True)
         return [output.asnumpy() for output in executor.forward(is_train=False)]
@@ -307,7 +306,7 @@ def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most
     return made, {
         'metric': metric, 'float32': report, 'int8': int8_report, 'lost': best - score,
         'float32_layers': exclude,
-    }  # fmt: skip
+    }
 
 
 def _without(exclude):

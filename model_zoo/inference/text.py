@@ -23,7 +23,7 @@ _UNUSED = (
     'encoder_repetition_penalty', 'epsilon_cutoff', 'eta_cutoff', 'force_words_ids',
     'exponential_decay_length_penalty', 'forced_bos_token_id', 'forced_eos_token_id', 'min_length',
     'min_p', 'penalty_alpha', 'sequence_bias', 'suppress_tokens', 'top_h',
-)  # fmt: skip
+)
 
 
 class TextGeneration(Pipeline):
@@ -90,7 +90,7 @@ class TextGeneration(Pipeline):
             'num_return_sequences': num_return_sequences, 'min_new_tokens': min_new_tokens,
             'repetition_penalty': repetition_penalty, 'overflow': 'slide',
             'no_repeat_ngram_size': no_repeat_ngram_size, 'bad_words_ids': bad_words_ids or (),
-        }  # fmt: skip
+        }
         if do_sample:
             options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
         elif num_beams > 1:
@@ -102,7 +102,7 @@ class TextGeneration(Pipeline):
         return {
             'full': return_full_text, 'generate': options,
             'new': max_new_tokens or (None if max_length else MAX_NEW_TOKENS), 'all': max_length,
-        }  # fmt: skip
+        }
 
     def new_tokens(self, ids, options):
         """How many tokens a prompt may get, at most; `options` are `checked` ones."""
@@ -128,7 +128,7 @@ class TextGeneration(Pipeline):
                         continuations = generate(
                             self.engine.language_model, [prompts[place] for place in chosen],
                             count, **options['generate'],
-                        )  # fmt: skip
+                        )
                     for place, group in zip(chosen, continuations):
                         start = pool[place] if options['full'] else ''
                         results[place] = [

@@ -87,8 +87,7 @@ class TokenClassification(Pipeline):
         return [self._windows(encoding, options, meter) for encoding in encodings]
 
     def _windows(self, encoding, options, meter):
-        """Rows of a text; `about` has a row's pieces, and the first one's position in text and row.
-        """
+        """Rows of a text; `about` has a row's pieces, and the first one's position in text and row."""
         ids, room = encoding.input_ids, options['room']
         windows = [(0, len(ids))]
         if room is not None and len(ids) > room:
@@ -178,7 +177,7 @@ class TokenClassification(Pipeline):
         if len(parts) == 1 and not joined:
             ((token_id, text),) = parts
             return text if token_id == unknown else self.tokenizer.convert_ids_to_tokens(token_id)
-        ids, texts = zip(*parts)
+        ids, _texts = zip(*parts)
         replaced = iter([text for token_id, text in parts if token_id == unknown])
         mark = re.escape(str(self.tokenizer.unk_token))
         return re.sub(mark, lambda match: next(replaced, match.group()), self.tokenizer.decode(ids))
@@ -194,7 +193,7 @@ def _without_overlaps(entities):
         old = kept[-1]
         if (entity['end'] - entity['start'], entity['score']) > (
             old['end'] - old['start'], old['score']
-        ):  # fmt: skip
+        ):
             kept[-1] = entity
     return kept
 

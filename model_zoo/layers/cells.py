@@ -203,7 +203,7 @@ class EncoderStack(nn.HybridSequential):
     def __init__(
         self, config, attention_dropout, dropout, activation, layer_norm_eps, initializer,
         prefix='', params=None,
-    ):  # fmt: skip
+    ):
         super().__init__(prefix=prefix, params=params)
         self._config = config
         options = attention_dropout, dropout, activation, layer_norm_eps, initializer

@@ -20,10 +20,10 @@ from ..errors import InputError, UnknownNameError
 
 __all__ = [
     'BFLOAT16',
+    'PRECISIONS',
     'Dense',
     'LayerNorm',
     'MixedPrecision',
-    'PRECISIONS',
     'precision_name',
     'set_precision',
 ]

@@ -167,7 +167,7 @@ class Writer:
         """All in the widest of their types; a truth value counts as a number."""
         order = ('int64', 'float16', 'float32', 'float64')
         dtype = max((tensor.dtype for tensor in tensors if tensor.dtype != 'bool'), key=order.index,
-                    default='float32')  # fmt: skip
+                    default='float32')
         return [self.cast(tensor, dtype) for tensor in tensors]
 
     def shape(self, tensor, begin=0, end=None):
@@ -249,14 +249,14 @@ def to_onnx(symbol, params, inputs, outputs):
         writer.nodes[-1].output[0] = name
         results.append(_value_info(Tensor(name, tensor.dtype, tensor.rank), axes))
     sources = [_value_info(data[name], axes) for name, (_, _, axes) in inputs.items()
-               if name in data]  # fmt: skip
+               if name in data]
     model = helper.make_model(
         helper.make_graph(writer.nodes, 'gluon_transformer_zoo', sources, results,
                           writer.initializers()),
         producer_name='gluon-transformer-zoo',
         opset_imports=[helper.make_opsetid('', OPSET)],
         ir_version=_IR_VERSION,
-    )  # fmt: skip
+    )
     if weight_bytes(model) < EXTERNAL_FROM:  # a larger one is checked once it is saved
         checker.check_model(model, full_check=True)
     return model
@@ -291,7 +291,7 @@ def _folded(symbol, nodes, heads, params):
     if outputs:
         group = mx.sym.Group(outputs)
         arrays = {name: mx.nd.array(params[name], dtype=params[name].dtype)
-                  for name in group.list_arguments()}  # fmt: skip
+                  for name in group.list_arguments()}
         with without_subgraphs(), mx.autograd.pause():
             values = group.eval(mx.cpu(), **arrays)
         for output, value in zip(outputs, values):

@@ -82,7 +82,8 @@ def _reshape(writer, node):
 
 def _sizes_of_codes(writer, tensor, codes, axis):
     """MXNet's codes: 0 keeps an axis, -1 takes the rest, -2 keeps all axes that are left, -3 joins
-    two axes, and -4 splits one into the two sizes that follow."""
+    two axes, and -4 splits one into the two sizes that follow.
+    """
     parts, codes = [], iter(codes)
     for code in codes:
         if code == 0:
@@ -222,17 +223,17 @@ def _with_scalar(op, swapped=False, truth=False):
 
 for _name, _op in {'exp': 'Exp', 'sin': 'Sin', 'cos': 'Cos', 'relu': 'Relu', 'sqrt': 'Sqrt',
                    'abs': 'Abs', 'log': 'Log', 'erf': 'Erf', 'tanh': 'Tanh',
-                   'sigmoid': 'Sigmoid'}.items():  # fmt: skip
+                   'sigmoid': 'Sigmoid'}.items():
     OPERATORS[_name] = _unary(_op)
 for _name, _op in {'add': 'Add', 'sub': 'Sub', 'mul': 'Mul', 'div': 'Div'}.items():
     OPERATORS[f'elemwise_{_name}'] = OPERATORS[f'broadcast_{_name}'] = _binary(_op)
 OPERATORS['broadcast_maximum'], OPERATORS['broadcast_minimum'] = _binary('Max'), _binary('Min')
 for _name, _op in {'greater': 'Greater', 'greater_equal': 'GreaterOrEqual', 'lesser': 'Less',
-                   'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():  # fmt: skip
+                   'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
 for _name, _op in {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div', 'maximum': 'Max',
-                   'minimum': 'Min', 'power': 'Pow'}.items():  # fmt: skip
+                   'minimum': 'Min', 'power': 'Pow'}.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
 OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)
 OPERATORS['_rdiv_scalar'] = _with_scalar('Div', swapped=True)

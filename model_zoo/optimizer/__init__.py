@@ -24,4 +24,4 @@ __all__ = [
     'WarmupConstantSchedule', 'WarmupCosineSchedule', 'WarmupCosineWithHardRestartsSchedule',
     'WarmupCosineWithWarmupRestartsSchedule', 'WarmupLinearSchedule', 'clip_grad_global_norm',
     'disable_weight_decay', 'finetune_schedule', 'get_schedule', 'grad_global_norm',
-]  # fmt: skip
+]

@@ -121,7 +121,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return host.Step(
             step * root_factor / mean_factor, factor, self._epsilon(index) * root_factor, decay,
             late_decay,
-        )  # fmt: skip
+        )
 
     def _update_on_host(self, indices, arrays, scales, lrs, wds):
         """Update weights with their gradients times the scales, which are numbers."""
@@ -416,7 +416,7 @@ class LAMB(DecoupledAdam):
             host.update_by_lamb(
                 arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
                 *map(self._bounds.get, ('lower_bound', 'upper_bound')),
-            )  # fmt: skip
+            )
 
     def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         if not self._has_ratio(index):

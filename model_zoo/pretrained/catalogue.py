@@ -7,7 +7,6 @@ import dataclasses
 import fnmatch
 import glob
 import os
-from typing import Optional, Tuple
 
 from ..errors import InputError, UnknownNameError
 from ..families import load_families
@@ -65,15 +64,15 @@ class PretrainedEntry:
     family: str
     do_lower_case: bool
     default: bool = False
-    dataset_aliases: Tuple[str, ...] = ()
-    names: Tuple[str, ...] = ()
-    vocab: Optional[str] = None
-    lacks: Tuple[str, ...] = ()
-    package: Optional[PackageFiles] = None
-    hub: Optional[str] = None
-    labels: Optional[Tuple[str, ...]] = None
-    hub_revision: Optional[str] = None
-    hub_sha256: Optional[str] = None
+    dataset_aliases: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    vocab: str | None = None
+    lacks: tuple[str, ...] = ()
+    package: PackageFiles | None = None
+    hub: str | None = None
+    labels: tuple[str, ...] | None = None
+    hub_revision: str | None = None
+    hub_sha256: str | None = None
 
     @property
     def full_name(self):

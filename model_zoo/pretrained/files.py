@@ -7,7 +7,7 @@ parts are.
 import contextlib
 import dataclasses
 import os
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from ..checkpoint.readers import (
     CONFIG_NAMES,
@@ -24,7 +24,7 @@ __all__ = [
     'ONNX_NAME', 'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module',
     'merges_beside',
     'modules_in_folder', 'read_tokenizer_config',
-]  # fmt: skip
+]
 
 #: name of the file
 MODULES_NAME = 'modules.json'
@@ -91,7 +91,7 @@ GENERATION_CONFIG = 'generation_config.json'
 #: names of the files that say more of a tokenizer than its vocabulary
 BESIDE_VOCAB = (
     TOKENIZER_CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'special_tokens.txt',
-)  # fmt: skip
+)
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
 #: that of pytorch-pretrained-BERT and Google
@@ -114,21 +114,21 @@ class Files:
         `model_zoo.pretrained.sentence_modules.KNOWN`.
     """
 
-    weights: Optional[str] = None
-    config: Optional[str] = None
-    vocab: Optional[str] = None
-    do_lower_case: Optional[bool] = None
-    special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
+    weights: str | None = None
+    config: str | None = None
+    vocab: str | None = None
+    do_lower_case: bool | None = None
+    special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
-    labels: Optional[Tuple[str, ...]] = None
-    modules: Optional[str] = None
+    labels: tuple[str, ...] | None = None
+    modules: str | None = None
 
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
         return dataclasses.replace(
             self, vocab=files.vocab, do_lower_case=files.do_lower_case,
             special_tokens=files.special_tokens,
-        )  # fmt: skip
+        )
 
     @property
     def generation_config(self):

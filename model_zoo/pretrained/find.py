@@ -152,7 +152,7 @@ def _on_hub(entry, root, weights=True):
 #: name -> place on this machine, in the order of the search
 HERE = {
     'cache': _in_cache, 'Python package': _in_package, "Hugging Face hub's cache": _in_hub_cache,
-}  # fmt: skip
+}
 #: name -> place elsewhere, from which files are downloaded
 ELSEWHERE = {"GluonNLP's repository": _in_repository, 'Hugging Face hub': _on_hub}
 
@@ -199,13 +199,13 @@ def names_files(name, weights=True):
 
 def is_model_folder(name):
     """Return whether a model's name names a folder, here or elsewhere (`is_place`)."""
-    return is_place(name) or os.path.isdir(name) and names_files(name)
+    return is_place(name) or (os.path.isdir(name) and names_files(name))
 
 
 def find_files(
     model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None,
     exported=False,
-):  # fmt: skip
+):
     """Find the files of a model: at `path`, or in the first place that has them.
 
     Parameters
@@ -315,7 +315,7 @@ def _find_named(entry, root, weights):
         return dataclasses.replace(
             files, weights=files.weights if weights else None, do_lower_case=lower,
             special_tokens={**roles, **files.special_tokens}, source=name, labels=entry.labels,
-        )  # fmt: skip
+        )
     raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
 
 
@@ -341,4 +341,4 @@ def _not_found(entry, root, missing, tried):
         f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
         *(f'or {way}' for way in ways[1:]),
         f'Tried: {"; ".join(tried)}',
-    ])  # fmt: skip
+    ])

@@ -37,7 +37,7 @@ __all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub', 'upl
 _SMALL = (
     *BESIDE_VOCAB, *VOCAB_NAMES, *BPE_NAMES.values(), GENERATION_CONFIG, *SENTENCE_CONFIGS,
     MODULES_NAME, 'config_sentence_transformers.json',
-)  # fmt: skip
+)
 #: kind of weights -> the parts of several files, and the file without which these aren't complete
 _WEIGHTS = (
     (['model-*.safetensors'], ['model.safetensors', 'model.safetensors.index.json']),
@@ -202,7 +202,7 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
         return hub.upload_folder(
             repo_id=made.repo_id, folder_path=folder, allow_patterns=names,
             commit_message=commit_message,
-        ).commit_url  # fmt: skip
+        ).commit_url
     except Exception as error:  # of requests or httpx, by the library's version
         status = getattr(getattr(error, 'response', None), 'status_code', None)
         hint = ''

@@ -43,7 +43,7 @@ def is_place(name):
     name = os.path.expanduser(os.fspath(name))
     if os.path.exists(name):
         return os.path.isfile(name) and _is_archive(name)
-    return remote.is_url(name) or bool(_REPOSITORY.fullmatch(name)) and not is_alias(name)
+    return remote.is_url(name) or (bool(_REPOSITORY.fullmatch(name)) and not is_alias(name))
 
 
 def local_path(name, weights=True, root=None):

@@ -55,7 +55,7 @@ class SentenceModules:
     def __init__(
         self, modes=('mean',), steps=(), max_length=None, lowers=False, prompts=None,
         default_prompt=None, counts_prompt=True,
-    ):  # fmt: skip
+    ):
         self.modes, self.steps = tuple(modes), tuple(steps)
         self.max_length, self.lowers = max_length, lowers
         self.prompts, self.default_prompt = dict(prompts or {}), default_prompt
@@ -161,8 +161,7 @@ def _read_dense(folder):
 
 
 def _settings(folder, transformer):
-    """How a sentence is prepared for the model's first part, which is in the folder `transformer`.
-    """
+    """How a sentence is prepared for the model's first part, which is in the folder `transformer`."""
     fields = {}
     for name in SENTENCE_CONFIGS:
         fields = fields or read_tokenizer_config(transformer, name)

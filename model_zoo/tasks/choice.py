@@ -8,7 +8,7 @@ Stories", 2016. The CSV files are read as their authors give them out.
 import itertools
 import os
 import re
-from typing import NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -56,8 +56,8 @@ class SwagExample(NamedTuple):
     guid: str
     context: str
     start: str
-    endings: Tuple[str, ...]
-    label: Optional[int]
+    endings: tuple[str, ...]
+    label: int | None
 
 
 def read_swag(source, segment='data'):
@@ -197,7 +197,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
     max_seq_length: int = setting(128, 'in tokens, including special tokens')
-    do_lower_case: Optional[bool] = setting(
+    do_lower_case: bool | None = setting(
         False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
 
@@ -263,7 +263,7 @@ class ChoiceTask(MultipleChoice):
 
     def read(self, source, segment):
         examples = read_swag(source, segment)
-        is_needed = segment == 'train' or segment == 'dev' and self.settings.do_train
+        is_needed = segment == 'train' or (segment == 'dev' and self.settings.do_train)
         if is_needed and any(example.label is None for example in examples):
             raise InputError(f'{source!r} has no labels: training needs them')
         return examples
@@ -359,7 +359,7 @@ SPECIAL_TOKENS = '_start_', '_delimiter_', '_classify_'
 @settings(
     optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
     warmup_ratio=0.002, seed=42,
-)  # fmt: skip
+)
 class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
@@ -368,15 +368,15 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
 
     do_train: bool = setting(False)
     do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
-    train_dataset: Optional[str] = setting(None, 'CSV file of the Story Cloze Test')
-    eval_dataset: Optional[str] = setting(None, 'default: stories held out from `train_dataset`')
+    train_dataset: str | None = setting(None, 'CSV file of the Story Cloze Test')
+    eval_dataset: str | None = setting(None, 'default: stories held out from `train_dataset`')
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
         0.9, 'weight of the language model loss', at_least=0, below=float('inf')
     )
     gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
-    gpt_dataset: Optional[str] = pretraining_set()
-    pretrained_gpt_parameters: Optional[str] = pretrained_file()
+    gpt_dataset: str | None = pretraining_set()
+    pretrained_gpt_parameters: str | None = pretrained_file()
 
 
 class StoryTask(MultipleChoice):
@@ -475,7 +475,7 @@ class StoryTask(MultipleChoice):
         last = mx.nd.SequenceLast(  # the token _classify_
             hidden.reshape((-3, 0, 0)), batch.valid_length.reshape(-1), use_sequence_length=True,
             axis=1,
-        )  # fmt: skip
+        )
         return model.mc_head(last).reshape(batch.words.shape[:2])
 
     def file_of(self, segment):

@@ -16,7 +16,6 @@ import math
 import os
 import re
 import warnings
-from typing import List, Optional, Tuple
 
 import mxnet as mx
 import numpy as np
@@ -62,11 +61,11 @@ from .task import (
 )
 
 __all__ = [
+    'METRICS',
     'ClassificationSettings',
     'ClassificationTask',
     'ClassifierFeatures',
     'Distillation',
-    'METRICS',
     'Teacher',
     'check_task_choice',
     'compute_baseline',
@@ -307,7 +306,7 @@ class Distillation:
 
     student: mx.gluon.Block
     teacher: mx.gluon.Block
-    layers: Optional[Tuple[int, ...]] = None
+    layers: tuple[int, ...] | None = None
     temperature: float = 2.0
     weight: float = 0.5
     states_weight: float = 1.0
@@ -348,7 +347,7 @@ class Distillation:
             error = mx.nd.add_n(*[
                 losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
                 for state, layer in zip(states, self.layers)
-            ]) / len(self.layers)  # fmt: skip
+            ]) / len(self.layers)
         if self.student.num_labels == 1:
             of_teacher = losses.mean_squared_error(mx.nd, scores, their_scores)
             of_labels = losses.mean_squared_error(mx.nd, scores, batch.labels)
@@ -408,7 +407,7 @@ class Teacher:
         return Distillation(
             student, self.block, settings.teacher_layers, settings.temperature,
             settings.teacher_weight, settings.states_weight,
-        ).objective()  # fmt: skip
+        ).objective()
 
 
 #: settings of what is learned from a teacher
@@ -417,7 +416,7 @@ OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight'
 OTHER_MODEL = (
     'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
     'vocab_file', 'hparams', 'init_checkpoint', 'bert_config_file',
-)  # fmt: skip
+)
 
 
 @settings()
@@ -431,26 +430,26 @@ class TeacherSettings(FinetuneSettings):
         *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
     )
 
-    teacher: Optional[str] = setting(
+    teacher: str | None = setting(
         None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
     )
-    student_layers: Optional[int] = setting(
+    student_layers: int | None = setting(
         None, "start from N of the teacher's layers, its embeddings and its head, instead of "
         'another model', at_least=1, flag={'metavar': 'N'},
-    )  # fmt: skip
-    teacher_layers: Optional[List[int]] = setting(
+    )
+    teacher_layers: list[int] | None = setting(
         None, "the teacher's layer for each of the student's layers, counted from 1; default: "
         'evenly spaced',
         flag={'metavar': 'N'},
-    )  # fmt: skip
-    temperature: Optional[float] = setting(
+    )
+    temperature: float | None = setting(
         2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
     )
-    teacher_weight: Optional[float] = setting(
+    teacher_weight: float | None = setting(
         0.5, "share of the teacher's scores in the loss; the labels have the rest",
         at_least=0, at_most=1,
-    )  # fmt: skip
-    states_weight: Optional[float] = setting(
+    )
+    states_weight: float | None = setting(
         1.0, "weight of the layers' states", at_least=0, below=float('inf')
     )
 
@@ -467,36 +466,36 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     title = 'task'
     exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
 
-    task_name: Optional[str] = setting(
+    task_name: str | None = setting(
         None, f'one of {", ".join(list_tasks())}, or custom, the default where files are given'
     )
-    data_dir: Optional[str] = setting(
+    data_dir: str | None = setting(
         None, "folder with the task's TSV files; default: GluonNLP downloads them"
     )
-    train_file: Optional[str] = setting(
+    train_file: str | None = setting(
         None, 'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
         'has saved',
-    )  # fmt: skip
-    dev_file: Optional[str] = setting(None, 'your own rows to score each epoch on')
-    test_file: Optional[str] = setting(None, 'your own rows to predict')
-    dev_split: Optional[float] = setting(
+    )
+    dev_file: str | None = setting(None, 'your own rows to score each epoch on')
+    test_file: str | None = setting(None, 'your own rows to predict')
+    dev_split: float | None = setting(
         None, 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples', flag={'metavar': 'SHARE'},
-    )  # fmt: skip
-    text_columns: Optional[List[str]] = setting(
+    )
+    text_columns: list[str] | None = setting(
         None, 'custom task: name or number of one or two text columns; default: the usual names'
     )
-    text_column: Optional[str] = setting(None, 'custom task: name or number of the text column')
-    text_pair_column: Optional[str] = setting(
+    text_column: str | None = setting(None, 'custom task: name or number of the text column')
+    text_pair_column: str | None = setting(
         None, 'custom task: the column of the second text of a pair'
     )
-    label_column: Optional[str] = setting(
+    label_column: str | None = setting(
         None, 'custom task: name or number (from 0) of the label column; default: the usual names',
     )
-    labels: Optional[List[str]] = setting(
+    labels: list[str] | None = setting(
         None, "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
         "a new custom task the training file's labels, sorted",
-    )  # fmt: skip
+    )
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers')
     multi_label: bool = setting(
@@ -505,14 +504,14 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     label_order: str = setting(
         GLUONNLP, "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT "
         'and Google', choices=[GLUONNLP, ORIGINALS],
-    )  # fmt: skip
+    )
     max_len: int = setting(128, 'in tokens, including special tokens')
-    do_lower_case: Optional[bool] = lower_case()
+    do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(
         False, 'also write test_results.tsv for the test set: one line per sample, one column per '
         'class; alone: `only_inference` on the test set', flag=YES_OR_NO,
-    )  # fmt: skip
-    do_eval: Optional[bool] = setting(
+    )
+    do_eval: bool | None = setting(
         None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
     )
 
@@ -530,7 +529,7 @@ class ClassificationTask(Task):
     head, length = 'classification', 'max_len'
     free = (
         'data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval', 'label_order',
-    )  # fmt: skip
+    )
 
     def __init__(self, settings, record=None):
         super().__init__(settings)
@@ -574,7 +573,7 @@ class ClassificationTask(Task):
             config=choice.config, parameters=deployed or settings.model_parameters,
             teacher=settings.teacher, trains=not settings.only_inference,
             order=settings.label_order,
-        )  # fmt: skip
+        )
 
     def go_on(self, job):
         # version 0.2 knew one order, and didn't save it
@@ -595,7 +594,7 @@ class ClassificationTask(Task):
         names = {
             1: ('text',), 2: ('text', 'text_pair') if is_pair else ('text', 'label'),
             3: ('text', 'text_pair', 'label'),
-        }  # fmt: skip
+        }
         source, rows = rows, [row for _, row in tables.given_rows(rows, names, segment)]
         if segment == 'train':
             self._has_pairs = 'text_pair' in rows[-1]
@@ -713,7 +712,7 @@ class ClassificationTask(Task):
                 _multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1))),
                 ', '.join(itertools.compress(record.labels, usual)) or 'no label',
                 per_class=class_scores(record.labels, labels, outputs > 0),
-            )  # fmt: skip
+            )
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
             answers = outputs.astype(np.float64).reshape(-1)

@@ -16,7 +16,8 @@ import logging
 import math
 import os
 import re
-from typing import Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-Column = Union[str, int]  # a header's name, or a position from 0
+Column = str | int  # a header's name, or a position from 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Layout:
     `where[0]` are read (XNLI has 15 languages in a file).
     """
 
-    text: Tuple[Column, ...]
-    label: Optional[Column] = None
+    text: tuple[Column, ...]
+    label: Column | None = None
     header: bool = True
-    width: Optional[int] = None
-    where: Optional[Tuple[str, str]] = None
+    width: int | None = None
+    where: tuple[str, str] | None = None
 
     def __str__(self):
         if self.header:
@@ -122,22 +123,22 @@ class DataSet:
     """
 
     name: str
-    layouts: Tuple[Layout, ...]
-    labels: Optional[Tuple[str, ...]] = None
-    metrics: Tuple[str, ...] = ('accuracy',)
+    layouts: tuple[Layout, ...]
+    labels: tuple[str, ...] | None = None
+    metrics: tuple[str, ...] = ('accuracy',)
     regression: bool = False
     label_aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    orders: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    positive: Optional[str] = None
-    label_range: Optional[Tuple[float, float]] = None
-    folders: Tuple[str, ...] = ()
-    files: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    positive: str | None = None
+    label_range: tuple[float, float] | None = None
+    folders: tuple[str, ...] = ()
+    files: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    gluonnlp_name: Optional[str] = None
-    data_dir_variable: Optional[str] = None
+    gluonnlp_name: str | None = None
+    data_dir_variable: str | None = None
     tolerant: bool = False
     exact: bool = False
-    dev_split: Optional[float] = None
+    dev_split: float | None = None
     split_seed: int = 0
     multi_label: bool = False
 
@@ -331,7 +332,7 @@ def _data_set(name, *layouts, **fields):
     usual = {
         'folders': (name, name.lower()), 'files': _SEGMENTS, 'submissions': {'test': f'{name}.tsv'},
         'gluonnlp_name': name,
-    }  # fmt: skip
+    }
     return DataSet(name, layouts, **{**usual, **fields})
 
 
@@ -428,7 +429,7 @@ _TASKS = [
         data_dir_variable='BAIDU_ERNIE_DATA_DIR',
     ),
 ]
-_BY_NAME: Dict[str, DataSet] = {task.name.lower(): task for task in _TASKS}
+_BY_NAME: dict[str, DataSet] = {task.name.lower(): task for task in _TASKS}
 _ALIASES = {'sst-2': 'sst', 'sst2': 'sst', 'stsb': 'sts-b'}
 
 
@@ -611,8 +612,8 @@ class Example(NamedTuple):
 
     guid: str
     text_a: str
-    text_b: Optional[str]
-    label: Optional[Union[str, float, Tuple[str, ...]]]
+    text_b: str | None
+    label: str | float | tuple[str, ...] | None
 
 
 def names_between_commas(text):
@@ -666,7 +667,7 @@ def recognize(task, path, is_test):
         columns = {
             'text': positions[:count], 'label': positions[count] if label else None, 'guid': None,
             'where': positions[-1],  # if the layout has one
-        }  # fmt: skip
+        }
         if layout.header:
             columns['names'] = names
             known = (name for name in ('index', 'id') if is_test and name in names)
@@ -898,7 +899,7 @@ def read_file(task, path, segment, parse_label):
         logger.warning(
             '%s: skipped %d broken rows of %d, the first at %s',
             path, len(broken), len(examples) + len(broken), broken[0],
-        )  # fmt: skip
+        )
     if elsewhere:
         logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
     if not examples:

@@ -10,7 +10,6 @@ import dataclasses
 import logging
 import os
 import re
-from typing import Optional, Tuple
 
 from ..errors import InputError, UnknownNameError, ZooError
 from ..opening import config_of_folder, small_files
@@ -35,9 +34,9 @@ class _Statement:
     """What a checkpoint says about a classifier's outputs."""
 
     model: str
-    names: Optional[Tuple[str, ...]] = None
-    task: Optional[str] = None  # that it was trained for
-    order: Optional[str] = None  # None of a model without weights of its own
+    names: tuple[str, ...] | None = None
+    task: str | None = None  # that it was trained for
+    order: str | None = None  # None of a model without weights of its own
     reason: str = ''  # for the order
     of_transformers: bool = False
 
@@ -47,9 +46,9 @@ class _Statement:
         if self.names is None:
             return self.of_transformers  # which leaves out LABEL_0 and LABEL_1
         positions = map(str, range(len(self.names)))
-        return all(map(_NUMBERED.fullmatch, self.names)) or self.task is None and all(
+        return all(map(_NUMBERED.fullmatch, self.names)) or (self.task is None and all(
             name == position for name, position in zip(self.names, positions)
-        )
+        ))
 
 
 def _names_in(fields, model):
@@ -66,8 +65,7 @@ def _names_in(fields, model):
 
 
 def labels_of_folder(folder):
-    """The names of a model's classes; None if there is no such folder, or they are only numbered.
-    """
+    """The names of a model's classes; None if there is no such folder, or they are only numbered."""
     names = _state(folder).names
     return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
 
@@ -118,7 +116,7 @@ def _numbered(names):
 def adopt_labels(
     task, model, labels=None, dataset=None, config=None, parameters=None, teacher=None,
     trains=False, order=GLUONNLP,
-):  # fmt: skip
+):
     """A task with its labels in the order of a model's outputs.
 
     Parameters
@@ -132,7 +130,7 @@ def adopt_labels(
         other = _state(parameters)
         stated = other if other.names or not stated.names else dataclasses.replace(
             stated, order=other.order, reason=other.reason
-        )  # fmt: skip
+        )
     if trains:
         task = infer_labels(task)
     if labels is not None:
@@ -171,7 +169,7 @@ def _override(task, labels, stated):
         logger.warning(
             'the outputs are read as %s, as `labels` says; the model calls them %s',
             ', '.join(ordered), ', '.join(names),
-        )  # fmt: skip
+        )
     return task.with_labels(ordered)
 
 
@@ -185,7 +183,7 @@ def _follow(task, stated):
         names = known.labels if task.regression else None
     else:
         is_unclassified = names is None and (known or stated.task in _UNCLASSIFIED)
-        if is_unclassified or names is not None and len(names) == 1:  # a regression's output
+        if is_unclassified or (names is not None and len(names) == 1):  # a regression's output
             names = ()
     if task.regression:
         if names:
@@ -196,7 +194,7 @@ def _follow(task, stated):
         task = _take_names(task, stated, known, names)
     else:
         task = task.with_labels(_in_model_order(task, stated, names))
-    is_other = stated.task in _UNCLASSIFIED or known is not None and known.name != task.name
+    is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != task.name)
     # names that are words mean the same in another task
     if is_other and not task.names_its_files and (task.regression or not task.has_words):
         raise InputError(
@@ -223,7 +221,7 @@ def _take_names(task, stated, known, names):
     logger.warning(
         'the model only numbers its labels; its outputs are assumed to be %s, the labels of the '
         'file in alphabetical order', ', '.join(labels),
-    )  # fmt: skip
+    )
     return inferred
 
 
@@ -232,7 +230,7 @@ def _in_model_order(task, stated, names):
     ordered = names and task.match(names)
     if ordered:
         return ordered
-    if names and not stated.is_numbered or names and len(names) != len(task.labels):
+    if (names and not stated.is_numbered) or (names and len(names) != len(task.labels)):
         _refuse(task, stated, names)
     ordered = task.in_order(stated.order)
     if stated.order is None or not task.has_words:
@@ -241,7 +239,7 @@ def _in_model_order(task, stated, names):
         logger.info(
             'the model has no label names; its outputs are assumed to be %s, the order of %s: %s',
             ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
-        )  # fmt: skip
+        )
         return ordered
     other = task.in_order('hub')
     logger.warning(
@@ -249,7 +247,7 @@ def _in_model_order(task, stated, names):
         ' `labels` names them in another order%s',
         ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
         '' if other == ordered else f", such as the data set's own: {' '.join(other)}",
-    )  # fmt: skip
+    )
     return ordered
 
 
@@ -272,7 +270,7 @@ def _refuse(task, stated, names):
 _OF_A_TASK = (
     LABEL_ORDER, 'finetuning_task', 'id2label', 'label2id', 'problem_type', 'task_specific_params',
     'text_pairs', 'sentence_transformers', 'sbert_ce_default_activation_function',
-)  # fmt: skip
+)
 
 
 def name_labels(model, task=None, labels=None):

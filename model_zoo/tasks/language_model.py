@@ -5,7 +5,6 @@ import math
 import os
 import re
 import time
-from typing import List, Optional
 
 import numpy as np
 
@@ -132,7 +131,7 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
 @settings(
     optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01,
     lr_schedule='warmup_cosine',
-)  # fmt: skip
+)
 class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
     """Settings for training a language model on a text."""
 
@@ -140,35 +139,35 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     exclusive = (('learn_vocab', 'vocab_file'),)
     needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
 
-    train_file: Optional[str] = setting(None, 'text in UTF-8')
-    eval_file: Optional[str] = setting(
+    train_file: str | None = setting(None, 'text in UTF-8')
+    eval_file: str | None = setting(
         None, 'text whose perplexity to measure', flag={'required': True}
     )
-    text_column: Optional[str] = setting(None, 'column of the texts, if a file is a table')
-    block_size: Optional[int] = setting(
+    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    block_size: int | None = setting(
         None, "tokens per block; default: the model's context"
     )
-    tgt_len: Optional[int] = setting(
+    tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
-    ext_len: Optional[int] = setting(
+    ext_len: int | None = setting(
         None, 'positions of a segment that the next one repeats'
     )
-    mem_len: Optional[int] = setting(None, "positions in the model's memory")
+    mem_len: int | None = setting(None, "positions in the model's memory")
     split_special_tokens: bool = setting(
         False, "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
         'any other text, like the originals; by default each is its own id',
-    )  # fmt: skip
-    learn_vocab: Optional[int] = setting(
+    )
+    learn_vocab: int | None = setting(
         None, 'with `from_scratch`: learn a vocabulary from the training text, with at most this '
         'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
         at_least=1, flag={'metavar': 'SIZE'},
-    )  # fmt: skip
-    cutoffs: Optional[List[int]] = setting(
+    )
+    cutoffs: list[int] | None = setting(
         None, 'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
         "words' frequencies",
         flag={'nargs': '*'},
-    )  # fmt: skip
+    )
 
     def check(self):
         super().check()
@@ -221,7 +220,7 @@ class BlockReading:
         loader = BlockLoader(
             tokens, self._settings.block_size, batch_size, train, self._settings.seed, contexts,
             self._workers if train else None,
-        )  # fmt: skip
+        )
         return loader, len(text.split()), tokens
 
     def _encode(self, text):
@@ -246,7 +245,7 @@ class BlockReading:
             i for part in parts for i in (
                 [special[part]] if part in special else tokenizer.encode(part)
             )
-        ]  # fmt: skip
+        ]
 
     def mean_loss(self, batch):
         """The mean loss of a batch's tokens."""
@@ -365,7 +364,7 @@ class LanguageModelTask(TextTask):
         return Objective(
             lambda batch: [self._reading.mean_loss(batch)], lambda batch: (batch.count,),
             unit='tokens',
-        )  # fmt: skip
+        )
 
     def forward(self, model, batch):
         return self._reading.loss_sum(batch)

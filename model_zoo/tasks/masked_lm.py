@@ -12,7 +12,6 @@ import logging
 import os
 import socket
 import time
-from typing import Optional
 
 import numpy as np
 from mxnet.gluon import HybridBlock
@@ -54,12 +53,12 @@ from .tables import check_files, split_text, text_file
 from .task import Data, TextTask
 
 __all__ = [
+    'TERMS',
     'MaskedLMSettings',
     'MaskedLMTask',
     'PretrainingSettings',
     'PretrainingTask',
     'SampleSettings',
-    'TERMS',
     'evaluate_pretraining',
     'formatted_terms',
     'make_sample_options',
@@ -78,11 +77,11 @@ class SampleSettings(Settings):
 
     title = 'data'
 
-    masked_lm_only: Optional[bool] = setting(
+    masked_lm_only: bool | None = setting(
         None, 'train on masked words alone, without next sentences, with samples of full '
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
         flag={'action': 'store_true', 'rank_last': True},
-    )  # fmt: skip
+    )
     max_seq_length: int = setting(
         128, 'samples made from a text: tokens, including special tokens', at_least=5
     )
@@ -95,7 +94,7 @@ class SampleSettings(Settings):
     short_seq_prob: float = setting(
         0.1, 'samples made from a text: share of documents cut into shorter samples', at_least=0,
         at_most=1,
-    )  # fmt: skip
+    )
     whole_word_mask: bool = setting(False, 'samples made from a text: mask all pieces of a word or '
         'none')
 
@@ -109,23 +108,23 @@ class MaskedLMSettings(
     title = 'data'
     exclusive = (('dev_corpus', 'dev_data'),)
 
-    train_corpus: Optional[str] = setting(
+    train_corpus: str | None = setting(
         None, 'text in UTF-8; wildcards and commas for several files'
     )
-    pregenerated_data: Optional[str] = setting(
+    pregenerated_data: str | None = setting(
         None, 'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
-    )  # fmt: skip
-    dev_corpus: Optional[str] = setting(
+    )
+    dev_corpus: str | None = setting(
         None, 'text to evaluate on after each epoch, always with the same masks'
     )
-    dev_data: Optional[str] = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
-    text_column: Optional[str] = setting(None, 'column of the texts, if a file is a table')
+    dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
+    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
     reduce_memory: bool = setting(
         False, 'with `pregenerated_data`: unpack the samples to memory-mapped files in '
         '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
-    )  # fmt: skip
-    do_lower_case: Optional[bool] = lower_case()
+    )
+    do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1, 'samples made from a text: number of processes; '
         '0: between updates, in this process', at_least=0
@@ -160,7 +159,7 @@ class MaskedLMTask(TextTask):
     free = (
         'comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file',
         'text_column',
-    )  # fmt: skip
+    )
 
     most_batches = None
     num_processes = property(lambda self: self.settings.num_workers)
@@ -244,7 +243,7 @@ class MaskedLMTask(TextTask):
             source, settings.batch_tokens or settings.batch_size,
             num_buckets=NUM_BUCKETS if by_tokens else 1, use_avg_len=by_tokens,
             seed=settings.seed, accumulate=accumulate, **options,
-        )  # fmt: skip
+        )
         # epochs of a text, or of epochs' files, have different numbers of batches
         if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
@@ -336,11 +335,11 @@ def _check_generator(model, dataset):
 @settings(
     model='bert_12_768_12', max_seq_length=512, max_predictions_per_seq=80, lr=1e-4,
     warmup_ratio=0.01, seed=0,
-)  # fmt: skip
+)
 class PretrainingSettings(
     SampleSettings, CheckpointSettings, NamedModelSettings, BatchTokensSettings, BackendSettings,
     OptimizerSettings, DeviceSettings,
-):  # fmt: skip
+):
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
@@ -349,50 +348,50 @@ class PretrainingSettings(
         ('sentencepiece', 'vocab_file'), ('batch_tokens', 'total_batch_size'),
         ('batch_tokens', 'use_avg_len'),
         ('batch_tokens', 'synthetic_data'),  # whose samples have one length
-    )  # fmt: skip
+    )
     needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
 
-    data: Optional[str] = setting(
+    data: str | None = setting(
         None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
     )
-    data_eval: Optional[str] = setting(None, 'data to evaluate on')
-    batch_size: Optional[int] = setting(None, 'per GPU or worker; default: 8', at_least=1)
-    total_batch_size: Optional[int] = setting(
+    data_eval: str | None = setting(None, 'data to evaluate on')
+    batch_size: int | None = setting(None, 'per GPU or worker; default: 8', at_least=1)
+    total_batch_size: int | None = setting(
         None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
     )
-    batch_size_eval: Optional[int] = setting(None, 'per worker; default: 8', at_least=1)
-    total_batch_size_eval: Optional[int] = setting(
+    batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
+    total_batch_size_eval: int | None = setting(
         None, '`batch_size_eval` x workers', at_least=1
     )
-    max_eval_steps: Optional[int] = setting(
+    max_eval_steps: int | None = setting(
         None, 'maximum number of evaluation batches', at_least=1
     )
     use_avg_len: bool = setting(
         False, '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
         'unless `num_buckets` says more'
-    )  # fmt: skip
+    )
     num_buckets: int = setting(
         1, 'make batches of similar lengths; of `batch_tokens` there are '
         f'{NUM_BUCKETS} unless this says more than 1', at_least=1
-    )  # fmt: skip
+    )
     circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
     synthetic_data: bool = setting(False, 'train on random words, to measure speed')
-    dummy_data_len: Optional[int] = setting(None, 'length of `synthetic_data`', at_least=1)
+    dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
     raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
     eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1
     )
     num_steps: int = setting(20, 'number of updates', at_least=1)
     accumulate: int = setting(1, 'number of batches per update', at_least=1)
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: Optional[int] = setting(
+    start_step: int | None = setting(
         None, 'continue from the checkpoint of this step', at_least=1
     )
     phase2: bool = setting(False, 'second phase: start from the end of the first one')
-    phase1_num_steps: Optional[int] = setting(
+    phase1_num_steps: int | None = setting(
         None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
     )
     resume: bool = setting(False, 'continue from the newest checkpoint, if any')
@@ -402,10 +401,10 @@ class PretrainingSettings(
     keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
     eval_interval: int = setting(50000, 'in updates', at_least=1)
     log_interval: int = setting(250, 'in updates', at_least=1)
-    tensorboard: Optional[str] = setting(
+    tensorboard: str | None = setting(
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
-    profile: Optional[str] = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
+    profile: str | None = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
     verbose: bool = setting(False)
     pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
 
@@ -438,7 +437,7 @@ class PretrainingTask(MaskedLMTask):
         'batch_size_eval', 'ckpt_dir', 'comm_backend', 'data_eval', 'eval_interval', 'eval_use_npz',
         'max_eval_steps', 'num_dataset_workers', 'profile', 'start_step', 'total_batch_size',
         'total_batch_size_eval', 'verbose',
-    )  # fmt: skip
+    )
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))
@@ -458,7 +457,7 @@ class PretrainingTask(MaskedLMTask):
         settings.from_scratch = not (
             settings.pretrained or given or settings.init_checkpoint
             or is_model_folder(settings.model)
-        )  # fmt: skip
+        )
 
     def sources(self):
         named = {'train': self.trains, 'dev': self.settings.data_eval}
@@ -490,7 +489,7 @@ class PretrainingTask(MaskedLMTask):
             self._source_of(settings.data, settings.raw, tokenizer), settings.batch_size,
             num_buckets=settings.num_buckets, use_avg_len=settings.use_avg_len,
             circle_length=settings.circle_length, accumulate=accumulate, **options,
-        )  # fmt: skip
+        )
 
     def _set_batch_size(self, name, count):
         """Compute a batch size from the total of `count` batches where that was given."""
@@ -524,7 +523,7 @@ class PretrainingTask(MaskedLMTask):
             samples, value = source.read(path), getattr(self.settings, name)
             is_length = name == 'max_seq_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
-            if width > value or width < value and is_tfrecord(path):
+            if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(
                     f'`{name}` {value}: the samples in {path!r} were made with {width}'
                 )
@@ -574,7 +573,7 @@ class PretrainingLoss(HybridBlock):
     def hybrid_forward(
         self, F, masked_lm, masked_ids, masked_weights, next_sentence=None,
         next_sentence_labels=None,
-    ):  # fmt: skip
+    ):
         words = F.cast(masked_ids, 'float32')
         words = F.where(masked_weights, words, -F.ones_like(words))  # -1 isn't counted
         pairs = [(masked_lm, words)]

@@ -2,7 +2,7 @@
 
 import math
 import os
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -31,15 +31,15 @@ __all__ = [
 
 #: columns that are taken if none are named: the first of these that a file has
 TEXT_COLUMNS = (('sentence1', 'sentence2'), ('anchor', 'positive', 'negative'),
-                ('anchor', 'positive'), ('query', 'answer'))  # fmt: skip
+                ('anchor', 'positive'), ('query', 'answer'))
 SCORE_COLUMN = 'score'
 
 
 class SentenceExample(NamedTuple):
     """Texts that belong together."""
 
-    texts: Tuple[str, ...]
-    score: Optional[float] = None
+    texts: tuple[str, ...]
+    score: float | None = None
 
 
 class SentenceSet(list):
@@ -155,31 +155,31 @@ EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
 class SentenceSettings(FileSettings, FinetuneSettings):
     """Settings of a sentence encoder."""
 
-    text_columns: Optional[List[str]] = setting(
+    text_columns: list[str] | None = setting(
         None, 'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
         'and negative; or query and answer',
-    )  # fmt: skip
-    score_column: Optional[str] = setting(
+    )
+    score_column: str | None = setting(
         None, "column of the pairs' scores; default: score, if it exists"
     )
-    max_score: Optional[float] = setting(
+    max_score: float | None = setting(
         None, 'score of two identical texts; default: the highest of the training set', above=0,
         below=float('inf'),
-    )  # fmt: skip
-    loss: Optional[str] = setting(
+    )
+    loss: str | None = setting(
         None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
     )
     scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
     margin: float = setting(0.5, 'for triplet: margin '
         'between the cosines', above=0, below=float('inf'))
-    pooling: Optional[str] = setting(
+    pooling: str | None = setting(
         None, "how to combine the pieces' vectors; "
         "default: the model's own, else mean", choices=POOLINGS
     )
     normalize: bool = setting(
         True, 'the saved model returns vectors of length 1; no loss depends on it',
         flag=YES_OR_NO,
-    )  # fmt: skip
+    )
     max_len: int = setting(128, 'in tokens, including special tokens')
 
 
@@ -300,7 +300,7 @@ class SentenceTask(Task):
         write_sentence_modules(
             folder, model.config.hidden_size, settings.pooling, settings.normalize,
             settings.max_len, self._own.lowers,
-        )  # fmt: skip
+        )
 
     def results(self):
         return {'task': self.trained_for, 'loss': self.settings.loss}

@@ -21,7 +21,8 @@ import re
 import string
 import tempfile
 import time
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import tokenizers
@@ -81,8 +82,8 @@ class Question(NamedTuple):
     id: str
     text: str
     paragraph: int
-    answers: Optional[Tuple[str, ...]]
-    start: Optional[int]
+    answers: tuple[str, ...] | None
+    start: int | None
 
 
 class SquadSet(NamedTuple):
@@ -188,7 +189,7 @@ def read_squad(source, version_2=False, training=False, strict=False):
             '%s: %d of %d questions cannot be used and are skipped: %s%s',
             path, len(skipped), len(locations), '; '.join(map(str, skipped[:3])),
             '; ...' if skipped[3:] else '',
-        )  # fmt: skip
+        )
     return SquadSet(path, paragraphs, questions, training, checksum)
 
 
@@ -208,7 +209,7 @@ def _read_articles(source):
         content = read_json(source, digest=digest)
         rows = content.get('data') if isinstance(content, dict) else content
         first = rows[0] if isinstance(rows, list) and rows else None
-        if rows is content or isinstance(first, dict) and 'context' in first:
+        if rows is content or (isinstance(first, dict) and 'context' in first):
             content = _articles(rows)
         return content, digest.hexdigest()
     rows = (row for _, row in read_records(source)) if in_records else source
@@ -385,7 +386,7 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     logger.info(
         '%s: encoding %d questions on %d paragraphs with %d processes',
         name, len(squad.questions), len(squad.paragraphs), processes,
-    )  # fmt: skip
+    )
     with tqdm(total=len(squad.questions), unit=' questions', desc=name, disable=None) as bar:
         parts = [], [], [], []  # pieces of paragraphs, their words, pieces of questions, spans
         for chunk in _encode_all(list(_chunks(squad)), tokenizer, processes):
@@ -396,7 +397,7 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     encoding = SquadEncoding(
         _bounds(docs), _flat(docs), _flat(words), _bounds(queries), _flat(queries),
         np.array(spans, dtype=np.int32).reshape(-1, 2),
-    )  # fmt: skip
+    )
     seconds = time.perf_counter() - started
     logger.info('%s: %d pieces in %.1f s', name, len(encoding.paragraph_ids), seconds)
     if path is not None:
@@ -607,9 +608,9 @@ class Answers(NamedTuple):
         Question's id -> score of no answer minus the best answer's; empty without `version_2`.
     """
 
-    predictions: Dict[str, str]
-    nbest: Dict[str, List[dict]]
-    null_odds: Dict[str, float]
+    predictions: dict[str, str]
+    nbest: dict[str, list[dict]]
+    null_odds: dict[str, float]
 
 
 def find_answers(
@@ -905,16 +906,16 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
 
     exclusive = (('sentencepiece', 'vocab_file'),)
 
-    train_file: Optional[str] = setting(None, "file in SQuAD's JSON format; default: GluonNLP "
+    train_file: str | None = setting(None, "file in SQuAD's JSON format; default: GluonNLP "
         'downloads it')
-    predict_file: Optional[str] = setting(
+    predict_file: str | None = setting(
         None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
-    )  # fmt: skip
+    )
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
-    f1_characters: Optional[bool] = setting(
+    f1_characters: bool | None = setting(
         None, 'F1 over characters, for languages without spaces between words; default: if the '
         'file to evaluate on is called KorQuAD or DRCD', flag=YES_OR_NO,
-    )  # fmt: skip
+    )
     strict: bool = setting(
         False, 'refuse files with questions that cannot be used, instead of skipping these'
     )
@@ -927,12 +928,12 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: Optional[str] = setting(None, 'folder for encoded data; default: cache in '
+    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in '
         '`output_dir`')
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
-    sentencepiece: Optional[str] = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
-    do_lower_case: Optional[bool] = lower_case()
+    do_lower_case: bool | None = lower_case()
 
     def check(self):
         super().check()
@@ -1009,7 +1010,7 @@ class SquadTask(Task):
         samples = SquadFeatures(
             rows, encoding, tokenizer, settings.max_seq_length, settings.doc_stride,
             settings.max_query_length,
-        )  # fmt: skip
+        )
         if not len(samples):
             raise InputError(f'{rows.path}: there is no paragraph with a word in it')
         return samples
@@ -1034,7 +1035,7 @@ class SquadTask(Task):
             data.samples, scores, version_2=settings.version_2,
             n_best_size=settings.n_best_size, max_answer_length=settings.max_answer_length,
             null_score_diff_threshold=settings.null_score_diff_threshold,
-        )  # fmt: skip
+        )
 
     def decode(self, data, outputs):
         return [outputs.predictions[question.id] for question in data.rows.questions]

@@ -50,7 +50,7 @@ TEXT_COLUMNS = ('text', 'sentence', 'review', 'content')
 PAIR_COLUMNS = (
     ('sentence1', 'sentence2'), ('premise', 'hypothesis'), ('question1', 'question2'),
     ('question', 'sentence'), ('text_a', 'text_b'), ('text', 'text_pair'), ('question', 'context'),
-)  # fmt: skip
+)
 _FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
@@ -233,7 +233,7 @@ def read_records(path, format=None, exact=False):
         if names is None:
             names = cells
             continue
-        if len(cells) < len(names) or exact and len(cells) > len(names):
+        if len(cells) < len(names) or (exact and len(cells) > len(names)):
             raise InputError(
                 f'{path}, {location}: {len(cells)} fields, where the header has {len(names)}'
             )
@@ -281,7 +281,8 @@ _CSV = {'skipinitialspace': True}  # a space may come before a quoted field
 
 def _delimiter(lines):
     """What separates the fields of CSV: not a comma if the header has none, and all lines have as
-    many tabs, or semicolons."""
+    many tabs, or semicolons.
+    """
     if lines and len(next(csv.reader(lines[:1], **_CSV), ())) < 2:
         for delimiter in '\t;':
             widths = {len(cells) for cells in csv.reader(lines, delimiter=delimiter, **_CSV)} - {0}

@@ -11,7 +11,7 @@ import logging
 import numbers
 import os
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,8 +68,8 @@ class Sentence(NamedTuple):
         Number of the first word's line in the file, from 1.
     """
 
-    words: Tuple[str, ...]
-    labels: Optional[Tuple[str, ...]]
+    words: tuple[str, ...]
+    labels: tuple[str, ...] | None
     line: int
 
 
@@ -219,7 +219,8 @@ def write_conll(path, source, predictions, label_column=-1):
 
 def write_sentences(path, sentences, predictions):
     """Write sentences that come from no file: one word per line, its label if there is one, and the
-    label that was predicted."""
+    label that was predicted.
+    """
     rows = []
     for sentence, labels in zip(sentences, predictions):
         correct = [] if sentence.labels is None else [sentence.labels]
@@ -267,7 +268,7 @@ class TaggingFeatures:
             logger.info(
                 '%s: %d of %d sentences have more than %d pieces: they are seen in windows',
                 source, long, len(sentences), self._room,
-            )  # fmt: skip
+            )
         return features
 
     def _pieces(self, words):
@@ -404,17 +405,17 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         'numbers count from the end')
     label_column: int = setting(-1, 'column of the labels, counted in the same way')
     no_test_labels: bool = setting(False, 'the test file has no label column')
-    labels: Optional[List[str]] = setting(None, "default: the model's, or the training file's")
+    labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(
         180, 'in tokens, including special tokens; longer sentences are read in windows'
     )
-    dropout_prob: Optional[float] = setting(
+    dropout_prob: float | None = setting(
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
-    cased: Optional[bool] = setting(
+    cased: bool | None = setting(
         None, 'use the weights for cased English, not uncased',
         flag=YES_OR_NO,
-    )  # fmt: skip
+    )
 
     def check(self):
         super().check()
@@ -519,7 +520,7 @@ class TaggingTask(Task):
     def decode(self, data, outputs):
         labels = [self.labels[number] for number in outputs.argmax(axis=-1)]
         bounds = np.cumsum([0, *(len(row.words) for row in data.rows)])
-        return [labels[start:stop] for start, stop in zip(bounds, bounds[1:])]
+        return [labels[start:stop] for start, stop in itertools.pairwise(bounds)]
 
     def numbers(self, rows):
         known = {label: number for number, label in enumerate(self.labels)}
@@ -588,7 +589,7 @@ def _read_records(source, segment):
                 f'{location}: the words are {words!r:.80}, and must be a list of texts; the '
                 f'columns are {", ".join(map(str, row))}, where {" or ".join(_WORDS)} is expected'
             )
-        if isinstance(labels, str) or labels is not None and len(labels) != len(words):
+        if isinstance(labels, str) or (labels is not None and len(labels) != len(words)):
             raise InputError(f'{location} has {len(words)} words and the labels {labels!r:.80}')
         for number, label in enumerate(labels if labels is not None else ()):
             if not isinstance(label, (str, numbers.Integral)):

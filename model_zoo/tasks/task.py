@@ -5,7 +5,8 @@ import dataclasses
 import itertools
 import logging
 import os
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,14 +25,13 @@ __all__ = [
     'Data', 'Examination', 'Task', 'TextTask', 'check_finite', 'check_room', 'class_scores',
     'cross_entropies', 'encode_several', 'hold_out', 'mean_cross_entropy', 'save_trained',
     'squeeze', 'tell_cut',
-]  # fmt: skip
+]
 
 logger = logging.getLogger(__name__)
 
 
 class Data(NamedTuple):
-    """One set of a task: `rows` of `Task.read`, `samples` of `Task.encode`, and a loader of these.
-    """
+    """One set of a task: `rows` of `Task.read`, `samples` of `Task.encode`, and a loader of these."""
 
     rows: Sequence
     samples: Sequence
@@ -204,8 +204,7 @@ class Task:
             self.labels = names
 
     def take(self, sources):
-        """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them.
-        """
+        """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them."""
         return sources
 
     def split(self, rows, share):
@@ -282,7 +281,7 @@ class Task:
         loader = BucketedLoader(
             samples, seed=settings.seed, ctx=contexts,
             **{'pad_val': tokenizer.pad_token_id or 0, **options, **self.loader_options(segment)},
-        )  # fmt: skip
+        )
         return Data(rows, samples, loader)
 
     def loader_options(self, segment):
@@ -516,10 +515,10 @@ class Examination:
     labels: Sequence[str]
     predictions: Sequence[str]
     losses: Sequence[float]
-    baseline: Dict[str, float] = dataclasses.field(default_factory=dict)
-    guess: Optional[str] = None
-    classes: Optional[Sequence[str]] = None
-    per_class: Optional[List[dict]] = None
+    baseline: dict[str, float] = dataclasses.field(default_factory=dict)
+    guess: str | None = None
+    classes: Sequence[str] | None = None
+    per_class: list[dict] | None = None
 
     def confusion(self):
         """The confusion matrix: rows are labels, columns predictions; None without `classes`."""
@@ -542,7 +541,7 @@ class Examination:
             for n in wrong[:count]
         ]
 
-    def to_dict(self) -> Dict[str, List]:
+    def to_dict(self) -> dict[str, list]:
         """Plain JSON: guess, baseline, classes, confusion and mistakes."""
         return {
             'examples': len(self.labels),
@@ -574,7 +573,7 @@ def class_scores(classes, labels, predictions):
             'f1': float(f1), 'examples': int(count),
         }
         for label, precision, recall, f1, count in zip(classes, *columns)
-    ]  # fmt: skip
+    ]
 
 
 def squeeze(text, most=MOST_CHARACTERS):

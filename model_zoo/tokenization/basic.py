@@ -128,7 +128,7 @@ class BasicTokenizer:
     def __init__(
         self, do_lower_case=True, never_split=SPECIAL_TOKENS, strip_accents=None,
         tokenize_chinese_chars=True,
-    ):  # fmt: skip
+    ):
         self.do_lower_case = bool(do_lower_case)
         self.strip_accents = self.do_lower_case if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
@@ -228,7 +228,7 @@ class BasicTokenizer:
         chars, spans = [], []
         for position, char in enumerate(text):
             result = self._kinds[char]
-            if result == 'text' or result == 'cjk' and not self.tokenize_chinese_chars:
+            if result == 'text' or (result == 'cjk' and not self.tokenize_chinese_chars):
                 chars.append(char)
                 spans.append((position, position + 1))
             elif result:

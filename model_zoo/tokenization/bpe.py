@@ -179,7 +179,7 @@ class BPETokenizer(Tokenizer):
         if unknown not in tokens:
             return tokens
         symbols = (word[start:end] + self.suffix * (end == len(word))
-                   for start, end in encoding.offsets)  # fmt: skip
+                   for start, end in encoding.offsets)
         return [s if token == unknown else token for s, token in zip(symbols, tokens)]
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-from typing import Dict
 
 from tokenizers import models
 
@@ -18,7 +17,7 @@ _log = logging.getLogger(__name__)
 def read_bpe_vocab(path):
     """Read a JSON object of tokens and their ids, from 0 on; a gap is logged as a warning."""
     path = os.fspath(path)
-    ids = read_json(path, 'vocabulary', Dict[str, int])
+    ids = read_json(path, 'vocabulary', dict[str, int])
     if not ids:
         raise InputError(f'vocabulary {path!r} has no tokens')
     check_tokens(ids, f'vocabulary {path!r}')
@@ -35,7 +34,7 @@ def read_bpe_vocab(path):
     gaps = max(owners) + 1 - len(ids)
     if gaps:
         _log.warning('vocabulary %r: no token has %d of the ids up to %d; is it whole?',
-                     path, gaps, max(owners))  # fmt: skip
+                     path, gaps, max(owners))
     return ids
 
 

@@ -183,7 +183,7 @@ class FileTokenizer(Tokenizer):
         rust = settings.applied_to(rust)
         given = {
             'special_tokens': settings.roles_among(rust.get_vocab()), 'max_len': settings.max_len()
-        }  # fmt: skip
+        }
         tokenizer = cls.__new__(cls)  # a class for a kind of files is made of them
         FileTokenizer.__init__(tokenizer, rust, **{**given, **kwargs})
         return tokenizer.with_settings(settings)

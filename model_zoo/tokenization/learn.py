@@ -64,7 +64,7 @@ class _ShortWords:
             _log.warning(
                 'words of more than %d characters are left out, such as one of %d: %.40s...',
                 LONGEST_WORD, len(word), word,
-            )  # fmt: skip
+            )
         return ' '
 
 

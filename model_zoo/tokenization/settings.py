@@ -8,7 +8,7 @@ import dataclasses
 import json
 import math
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 import tokenizers
 from tokenizers import AddedToken
@@ -21,7 +21,7 @@ from .vocab import ROLES
 __all__ = [
     'ADDED_NAME', 'OWN_ADDED_NAME', 'PYTHON_OPTIONS', 'SPECIAL_NAME', 'SWITCHES',
     'TokenizerSettings',
-]  # fmt: skip
+]
 
 #: the roles of special tokens
 SPECIAL_NAME = 'special_tokens_map.json'
@@ -36,7 +36,7 @@ PYTHON_OPTIONS = ('do_basic_tokenize', 'max_input_chars_per_word', 'never_split'
 SWITCHES = (
     'add_prefix_space', 'do_basic_tokenize', 'do_lower_case', 'strip_accents',
     'tokenize_chinese_chars',
-)  # fmt: skip
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +53,9 @@ class TokenizerSettings:
         Tokens that stay whole in texts, and their ids where the files tell them.
     """
 
-    fields: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    roles: Dict[str, str] = dataclasses.field(default_factory=dict)
-    added: Dict[str, Tuple[AddedToken, Optional[int]]] = dataclasses.field(default_factory=dict)
+    fields: dict[str, Any] = dataclasses.field(default_factory=dict)
+    roles: dict[str, str] = dataclasses.field(default_factory=dict)
+    added: dict[str, tuple[AddedToken, int | None]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def read(cls, folder):
@@ -128,7 +128,7 @@ class TokenizerSettings:
                 for name, ours in (
                     ('lowercase', 'do_lower_case'), ('strip_accents', 'strip_accents'),
                     ('handle_chinese_chars', 'tokenize_chinese_chars'),
-                ):  # fmt: skip
+                ):
                     step[name] = self.fields.get(ours, step.get(name))
         space = self.fields.get('add_prefix_space')
         for part in ('pre_tokenizer', 'post_processor'):

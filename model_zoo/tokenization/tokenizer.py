@@ -7,7 +7,8 @@ import functools
 import itertools
 import operator
 import os
-from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypeVar, overload
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mxnet as mx
 import numpy as np
@@ -122,12 +123,12 @@ eos_token_id : int or None
         self, text: str | Iterable[str], pair: str | Iterable[str] | None = None, *,
         padding: bool | str | None = None, truncation: bool | str | None = None,
         max_length: int | None = None, ctx: Any = None, **options: Any,
-    ) -> Batch: ...  # fmt: skip
+    ) -> Batch: ...
 
     def __call__(
         self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None,
         **options,
-    ):  # fmt: skip
+    ):
         """Tokens of a text, as in GluonNLP; with any other argument, a batch of texts for a model.
 
         Parameters
@@ -177,7 +178,7 @@ eos_token_id : int or None
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
             limit if cuts else None, **options,
-        )  # fmt: skip
+        )
         if not len(batch):
             raise InputError('there is no text in the batch')
         if padding is False and len(set(batch.valid_length.tolist())) > 1:
@@ -189,7 +190,7 @@ eos_token_id : int or None
                 (batch.input_ids, 'int32'), (batch.token_types, 'int32'),
                 (batch.valid_length, 'float32'),
             )
-        )  # fmt: skip
+        )
         return Batch(ids, types if has_types else None, length)
 
     def __repr__(self):
@@ -289,7 +290,7 @@ eos_token_id : int or None
     def encode(
         self, text: str, pair: str | None = None, max_length: int | None = None,
         add_special_tokens: bool = True, **special: Any,
-    ) -> Encoding:  # fmt: skip
+    ) -> Encoding:
         """Ids of a text or a pair, with the model's special tokens around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have

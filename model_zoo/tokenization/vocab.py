@@ -16,7 +16,6 @@ import json
 import logging
 import os
 import types
-from typing import Dict, List, Optional
 
 from ..checkpoint.torch_file import read_pickle, write_torch_object
 from ..errors import InputError, reporting
@@ -130,7 +129,7 @@ def load_vocab(source, roles=None):
             '%s: token %r is on line %d and again on line %d; the last line is its id, as in '
             "BERT's original (%d such lines); is the file damaged?",
             origin, token, position + 1, ids[token] + 1, len(shadowed),
-        )  # fmt: skip
+        )
     named = dict(zip(_BERT_ROLES, SPECIAL_TOKENS))
     named.update((role, token) for role, token in (roles or {}).items() if token in ids)
     missing = {role: named[role] for role in _BERT_ROLES if named[role] not in ids}
@@ -143,7 +142,7 @@ def load_vocab(source, roles=None):
         _log.warning(
             '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
             origin, ' and no '.join(missing.values()),
-        )  # fmt: skip
+        )
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
     held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}
     ids.update((name, position) for position, name in held.items())
@@ -254,18 +253,18 @@ WORDS_NAME = 'vocab.json'
 PICKLE_EXTENSIONS = ('.bin', '.pkl', '.pt')
 #: fields besides idx2sym and counter, and their types; None stands for none
 OPTIONS = {
-    'special': List[str],
+    'special': list[str],
     'min_freq': int,
     'max_size': int,
     'lower_case': bool,
     'delimiter': str,
-    'never_split': List[str],
+    'never_split': list[str],
     'unk_idx': int,
 }
 _FIELDS = {
-    'idx2sym': List[str],
-    'counter': Optional[Dict[str, int]],
-    **{name: Optional[shape] for name, shape in OPTIONS.items()},
+    'idx2sym': list[str],
+    'counter': dict[str, int] | None,
+    **{name: shape | None for name, shape in OPTIONS.items()},
 }
 
 # transformers pickles all attributes of its tokenizer; these are read as data and left aside

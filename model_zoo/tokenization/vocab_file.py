@@ -5,7 +5,6 @@ import functools
 import os
 import re
 import unicodedata
-from typing import Dict, Optional
 
 from ..errors import InputError
 from ..pretrained.files import VOCAB_NAMES, merges_beside
@@ -39,8 +38,8 @@ class VocabFile:
     """
 
     path: str
-    said_lower_case: Optional[bool] = None
-    special_tokens: Dict[str, str] = dataclasses.field(default_factory=dict)
+    said_lower_case: bool | None = None
+    special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source_name: str = 'path'
 
     @classmethod
@@ -76,9 +75,7 @@ class VocabFile:
         return merges_beside(self.path)
 
     def for_classes(self, classes):
-        """This file; or where Python's tokenizer is more exact than the library, the older one
-        that lies beside.
-        """
+        """Return this file, or the older one beside it if Python's tokenizer is more exact."""
         if self.kind != 'tokenizers' or not (classes and classes[0].needs_python):
             return self
         folder, kinds = os.path.dirname(self.path), classes[0].kinds

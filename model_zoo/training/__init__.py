@@ -29,4 +29,4 @@ __all__ = [
     'ProgressLogger', 'StopRequested', 'TensorBoardWriter', 'TrainingLoop', 'TrainingState',
     'Updater', 'WandbLogger', 'Workers', 'check_same_config', 'make_workers',
     'mean_over_examples', 'optimizer_tensors', 'outputs_of', 'predict', 'seed_all',
-]  # fmt: skip
+]

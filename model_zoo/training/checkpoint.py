@@ -8,7 +8,6 @@ import os
 import random
 import re
 import shutil
-from typing import List, Optional
 
 import mxnet as mx
 import numpy as np
@@ -150,10 +149,10 @@ class TrainingState:
     epoch_loss: float = 0.0
     epoch_examples: int = 0
     epoch_seconds: float = 0.0
-    log: List[dict] = dataclasses.field(default_factory=list)
-    epochs: List[dict] = dataclasses.field(default_factory=list)
-    loss_scale: Optional[LossScale] = None
-    position: Optional[object] = None
+    log: list[dict] = dataclasses.field(default_factory=list)
+    epochs: list[dict] = dataclasses.field(default_factory=list)
+    loss_scale: LossScale | None = None
+    position: object | None = None
 
     @classmethod
     def from_json(cls, fields):
@@ -173,7 +172,8 @@ class TrainingState:
     @property
     def best(self):
         """The record of the epoch with the highest score, and of those the one with the lowest loss
-        on the dev sets; None if there is none."""
+        on the dev sets; None if there is none.
+        """
         return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
 
 
@@ -240,7 +240,7 @@ class Checkpoint:
             logger.warning(
                 'the training was computed by %s and continues with %s, whose last digits differ; '
                 'ZOO_BLAS=%s chooses', self._blas, blas(), str(self._blas).lower(),
-            )  # fmt: skip
+            )
         path = os.path.join(self.path, _MODEL)
         is_plain = type(block).load_parameters is mx.gluon.Block.load_parameters
         # MXNet trusts the sizes in a damaged file, and fails for one without arrays

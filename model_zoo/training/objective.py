@@ -1,6 +1,7 @@
 """The objective that a training minimizes, and a block's outputs over a data set."""
 
-from typing import Callable, NamedTuple, Optional, Tuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import mxnet as mx
 import numpy as np
@@ -30,9 +31,9 @@ class Objective(NamedTuple):
 
     terms: Callable
     counts: Callable
-    names: Tuple[str, ...] = ('loss',)
+    names: tuple[str, ...] = ('loss',)
     accuracies: bool = False
-    tokens: Optional[Callable] = None
+    tokens: Callable | None = None
     unit: str = 'samples'
 
     @property

@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import math
-from typing import Callable, Optional, Tuple
+from collections.abc import Callable
 
 from ..batches.loaders import check_positive
 from .checkpoint import CheckpointStore, check_same_config
@@ -34,7 +34,7 @@ class Plan:
     accumulate: int = 1
     seed: int = 0
     log_interval: int = 10
-    num_epochs: Optional[int] = None
+    num_epochs: int | None = None
 
     def __post_init__(self):
         check_positive(
@@ -62,9 +62,9 @@ class Evaluation:
         Stop after this many evaluations in a row without a new best score.
     """
 
-    function: Optional[Callable] = None
-    interval: Optional[int] = None
-    early_stop: Optional[int] = None
+    function: Callable | None = None
+    interval: int | None = None
+    early_stop: int | None = None
 
     def __post_init__(self):
         check_positive(evaluate_interval=self.interval, early_stop=self.early_stop)
@@ -96,12 +96,12 @@ class Checkpoints:
         know are ignored.
     """
 
-    store: Optional[CheckpointStore] = None
-    interval: Optional[int] = None
+    store: CheckpointStore | None = None
+    interval: int | None = None
     config: dict = dataclasses.field(default_factory=dict)
-    sizes: Tuple[str, ...] = ()
-    numbers: Tuple[str, ...] = ()
-    totals: Tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    totals: tuple[str, ...] = ()
     defaults: dict = dataclasses.field(default_factory=dict)
     resume_hint: str = 'run the same command with `resume` to continue'
 

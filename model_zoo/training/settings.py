@@ -6,14 +6,15 @@ is made from the fields, and a run's results.json has their values.
 
 import dataclasses
 import os
+import types
 import typing
-from typing import List, Optional
 
 from ..errors import InputError, UnknownNameError
 from ..optimizer import SCHEDULES
 from .workers import BACKENDS
 
 __all__ = [
+    'YES_OR_NO',
     'BackendSettings',
     'BatchTokensSettings',
     'BertSettings',
@@ -29,7 +30,6 @@ __all__ = [
     'ScheduleSettings',
     'Settings',
     'TrainingSettings',
-    'YES_OR_NO',
     'check_fields',
     'lower_case',
     'pretrained_file',
@@ -46,7 +46,7 @@ _NAMES = {int: 'a whole number', float: 'a number', str: 'a text', bool: 'true o
 def setting(
     default=None, help=None, *, at_least=None, above=None, below=None, at_most=None, choices=None,
     flag=None,
-):  # fmt: skip
+):
     """A field of a `Settings` class.
 
     Parameters
@@ -113,7 +113,7 @@ def value_type(field):
     """The type of a field's value, or of its items, and whether it is a list of them."""
     item_type = field.type
     arguments = [item for item in typing.get_args(item_type) if item is not type(None)]
-    if typing.get_origin(item_type) is typing.Union:
+    if typing.get_origin(item_type) in (typing.Union, types.UnionType):
         (item_type,) = arguments
         arguments = typing.get_args(item_type)
     if typing.get_origin(item_type) is list:
@@ -154,7 +154,7 @@ def _converted(field, item_type, value):
     if item_type is int and is_number and value == int(value):
         value = int(value)
     fits = is_number if item_type is float else isinstance(value, item_type)
-    if not fits or item_type is int and isinstance(value, bool):
+    if not fits or (item_type is int and isinstance(value, bool)):
         raise InputError(f'`{field.name}` {value!r}: give {_NAMES[item_type]}')
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
     if choices is not None and value not in choices:
@@ -165,7 +165,7 @@ def _converted(field, item_type, value):
 
 
 def _is_within(value, at_least=-float('inf'), above=-float('inf'), below=float('inf'),
-               at_most=float('inf')):  # fmt: skip
+               at_most=float('inf')):
     return above < value < below and at_least <= value <= at_most
 
 
@@ -221,7 +221,7 @@ class Settings(_Given):
             field.name: field.default_factory() if field.default is dataclasses.MISSING
             else field.default
             for field in dataclasses.fields(cls)
-        }  # fmt: skip
+        }
 
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
@@ -239,16 +239,16 @@ class Settings(_Given):
 class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
-    gpu: Optional[int] = setting(
+    gpu: int | None = setting(
         None, 'number of the GPU; no number: 0; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
-    gpus: Optional[str] = setting(
+    gpus: str | None = setting(
         None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU"
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
-    loss_scale: Optional[float] = setting(
+    loss_scale: float | None = setting(
         None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0,
-    )  # fmt: skip
+    )
     mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
 
@@ -264,9 +264,9 @@ class OptimizerSettings(Settings):
     optimizer: str = setting(
         'bertadam', 'bertadam, also for small data; openaiadam, which needs more updates or a '
         "higher learning rate; lamb; or one of MXNet's",
-    )  # fmt: skip
+    )
     lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
-    epsilon: Optional[float] = setting(
+    epsilon: float | None = setting(
         1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
     )
     wd: float = setting(
@@ -285,24 +285,24 @@ class OutputSettings(Settings):
     title = 'output'
     exclusive = (('resume', 'overwrite_output_dir'),)
 
-    output_dir: Optional[str] = setting('./output_dir')
-    save_last: Optional[str] = setting(
+    output_dir: str | None = setting('./output_dir')
+    save_last: str | None = setting(
         None, "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
         'model.safetensors or model.params; predictions and eval_results.txt come from it',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
-    )  # fmt: skip
+    )
     log_interval: int = setting(10, 'in updates', at_least=1)
-    tensorboard: Optional[str] = setting(
+    tensorboard: str | None = setting(
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
     ckpt_interval: int = setting(
         1000, 'updates between checkpoints; one is always saved after each epoch',
         at_least=1,
-    )  # fmt: skip
+    )
     keep_checkpoints: int = setting(
         2, 'number of last epochs and of newest checkpoints to keep; by default one of each at the '
         'end', at_least=1,
-    )  # fmt: skip
+    )
     no_resume_state: bool = setting(
         False, 'remove the checkpoints at the end; `resume` is then impossible'
     )
@@ -319,18 +319,18 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     title = 'training'
 
     epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
-    training_steps: Optional[int] = setting(
+    training_steps: int | None = setting(
         None, 'number of updates; overrides `epochs`', at_least=1
     )
     batch_size: int = setting(32, at_least=1)
     dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
-    accumulate: Optional[int] = setting(None, 'number of batches per update', at_least=1)
-    as_bertadam: Optional[bool] = setting(
+    accumulate: int | None = setting(None, 'number of batches per update', at_least=1)
+    as_bertadam: bool | None = setting(
         None, "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
         'all together, and let the warm-up end within an update',
         flag={'action': 'store_true'},
-    )  # fmt: skip
-    early_stop: Optional[int] = setting(
+    )
+    early_stop: int | None = setting(
         None, 'stop after this many epochs without a better score', at_least=1
     )
 
@@ -349,14 +349,14 @@ class ScheduleSettings(TrainingSettings):
 class BackendSettings(Settings):
     """Several processes."""
 
-    comm_backend: Optional[str] = setting(
+    comm_backend: str | None = setting(
         None, 'horovod: train with the processes that horovodrun started, `batch_size` examples in '
         'each; device: with one process', choices=BACKENDS,
-    )  # fmt: skip
-    allreduce_dtype: Optional[str] = setting(
+    )
+    allreduce_dtype: str | None = setting(
         None, 'with `comm_backend` horovod: send gradients '
         'in float16, for slow networks', choices=['float16'],
-    )  # fmt: skip
+    )
 
 
 @dataclasses.dataclass
@@ -365,10 +365,10 @@ class BatchTokensSettings(Settings):
 
     exclusive = (('batch_tokens', 'batch_size'),)
 
-    batch_tokens: Optional[int] = setting(
+    batch_tokens: int | None = setting(
         None, 'instead of `batch_size`: batches of up to N tokens, including padding, from '
         'examples of similar length', at_least=1, flag={'metavar': 'N'},
-    )  # fmt: skip
+    )
 
 
 @dataclasses.dataclass
@@ -377,12 +377,12 @@ class ModelSettings(Settings):
 
     title = 'model'
 
-    model_parameters: Optional[str] = setting(
+    model_parameters: str | None = setting(
         None, "file of parameters, including the head's, to start from"
     )
     from_scratch: bool = setting(False, 'start from random parameters')
-    vocab_file: Optional[str] = setting(None, "vocabulary to use instead of the model's")
-    hparams: Optional[List[str]] = setting(
+    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
+    hparams: list[str] | None = setting(
         None, "changes to the model's size, such as num_layers=2,units=128"
     )
 
@@ -391,9 +391,9 @@ class ModelSettings(Settings):
 class NamedModelSettings(ModelSettings):
     """A model of any family."""
 
-    model: Optional[str] = setting(None, 'name, folder, hub id owner/name, or address')
-    dataset: Optional[str] = pretraining_set()
-    pretrained_parameters: Optional[str] = pretrained_file()
+    model: str | None = setting(None, 'name, folder, hub id owner/name, or address')
+    dataset: str | None = pretraining_set()
+    pretrained_parameters: str | None = pretrained_file()
 
 
 @dataclasses.dataclass
@@ -401,8 +401,8 @@ class BertSettings(ModelSettings):
     """BERT, or a similar model, with the names of GluonNLP's flags."""
 
     bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
-    bert_dataset: Optional[str] = pretraining_set()
-    pretrained_bert_parameters: Optional[str] = pretrained_file()
+    bert_dataset: str | None = pretraining_set()
+    pretrained_bert_parameters: str | None = pretrained_file()
 
 
 @dataclasses.dataclass
@@ -412,12 +412,12 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     title = 'task'
     exclusive = (('resume', 'only_inference'),)
 
-    round_to: Optional[int] = setting(
+    round_to: int | None = setting(
         None, 'pad batches to multiples of this length', at_least=1
     )
     only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
     engine: str = setting('mxnet', 'what runs a model without training it')
-    precision: Optional[str] = setting(
+    precision: str | None = setting(
         None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
     )
 
@@ -428,10 +428,10 @@ class FileSettings(Settings):
 
     title = 'task'
 
-    data_dir: Optional[str] = setting(None, 'folder with files under their usual names')
-    train_file: Optional[str] = setting(None, 'instead of the file in `data_dir`')
-    dev_file: Optional[str] = setting(None, 'the same for the dev set')
-    test_file: Optional[str] = setting(None, 'the same for the test set')
+    data_dir: str | None = setting(None, 'folder with files under their usual names')
+    train_file: str | None = setting(None, 'instead of the file in `data_dir`')
+    dev_file: str | None = setting(None, 'the same for the dev set')
+    test_file: str | None = setting(None, 'the same for the test set')
 
 
 @dataclasses.dataclass
@@ -445,13 +445,13 @@ class CheckpointSettings(Settings):
             'pretrained_parameters', 'from_scratch', 'hparams',
         )),
         ('bert_config_file', 'hparams'),
-    )  # fmt: skip
+    )
 
-    init_checkpoint: Optional[str] = setting(
+    init_checkpoint: str | None = setting(
         None, "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
         'means its newest ones',
-    )  # fmt: skip
-    bert_config_file: Optional[str] = setting(
+    )
+    bert_config_file: str | None = setting(
         None, "the checkpoint's configuration; alone: of a model from scratch"
     )
 
@@ -464,10 +464,10 @@ class DeploySettings(Settings):
     exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
     needs = (
         ('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy')
-    )  # fmt: skip
+    )
 
     deploy: bool = setting(False, '`only_inference` with an exported model')
-    model_prefix: Optional[str] = setting(
+    model_prefix: str | None = setting(
         None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params'
     )
     only_calibration: bool = setting(

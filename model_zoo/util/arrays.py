@@ -8,7 +8,7 @@ from ..errors import InputError
 __all__ = [
     'POOLINGS', 'check_gpu', 'check_range', 'check_shape', 'flatten', 'pad_rows', 'pool', 'sigmoid',
     'softmax',
-]  # fmt: skip
+]
 
 #: the ways of `pool` that users choose from; other models of sentence-transformers have more
 POOLINGS = ('mean', 'cls', 'max')

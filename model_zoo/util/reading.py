@@ -10,6 +10,7 @@ import numbers
 import os
 import re
 import sys
+import types
 import typing
 
 from ..errors import InputError, did_you_mean, reporting
@@ -31,7 +32,7 @@ __all__ = [
 _WORDS = {
     dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
     float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
-}  # fmt: skip
+}
 
 
 def sha256_of(path, algorithm='sha256'):
@@ -93,10 +94,10 @@ def parse_json(text, shape=object):
     shape : type or dict
         What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
         integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
-        ``List[str]``, ``Tuple[float, float]`` (a list of two), ``Dict[str, int]``, ``Union`` and
-        ``Optional`` of `typing`; a dataclass for an object that has its fields and no others; or a
-        dict, such as ``{'weight_map': Dict[str, str]}``, for an object that has these names among
-        others. Of a dict's names, those that are `Optional` may be missing.
+        ``list[str]``, ``tuple[float, float]`` (a list of two), ``dict[str, int]``, ``int | str`` and
+        ``int | None``; a dataclass for an object that has its fields and no others; or a dict, such
+        as ``{'weight_map': dict[str, str]}``, for an object that has these names among others. Of a
+        dict's names, those that may be None may be missing.
     """
     try:
         value = json.loads(text)
@@ -109,7 +110,7 @@ def parse_json(text, shape=object):
 def check_json(value, shape, where='it'):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
     origin, parts = typing.get_origin(shape), typing.get_args(shape)
-    if origin is typing.Union:
+    if origin in (typing.Union, types.UnionType):
         if not any(_has_shape(value, part) for part in parts):
             for part in parts:  # the one that it resembles tells more
                 if _is_object(part) and isinstance(value, dict):
@@ -144,7 +145,7 @@ def _check_fields(value, shape, where):
         required = [
             field.name for field in dataclasses.fields(shape)
             if field.default is field.default_factory is dataclasses.MISSING
-        ]  # fmt: skip
+        ]
         unknown = next((name for name in value if name not in fields), None)
         if unknown is not None:
             hint = did_you_mean(unknown, fields)

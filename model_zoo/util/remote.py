@@ -115,9 +115,8 @@ def sizes_in(url):
 
 
 def _is_plain(name):
-    """Return whether a key of an object store, which may be any text, names a file below a folder.
-    """
-    has_others = '\0' in name or '\\' in name and os.sep == '\\'
+    """Return whether a key of an object store, which may be any text, names a file below a folder."""
+    has_others = '\0' in name or ('\\' in name and os.sep == '\\')
     return not has_others and not {'', '.', '..'}.intersection(name.split('/'))
 
 

@@ -23,7 +23,7 @@ that table.
 
 import os
 import tempfile
-from typing import NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 from harness import Case, Contender, measure, rows_of, rst_table, run_apart, threads
@@ -55,9 +55,9 @@ class Peer(NamedTuple):
 
     name: str
     make: str
-    needs: Tuple[str, ...]
-    precisions: Tuple[str, ...] = ('float32',)
-    tasks: Tuple[str, ...] = ()
+    needs: tuple[str, ...]
+    precisions: tuple[str, ...] = ('float32',)
+    tasks: tuple[str, ...] = ()
 
 
 TORCH, HALF = ('torch', 'transformers'), ('float32', 'bfloat16')
@@ -90,10 +90,10 @@ PEERS = {
     ),
 }
 OURS = {'forward': 'gluon:forward', 'vectors': 'gluon:vectors', 'generation': 'gluon:generation',
-        'training': 'gluon:training', 'serving': 'programs:serve'}  # fmt: skip
+        'training': 'gluon:training', 'serving': 'programs:serve'}
 #: training's task -> layers, size of the vocabulary
 TASKS = {'classifier': (12, None), 'pretraining': (12, None), 'gpt2': (12, 50257),
-         'transfo_xl': (6, 267735), 'program': (None, None)}  # fmt: skip
+         'transfo_xl': (6, 267735), 'program': (None, None)}
 
 
 def parse_arguments(argv=None):
@@ -144,7 +144,7 @@ def parse_arguments(argv=None):
 
 def contenders(args):
     """Return our contenders in all engines and checkouts, and the peers."""
-    engines = ENGINES if args.work != 'training' else {None: ((), HALF + ('float16',))}
+    engines = ENGINES if args.work != 'training' else {None: ((), (*HALF, 'float16'))}
     make = 'programs:train' if args.task == 'program' else OURS[args.work]
     ours = [
         Contender(
@@ -154,7 +154,7 @@ def contenders(args):
         for precision in args.precision
         for engine, (needs, known) in engines.items()
         if precision in known and (args.work, engine, precision) not in IMPOSSIBLE
-    ]  # fmt: skip
+    ]
     peers = [
         Contender(f'{peer.name} {precision}', peer.make, peer.needs, {'precision': precision})
         for precision in args.precision
@@ -232,7 +232,7 @@ def run(args):
         if args.work == 'serving' or args.task == 'program':
             run_apart('gluon:write_classifier', args)
         # a call of forward or a step is short; another one before it warms the caches
-        warm = args.work == 'forward' or args.work == 'training' and args.task != 'program'
+        warm = args.work == 'forward' or (args.work == 'training' and args.task != 'program')
         return measure(everyone, what, args, warm, CHECKS.get(args.work)), unit
 
 
@@ -256,7 +256,7 @@ def speed_lines(table):
     for precision in PRECISIONS[:3]:
         for engine in ENGINES:
             cells = [table['ours'][work][case].get(f'{engine} {precision}')
-                     for work, case in columns]  # fmt: skip
+                     for work, case in columns]
             texts = ['' if ms is None else f'{ms:.1f}' for ms in cells]
             rows.append([f'{engine} {precision}', *texts])
         cells = []

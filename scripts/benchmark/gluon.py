@@ -132,7 +132,7 @@ def training(options, precision):
     trainer = mx.gluon.Trainer(
         block.collect_params(), 'openaiadam' if is_lm else 'bertadam', dict(optimizer),
         update_on_kvstore=False,
-    )  # fmt: skip
+    )
     updater, workers = Updater(block, trainer), Workers()
 
     def prepare(shape):
@@ -178,7 +178,7 @@ def _gluonnlp_block(options):
         pretrained=False, use_decoder=False, use_classifier=False, hparam_allow_override=True,
         num_layers=options.layers, units=options.units, embed_size=options.units,
         hidden_size=4 * options.units, num_heads=12,
-    )  # fmt: skip
+    )
     block.initialize(mx.init.Normal(0.02))
     block.hybridize(static_alloc=True)
     return block

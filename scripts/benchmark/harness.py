@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import traceback
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -34,9 +34,9 @@ class Contender(NamedTuple):
 
     name: str
     make: str
-    needs: Tuple[str, ...] = ()
-    arguments: Dict[str, Any] = {}
-    checkout: Optional[str] = None
+    needs: tuple[str, ...] = ()
+    arguments: dict[str, Any] = {}
+    checkout: str | None = None
 
 
 class Case(NamedTuple):
@@ -52,7 +52,7 @@ class Measured(NamedTuple):
 
     case: Case
     contender: str
-    seconds: List[float]
+    seconds: list[float]
     megabytes: float  # what the calls added to the process's peak memory
 
 
@@ -171,7 +171,7 @@ def rows_of(measured, unit):
             'best / first': min(result.seconds) / min(ours),
             # round by round, so that a slow moment counts for both
             'median / first': statistics.median(a / b for a, b in zip(result.seconds, ours)),
-        })  # fmt: skip
+        })
     return rows
 
 

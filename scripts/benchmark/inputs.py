@@ -14,7 +14,7 @@ def bert_sizes(options):
     return {
         'hidden_size': options.units, 'num_hidden_layers': options.layers,
         'num_attention_heads': 12, 'intermediate_size': 4 * options.units,
-    }  # fmt: skip
+    }
 
 
 def bert_flops(options, batch, length):
@@ -68,7 +68,7 @@ def transfo_xl_sizes(options):
         'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
         'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
         'cutoffs': [number for number in (20000, 40000, 200000) if number < options.vocab_size],
-    }  # fmt: skip
+    }
 
 
 def read_sentences(options):

@@ -35,7 +35,7 @@ def train(options, precision):
         'openaiadam', '--lr', '5e-5', '--epochs', options.epochs, '--batch_size',
         options.batch_size, '--max_len', options.max_len, '--overwrite_output_dir',
         '--output_dir', os.path.join(options.folder, 'ours'),
-    ]  # fmt: skip
+    ]
     return lambda case: lambda: _run(command)
 
 
@@ -45,7 +45,7 @@ def train_peer(options, precision):
         *_peer('train_program'), options.classifier, options.train_file, options.dev_file,
         options.epochs, options.batch_size, options.max_len, precision,
         os.path.join(options.folder, 'theirs'),
-    ]  # fmt: skip
+    ]
     return lambda case: lambda: _run(command)
 
 
@@ -62,7 +62,7 @@ def serve(options, engine, precision):
 
 
 def serve_peer(options, precision):
-    """transformers' pipeline behind Starlette, and the same clients."""
+    """Transformers' pipeline behind Starlette, and the same clients."""
     return _clients(options, [*_peer('serve'), options.classifier])
 
 

@@ -78,7 +78,7 @@ def generation(options, precision):
             result = model.generate(
                 words, attention_mask=torch.ones_like(words), max_new_tokens=options.new_tokens,
                 do_sample=False, pad_token_id=0,
-            )  # fmt: skip
+            )
             return result[:, words.shape[1] :].tolist()
 
         return call

@@ -79,7 +79,7 @@ def openvino(options, precision):
     model = openvino.Core().compile_model(path, 'CPU', {
         'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
         'INFERENCE_NUM_THREADS': threads(),
-    })  # fmt: skip
+    })
     request = model.create_infer_request()
 
     def prepare(shape):
@@ -123,7 +123,7 @@ def ctranslate2(options, precision):
             results = model.generate_batch(
                 words, max_length=options.new_tokens, min_length=options.new_tokens,
                 sampling_topk=1, include_prompt_in_result=False,
-            )  # fmt: skip
+            )
             return [result.sequences_ids[0] for result in results]
 
         return call

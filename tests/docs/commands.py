@@ -34,7 +34,7 @@ LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
 PARSED_ONLY = (
     'scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/',
-)  # fmt: skip
+)
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
 #: flags that take the place of a command's own, and aren't added where it hasn't got them
@@ -248,7 +248,7 @@ def _run_process(command, cwd=None):
     result = subprocess.run(
         command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=900, check=False,
-    )  # fmt: skip
+    )
     if result.returncode:
         last = '\n'.join(result.stdout.strip().splitlines()[-8:])
         raise PageError(f'{" ".join(command)}\nends with {result.returncode}:\n{last}')

@@ -56,7 +56,7 @@ def make_downloads(folder):
             for number, answers in enumerate(
                 [[{'text': 'Red birds', 'answer_start': 0}], []][: 2 if version == '2.0' else 1] * 4
             )
-        ]  # fmt: skip
+        ]
         article = {'title': 'made up', 'paragraphs': [{'context': text, 'qas': questions}]}
         path = folder / 'squad' / f'{part}-v{version}-part.json'
         path.parent.mkdir(exist_ok=True)

@@ -31,7 +31,7 @@ def pages():
     return {page.stem: page.read_text(encoding='utf-8') for page in API.glob('*.rst')}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def entries():
     """The modules that the pages show, in order."""
     text = '\n'.join(pages().values())

@@ -63,7 +63,7 @@ def serve_peers(monkeypatch, hub_cache, models):
     modules = (
         peer.modeling, peer.modeling_gpt2, peer.modeling_openai, peer.modeling_transfo_xl,
         peer.tokenization, peer.tokenization_gpt2, peer.tokenization_openai,
-    )  # fmt: skip
+    )
     for module, (name, file) in itertools.product(modules, files.items()):
         urls = getattr(module, name, {})
         for model in set(urls) & set(places.PEERS_NAMES):

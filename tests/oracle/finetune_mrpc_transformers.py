@@ -1,6 +1,6 @@
 """The recipe of README's MRPC result in transformers: what ours is measured against.
 
-    python finetune_mrpc_transformers.py --model MINILM_DIR --data_dir glue/MRPC --seed 1
+python finetune_mrpc_transformers.py --model MINILM_DIR --data_dir glue/MRPC --seed 1
 """
 
 import argparse

@@ -66,7 +66,7 @@ def evaluate(model, examples, features, tokenizer, args):
     predictions = compute_predictions_logits(
         examples, features, results, 20, 30, True, None, None, None, False, args.version_2, 0.0,
         tokenizer,
-    )  # fmt: skip
+    )
     return squad_evaluate(examples, predictions)
 
 

@@ -1,6 +1,6 @@
 """The recipe of README's CoNLL-2003 result in transformers: what ours is measured against.
 
-    python finetune_tagging_transformers.py --model MINILM_DIR --train train.txt --dev valid.txt
+python finetune_tagging_transformers.py --model MINILM_DIR --train train.txt --dev valid.txt
 """
 
 import argparse

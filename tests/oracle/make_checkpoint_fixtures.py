@@ -98,7 +98,7 @@ def bert_tensorflow(originals):
         mlm_loss, _, mlm = training.get_masked_lm_output(
             config, model.get_sequence_output(), model.get_embedding_table(),
             tf.constant(positions), tf.constant(words), tf.constant(mask.astype('float32')),
-        )  # fmt: skip
+        )
         nsp_loss, _, nsp = training.get_next_sentence_output(
             config, model.get_pooled_output(), tf.constant([0, 1, 1])
         )
@@ -119,7 +119,7 @@ def bert_tensorflow(originals):
     tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghijklmnopqrstuvwxyz']
     (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
     np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid,
-                        **outputs)  # fmt: skip
+                        **outputs)
 
 
 def bert_squad_tensorflow(originals):
@@ -141,7 +141,7 @@ def bert_squad_tensorflow(originals):
         start, end = session.run(outputs)
     write_json(folder / 'bert_config.json', {**BERT, 'num_hidden_layers': 1})
     np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid,
-                        start=start, end=end)  # fmt: skip
+                        start=start, end=end)
 
 
 def gpt2_tensorflow(originals):
@@ -164,7 +164,7 @@ XL = {
     'vocab_size': VOCAB, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
     'd_inner': 10, 'n_layer': 2, 'tgt_len': LENGTH, 'mem_len': 5, 'clamp_len': 9,
     'same_length': False,
-}  # fmt: skip
+}
 XL_TIED = {**XL, 'div_val': 1, 'untie_r': False, 'tie_projs': [True] * 3}
 XL = {**XL, 'div_val': 2, 'untie_r': True, 'tie_projs': [False, True, True]}
 
@@ -197,7 +197,7 @@ def write_transfo_xl(originals, name, config):
                     dec_inp=tf.constant(segment[:, :-1].T), target=tf.constant(segment[:, 1:].T),
                     mems=mems, is_training=False, use_tpu=False,
                     initializer=initializer, proj_initializer=initializer, **arguments,
-                )  # fmt: skip
+                )
             losses.append(loss)
             states.append(tf.stack(mems))
         randomize(tf, session, 4)
@@ -222,7 +222,7 @@ def gpt_numpy(originals):
     vars(original).update(
         n_vocab=VOCAB, n_special=3, n_ctx=12, n_embd=8, n_head=2, n_layer=2, afn='gelu',
         clf_token=VOCAB + 2, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0, clf_pdrop=0,
-    )  # fmt: skip
+    )
     layers, block = [], original.block
     original.block = lambda *args, **kwargs: layers.append(block(*args, **kwargs)) or layers[-1]
     words = np.random.RandomState(3).randint(0, VOCAB, (2, 12)).astype('int32')
@@ -297,7 +297,7 @@ WRITERS = {
         bert_tensorflow, bert_squad_tensorflow, gpt2_tensorflow, transfo_xl_tensorflow,
         transfo_xl_tied_tensorflow, gpt_numpy, bert_transformers, gpt_transformers,
         gpt2_transformers,
-    )  # fmt: skip
+    )
 }
 
 

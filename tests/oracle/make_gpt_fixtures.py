@@ -16,8 +16,8 @@ from torch.nn.functional import cross_entropy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-from bert_compare import torch_gradients  # noqa: E402
-from gpt_compare import CONFIGS, HEADS, make_inputs, rows_for, weighted  # noqa: E402
+from bert_compare import torch_gradients
+from gpt_compare import CONFIGS, HEADS, make_inputs, rows_for, weighted
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 

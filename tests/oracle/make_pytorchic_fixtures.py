@@ -20,17 +20,17 @@ import torch
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures' / 'pytorchic'
 ARRAYS = FIXTURES / 'expected.npz'
 MODEL = {'dim': 16, 'n_layers': 2, 'n_heads': 2, 'dim_ff': 24, 'p_drop_hidden': 0.0,
-         'p_drop_attn': 0.0, 'max_len': 40}  # fmt: skip
+         'p_drop_attn': 0.0, 'max_len': 40}
 # one batch an epoch of classify.py, so that its random order doesn't matter; total_steps ends it
 CLASSIFY = {'seed': 3, 'batch_size': 12, 'lr': 2e-2, 'n_epochs': 9, 'warmup': 0.25, 'save_steps': 2,
-            'total_steps': 6}  # fmt: skip
+            'total_steps': 6}
 PRETRAIN = {'seed': 5, 'batch_size': 4, 'lr': 1e-2, 'n_epochs': 3, 'warmup': 0.2, 'save_steps': 5,
-            'total_steps': 1000}  # fmt: skip
+            'total_steps': 1000}
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 WORDS = ['the', 'cat', 'dog', 'sat', 'ran', 'on', 'under', 'a', 'mat', 'tree', 'red', 'old', '##s',
-         '##ing', '##ed', 'sing', 'bark', ',', '.', "'", 'cafe', 'n', '##aive']  # fmt: skip
+         '##ing', '##ed', 'sing', 'bark', ',', '.', "'", 'cafe', 'n', '##aive']
 SAID = ['The', 'cat', 'dogs', 'sat', 'ran', 'on', 'under', 'a', 'mats', 'tree,', 'Red', 'old',
-        'singing', 'barked', 'caf\u00e9', 'naive', 'xyz', "cat's"]  # fmt: skip
+        'singing', 'barked', 'caf\u00e9', 'naive', 'xyz', "cat's"]
 
 
 def load(checkout):
@@ -116,7 +116,7 @@ def main():
         # the embeddings and layers of a pretraining alone
         model = classify.Classifier(config, 2)
         state = {k[12:]: v for k, v in torch.load(path('pretrained.pt')).items()
-                 if k.startswith('transformer')}  # fmt: skip
+                 if k.startswith('transformer')}
         model.transformer.load_state_dict(state)
         ids = torch.randint(5, config.vocab_size, (3, 9), generator=torch.manual_seed(2))
         types_, mask = (ids > 14).long(), torch.arange(9)[None] < torch.tensor([[9], [4], [7]])
@@ -151,7 +151,7 @@ def main():
         pretrain.main(
             **common, train_cfg=path('pretrain.json'), data_file=path('corpus.txt'), max_len=32,
             max_pred=5, model_file=path('pretrained.pt'), save_dir=folder,
-        )  # fmt: skip
+        )
         files = saved(folder)
         said['pretrain'] = sorted(files)
         last = max(files, key=lambda name: int(name[12:-3]))

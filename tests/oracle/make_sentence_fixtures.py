@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel, BertTokenizer
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'sentence_transformers'
 WORDS = ['a', 'the', 'cat', 'dog', 'barks', 'sleeps', 'and', 'then', 'runs', 'query', ':',
-         'passage', '##', '##s', '!', '.']  # fmt: skip
+         'passage', '##', '##s', '!', '.']
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
 SENTENCES = [
     'The cat sleeps.',
@@ -31,7 +31,7 @@ def make_transformer(folder, length):
     config = BertConfig(
         vocab_size=len(TOKENS), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
         intermediate_size=16, max_position_embeddings=24, initializer_range=0.5,
-    )  # fmt: skip
+    )
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     vocab = pathlib.Path(folder) / 'vocab.txt'
     vocab.write_text('\n'.join(TOKENS))
@@ -57,7 +57,7 @@ def as_of_2020(folder):
         'word_embedding_dimension': 8, 'pooling_mode_cls_token': True,
         'pooling_mode_mean_tokens': False, 'pooling_mode_max_tokens': True,
         'pooling_mode_mean_sqrt_len_tokens': False,
-    }  # fmt: skip
+    }
     (folder / '1_Pooling' / 'config.json').write_text(json.dumps(pooling))
     dense = folder / '2_Dense'
     weights = torch.nn.Linear(16, 3)
@@ -84,7 +84,7 @@ def main():
     make(
         'today', 12, {'pooling_mode': 'mean'}, models.Dense(8, 5), models.Normalize(),
         prompts=prompts, default_prompt_name='passage',
-    )  # fmt: skip
+    )
     modes = ('weightedmean', 'lasttoken', 'mean_sqrt_len_tokens', 'mean', 'max', 'cls')
     make('joined', 20, {'pooling_mode': modes, 'include_prompt': False}, prompts=prompts)
     dense = models.Dense(16, 3, activation_function=torch.nn.ReLU())

@@ -148,7 +148,7 @@ def answers_of(original, examples, features, scores, config):
         original.write_predictions(
             examples, features, results, n_best, longest, lower, *paths.values(), False, version_2,
             -1.0,
-        )  # fmt: skip
+        )
         found = {'null_odds': {}}  # not written for version 1.1
         for name, path in paths.items():
             if os.path.exists(path):

@@ -16,8 +16,8 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
-from bert_compare import torch_gradients  # noqa: E402
-from transfo_xl_compare import VARIANTS, make_config, make_inputs, pack  # noqa: E402
+from bert_compare import torch_gradients
+from transfo_xl_compare import VARIANTS, make_config, make_inputs, pack
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures'
 

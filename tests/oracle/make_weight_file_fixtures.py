@@ -58,16 +58,16 @@ def write_tensorflow(folder):
         prefix=prefixes[0], tensor_names=[*first, 'table', 'text'],
         shape_and_slices=[''] * len(first) + ['150 4 0,100:-', ''],
         tensors=[*map(tensorflow.constant, first.values()), table[:100], 'no weight'],
-    )  # fmt: skip
+    )
     raw.SaveV2(
         prefix=prefixes[1], tensor_names=[*second, 'table', 'brain'],
         shape_and_slices=[''] * len(second) + ['150 4 100,50:-', ''],
         tensors=[*map(tensorflow.constant, second.values()), table[100:], brain],
-    )  # fmt: skip
+    )
     raw.MergeV2Checkpoints(
         checkpoint_prefixes=prefixes, destination_prefix=str(folder / 'model.ckpt'),
         delete_old_dirs=False,
-    )  # fmt: skip
+    )
     reader = tensorflow.train.load_checkpoint(str(folder / 'model.ckpt'))
     names = [name for name in reader.get_variable_to_shape_map() if name != 'text']
     arrays = {name: np.asarray(reader.get_tensor(name)) for name in names}

@@ -31,7 +31,7 @@ def google_original(folder):
         return original.create_training_instances(
             files, tokenizer, options.max_seq_length, options.dupe_factor, options.short_seq_prob,
             options.masked_lm_prob, options.max_predictions_per_seq, random.Random(seed),
-        )  # fmt: skip
+        )
 
     return run
 
@@ -50,6 +50,6 @@ def gluonnlp_original(folder):
             files, tokenizer, options.max_seq_length, options.short_seq_prob,
             options.masked_lm_prob, options.max_predictions_per_seq, options.whole_word_mask,
             vocab, options.dupe_factor, 1, None, path,
-        ))  # fmt: skip
+        ))
 
     return run

@@ -24,7 +24,7 @@ def compare(path, work, *flags):
          '--rounds', '1', '--json', path],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
         capture_output=True, text=True,
-    )  # fmt: skip
+    )
     assert not done.returncode, done.stderr
     rows = json.loads(path.read_text('utf-8'))['rows']
     assert all(row['best ms'] > 0 for row in rows)
@@ -49,7 +49,7 @@ def compare(path, work, *flags):
          {'ours, float32', 'original float32'}),
     ],
     ids=lambda value: value if isinstance(value, str) else '',
-)  # fmt: skip
+)
 def test_small_models(work, flags, contenders, tmp_path):
     for name in ('gluonnlp', 'pytorch_pretrained_bert', 'onnxruntime', 'openvino'):
         pytest.importorskip(name)

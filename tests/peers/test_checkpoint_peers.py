@@ -24,7 +24,7 @@ pytestmark = pytest.mark.peers
 BERT = bert.BertConfig(
     vocab_size=31, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
     max_position_embeddings=12, num_labels=3,
-)  # fmt: skip
+)
 SIZES = {'vocab_size': 31, 'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
 GPT = gpt.OpenAIGPTConfig(**SIZES)
 GPT2 = gpt2.GPT2Config(**SIZES)
@@ -32,7 +32,7 @@ XL = {
     'vocab_size': 31, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
     'd_inner': 10, 'n_layer': 2, 'tgt_len': 7, 'mem_len': 5, 'clamp_len': 9, 'same_length': False,
     'layer_norm_epsilon': 1e-5,
-}  # fmt: skip
+}
 XL_SPLIT = transfo_xl.TransfoXLConfig(**XL, div_val=2, untie_r=True)
 
 #: those that take rows of words
@@ -99,7 +99,7 @@ IN_TRANSFORMERS = [name for name in BLOCKS if not name.startswith('TransfoXL')]
 
 @pytest.mark.parametrize('name', IN_TRANSFORMERS)
 def test_there_and_back(name, tmp_path):
-    """transformers reads both formats, and we what it writes, in several files."""
+    """Transformers reads both formats, and we what it writes, in several files."""
     block, kind = make(name), getattr(transformers, name)
     for form in ('pytorch', 'huggingface'):
         block.save_pretrained(str(tmp_path / form), format=form)
@@ -146,7 +146,7 @@ def make_2019(name):
     config_class = {
         'B': original.BertConfig, 'O': original.OpenAIGPTConfig, 'G': original.GPT2Config,
         'T': original.TransfoXLConfig,
-    }[name[0]]  # fmt: skip
+    }[name[0]]
     config = config_class(ours.vocab_size)
     config.__dict__.update(
         {key: value for key, value in ours.to_dict().items() if key in config.__dict__}
@@ -231,7 +231,7 @@ def every_kind():
     whole = torch.randn(4, 6, 5)
     numbers = (torch.randn(3, 4) * 10).abs()
     types = ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32',
-             'float64', 'complex64', 'complex128', 'uint16', 'uint32', 'uint64']  # fmt: skip
+             'float64', 'complex64', 'complex128', 'uint16', 'uint32', 'uint64']
     return {
         **{name: numbers.to(getattr(torch, name)) for name in types},
         'whole': whole,
@@ -256,7 +256,7 @@ def test_same_as_torch_reads(zipped, nested, tmp_path):
     content['parameter'].note = 'an attribute'
     if not zipped:  # torch cannot read what it wrote of these
         content = {name: value for name, value in content.items() if name[:5] not in
-                   ('uint1', 'uint3', 'uint6')}  # fmt: skip
+                   ('uint1', 'uint3', 'uint6')}
     if nested:
         optimizer = torch.optim.Adam([content['parameter']])
         content['parameter'].sum().backward()

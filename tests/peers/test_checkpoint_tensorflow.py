@@ -37,7 +37,7 @@ def load(block_class, folder, **options):
         expected = dict(file)
     block = block_class.from_pretrained(folder, from_tf=True, **options)
     inputs = [mx.nd.array(expected[name], dtype='int32') for name in ('words', 'types', 'valid')
-              if name in expected]  # fmt: skip
+              if name in expected]
     return block, inputs, expected
 
 
@@ -137,7 +137,7 @@ def test_task_heads(tmp_path):
     config = bert.BertConfig(
         vocab_size=31, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, num_labels=3,
         intermediate_size=512, max_position_embeddings=12,
-    )  # fmt: skip
+    )
     block = bert.BertForSequenceClassification(config)
     block.initialize(mx.init.Normal(0.3))
     block.save_pretrained(str(tmp_path), format='tensorflow')
@@ -168,18 +168,18 @@ def test_writing_fails_whole(tmp_path):
     write_tensorflow(str(tmp_path / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
     assert sorted(os.listdir(tmp_path)) == [
         'checkpoint', 'file', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index',
-    ]  # fmt: skip
+    ]
 
 
 def keras_tensors(theirs, heads):
-    """transformers' tensors of BERT by the names, and in the shapes, of TensorFlow 2's."""
+    """Transformers' tensors of BERT by the names, and in the shapes, of TensorFlow 2's."""
     names = {
         'embeddings.word_embeddings.weight': '0/embeddings',
         'embeddings.position_embeddings.weight': '1/embeddings',
         'embeddings.token_type_embeddings.weight': '2/embeddings',
         'embeddings.LayerNorm.weight': '3/gamma', 'embeddings.LayerNorm.bias': '3/beta',
         'pooler.dense.weight': '6/kernel', 'pooler.dense.bias': '6/bias',
-    }  # fmt: skip
+    }
     layers = {
         **{f'attention.self.{part}': f'_attention_layer/_{part}_dense'
            for part in ('query', 'key', 'value')},
@@ -187,7 +187,7 @@ def keras_tensors(theirs, heads):
         'attention.output.LayerNorm': '_attention_layer_norm',
         'intermediate.dense': '_intermediate_dense', 'output.dense': '_output_dense',
         'output.LayerNorm': '_output_layer_norm',
-    }  # fmt: skip
+    }
     for layer in range(2):
         for ours, keras in layers.items():
             ends = ('gamma', 'beta') if 'Norm' in ours else ('kernel', 'bias')
@@ -211,7 +211,7 @@ def test_checkpoints_by_objects(tmp_path):
     config = transformers.BertConfig(
         vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=24, max_position_embeddings=20, initializer_range=0.5,
-    )  # fmt: skip
+    )
     theirs = transformers.BertModel(config).eval()
     model = tensorflow.Module()
     for name, array in keras_tensors(theirs.state_dict(), 4):

@@ -114,7 +114,7 @@ def test_what_cannot_be():
         (block, 'onnxruntime', 'bfloat16'), (block, 'mxnet', 'int8'),
         (block, 'openvino', 'float16'), (writer('gpt2'), 'openvino', 'int8'),
         (memory, 'onnxruntime', 'float32'),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError):
             make_engine(each, engine, precision)
     assert make_engine(memory, 'auto').name == 'mxnet'
@@ -134,13 +134,13 @@ def test_openvino_computes_in_what_it_is_told(cache):
             for each in ('INFERENCE_PRECISION_HINT', 'KV_CACHE_PRECISION', 'NUM_STREAMS',
                          'INFERENCE_NUM_THREADS', 'ENABLE_CPU_PINNING',
                          'DYNAMIC_QUANTIZATION_GROUP_SIZE')
-        }  # fmt: skip
+        }
         assert found.pop('INFERENCE_PRECISION_HINT').get_type_name() == name
         assert found.pop('KV_CACHE_PRECISION').get_type_name() == name
         assert found == {
             'NUM_STREAMS': min(2, used_processors()), 'INFERENCE_NUM_THREADS': used_processors(),
             'ENABLE_CPU_PINNING': False, 'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,
-        }  # fmt: skip
+        }
     assert list((cache / 'openvino').rglob('*.blob'))  # a second start is fast
 
 
@@ -194,7 +194,7 @@ def test_openvino_in_int8_gives_each_token_its_output(name):
 def fast_openvino(monkeypatch):
     """A table in which OpenVINO is twice as fast."""
     rows = {f'{name} {dtype}': ms for name, ms in (('mxnet', 2), ('openvino', 1))
-            for dtype in ('float32', 'bfloat16')}  # fmt: skip
+            for dtype in ('float32', 'bfloat16')}
     table = {'ours': {'forward': {'1x32': rows}, 'generation': {'1x32': rows}}}
     figures = {'processors': dict.fromkeys(('amx', 'avx512', 'avx2'), table)}
     monkeypatch.setattr(engines, '_figures', lambda: figures)
@@ -326,7 +326,7 @@ def writer(name, same_length=True):
         'transfo_xl': (TransfoXLLMHeadModel, {
             'cutoffs': (20, 40), 'div_val': 1, 'tgt_len': 8, 'mem_len': 6, 'clamp_len': 6,
             'same_length': same_length}),
-    }[name]  # fmt: skip
+    }[name]
     return tiny.make(kind, 60, 0.4, **sizes)
 
 
@@ -336,7 +336,7 @@ WAYS = {
     'drawn': {'max_new_tokens': 12, 'temperature': 0.8, 'top_k': 20, 'num_return_sequences': 2,
               'seed': 3},
     'beams': {'max_new_tokens': 12, 'num_beams': 3},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('name', ['gpt', 'gpt2', 'transfo_xl'])

@@ -37,7 +37,7 @@ MODELS = {
     'masked_lm': (bert.BertForMaskedLM, None, 'the [MASK]', 'fill'),
     'model': (bert.BertModel, None, 'the cat', None),
     'language_model': (None, None, 'the model', None),
-}  # fmt: skip
+}
 
 
 def save(folder, task):

@@ -38,7 +38,7 @@ def expected(minilm_dir):
         first, second = tokenizer.tokenize(text.strip()), tokenizer.tokenize((pair or '').strip())
         while len(first) + len(second) > LENGTH - (3 if second else 2):
             (first if len(first) > len(second) else second).pop()
-        tokens = ['[CLS]', *first, '[SEP]', *(second + ['[SEP]'] if second else [])]
+        tokens = ['[CLS]', *first, '[SEP]', *([*second, '[SEP]'] if second else [])]
         types = [0] * (len(first) + 2) + [1] * (len(tokens) - len(first) - 2)
         ids = tokenizer.convert_tokens_to_ids(tokens)
         padding = [0] * (LENGTH - len(ids))

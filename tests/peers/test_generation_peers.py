@@ -15,7 +15,7 @@ pytestmark = pytest.mark.peers
 SIZES = {
     'vocab_size': 61, 'n_positions': 96, 'n_ctx': 96, 'n_embd': 32, 'n_layer': 3, 'n_head': 4,
     'initializer_range': 0.3,
-}  # fmt: skip
+}
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 14)), [60, 60]]
 
 
@@ -50,7 +50,7 @@ def their_tokens(model, prompts, count, stop_tokens=(), **options):
             words, attention_mask=mask, max_new_tokens=count, pad_token_id=0,
             eos_token_id=list(stop_tokens) or None, return_dict_in_generate=True,
             output_scores=True, **options,
-        )  # fmt: skip
+        )
     cut = []
     for row in result.sequences[:, longest:].tolist():
         ends = [place for place, token in enumerate(row) if token in stop_tokens]
@@ -77,13 +77,13 @@ def test_greedy(models, prompts, stop_tokens):
         (2, (), 0.0), (5, (7,), 1.0), (2, (7,), 2.0), (5, (0, 20, 33), -0.5), (2, (0, 20, 33), 0.0),
         *((beams, tuple(range(0, 61, 4)), power) for beams in (2, 5) for power in (1.0, 2.0, -0.5)),
     ],
-)  # fmt: skip
+)
 def test_beams(models, num_beams, stop_tokens, length_penalty):
     """Texts that end among those that go on, and when the search is over, included."""
     block, theirs = models
     options = {
         'num_beams': num_beams, 'num_return_sequences': num_beams, 'length_penalty': length_penalty
-    }  # fmt: skip
+    }
     expected, result = their_tokens(
         theirs, PROMPTS, 30, stop_tokens, do_sample=False, early_stopping=False, **options
     )
@@ -107,7 +107,7 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
         {'repetition_penalty': 1.2, 'no_repeat_ngram_size': 2, 'bad_words_ids': [[4], [9, 60]],
          'min_new_tokens': 3},
     ],
-)  # fmt: skip
+)
 def test_scores_that_are_changed(models, options, num_beams):
     block, theirs = models
     stop_tokens = tuple(range(0, 61, 4))

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.peers
 WORDS = [
     'the', 'a', 'cat', 'dog', 'sat', 'ran', 'on', 'mat', '.', ',', 'fast', 'slow', 'red', 'blue',
     'was', 'it', 'who', 'what', 'where', '?',
-]  # fmt: skip
+]
 #: what a run tells of its results: losses, scores, vectors
 RESULT = re.compile(
     r'(?:[Ll]oss(?:_value)?[=: ]|accuracy: ?|metrics:|f1: |mlm_loss=|nsp_loss=|acc=|embedding: ).*'
@@ -70,7 +70,7 @@ def write_squad(folder):
             answer = context.split()[number + 2]
             question = {'id': f'{split}{number}', 'question': sentence(5), 'answers': [
                 {'text': answer, 'answer_start': context.index(answer)}
-            ]}  # fmt: skip
+            ]}
             paragraphs.append({'context': context, 'qas': [question]})
         data = {'version': '1.1', 'data': [{'title': 'a', 'paragraphs': paragraphs}]}
         (folder / f'{split}-v1.1.json').write_text(json.dumps(data))
@@ -89,7 +89,7 @@ def home(tmp_path_factory, originals):
     lines = (f'{word} X X {random.choice(["O", "B-PER", "I-PER"])}' for word in WORDS * 8)
     (home / 'tags.txt').write_text(''.join(
         line + '\n' * (1 + (number % 7 == 6)) for number, line in enumerate(lines)
-    ))  # fmt: skip
+    ))
     text = (sentence() + '\n' * (1 + (number % 4 == 3)) for number in range(40))
     (home / 'text.txt').write_text(''.join(text))
     return home
@@ -103,7 +103,7 @@ def run(side, script, arguments, home, folder):
     done = subprocess.run(
         [*command, *arguments], cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, 'MXNET_HOME': str(home), 'OMP_NUM_THREADS': '1'},
-    )  # fmt: skip
+    )
     output = done.stdout + done.stderr
     assert done.returncode == 0, f'{side}: {output[-3000:]}'
     return output
@@ -129,7 +129,7 @@ SCRIPTS = {
         '--num-epochs', 2, '--seq-len', 32, '--learning-rate', 1e-3, '--save-checkpoint-prefix',
         'tags']),
     'embedding': ('bert/embedding.py', ['--sentences', 'the cat sat', 'a dog ran fast ?']),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('name', SCRIPTS)
@@ -153,13 +153,13 @@ def test_pretraining(originals, home, tmp_path):
         '--input_file', 'HOME/text.txt', '--output_dir', data, '--max_seq_length', 32,
         '--dataset_name', 'book_corpus_wiki_en_uncased', '--max_predictions_per_seq', 4,
         '--dupe_factor', 2, '--num_workers', 1,
-    ], home, tmp_path)  # fmt: skip
+    ], home, tmp_path)
     script, arguments = originals / 'bert/run_pretraining.py', [
         '--data', data / '*.npz', '--data_eval', data / '*.npz', '--num_steps', 4, '--lr', 1e-3,
         '--total_batch_size', 4, '--total_batch_size_eval', 4, '--log_interval', 1,
         '--ckpt_dir', 'ckpt', '--ckpt_interval', 2, '--dtype', 'float32', '--num_dataset_workers',
         1, '--num_batch_workers', 1,
-    ]  # fmt: skip
+    ]
     found = []
     for side in ('ours', 'theirs'):
         run(side, script, [*arguments, '--pretrained'], home, tmp_path / side)
@@ -179,11 +179,11 @@ def test_exported_with_trained_parameters(originals, home, tmp_path):
         run(side, originals / train, [*arguments, '--output_dir', 'out'], home, folder)
         parameters = folder / 'out' / 'model_bert_STS-B_0.params'
         options = ['--model_parameters', parameters, '--task', 'regression', '--dropout', 0.1,
-                   '--output_dir', 'exported', '--seq_length', 8]  # fmt: skip
+                   '--output_dir', 'exported', '--seq_length', 8]
         for name in (side, other):
             run(name, originals / 'bert/export.py', options, home, folder)
             deployed = [*arguments, '--deploy', '--only_inference', '--model_parameters',
-                        parameters, '--model_prefix', 'exported/regression']  # fmt: skip
+                        parameters, '--model_prefix', 'exported/regression']
             found[side, name] = numbers(run('ours', originals / train, deployed, home, folder))
     first, *others = found.values()
     assert len(first) > 1

@@ -74,14 +74,14 @@ def family(request):
 
 @pytest.fixture
 def theirs(family):
-    """transformers' language model with random weights."""
+    """Transformers' language model with random weights."""
     transformers = pytest.importorskip('transformers')
     torch.manual_seed(3)
     part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
     config = getattr(transformers, f'{part}Config')(
         **OF_TRANSFORMERS, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
         attn_implementation='eager',
-    )  # fmt: skip
+    )
     return getattr(transformers, f'{part}LMHeadModel')(config).eval()
 
 

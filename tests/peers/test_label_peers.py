@@ -30,7 +30,7 @@ COUNT, LENGTH = 60, 48
 SIZES = {
     'hidden_size': 16, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 512,
     'max_position_embeddings': LENGTH, 'initializer_range': 0.5,
-}  # fmt: skip
+}
 #: the lists of pytorch-pretrained-BERT's and Google's run_classifier.py
 LABELS = {
     **dict.fromkeys(('CoLA', 'MRPC', 'QQP', 'SST', 'WNLI'), ('0', '1')),
@@ -121,7 +121,7 @@ class Rows:
         argv = [
             '--task_name', self.task.name, '--data_dir', self.folder, '--max_seq_length', LENGTH,
             '--output_dir', output, evaluates, '--overwrite_output_dir', *words,
-        ]  # fmt: skip
+        ]
         assert run(main, *argv) == 0
         return read_json(output, 'inference.json')['dev'][self.segment]
 
@@ -190,14 +190,14 @@ def test_of_google(rows):
     tensorflow.raw_ops.SaveV2(
         prefix=prefix, tensor_names=[*named], shape_and_slices=[''] * len(named),
         tensors=[*named.values()],
-    )  # fmt: skip
+    )
     (rows.folder / 'bert_config.json').write_text(model.config.to_json_string())
     outputs = rows.outputs(model)
     theirs = rows.metrics(outputs, names)
     words = [
         '--init_checkpoint', prefix, '--bert_config_file', rows.folder / 'bert_config.json',
         '--vocab_file', rows.folder / 'vocab.txt',
-    ]  # fmt: skip
+    ]
     script = 'scripts/originals/google/run_classifier.py'
     same(rows.evaluate(*words), theirs)
     same(rows.evaluate(*words, script=script), theirs)
@@ -254,7 +254,7 @@ def test_of_gluonnlp(rows):
     model = nlp.model.BERTModel(
         encoder, vocab_size=size, token_type_vocab_size=2, units=16, embed_size=16,
         use_pooler=True, use_decoder=False, use_classifier=False,
-    )  # fmt: skip
+    )
     model = nlp.model.BERTClassifier(model, num_classes=len(names), dropout=0.1)
     mx.random.seed(4)
     model.initialize(mx.init.Normal(0.5))
@@ -274,5 +274,5 @@ def test_of_gluonnlp(rows):
         rows.folder / 'vocab.txt', '--hparams',
         f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}',
         evaluates='--only_inference',
-    )  # fmt: skip
+    )
     same(ours, rows.metrics(outputs, names))

@@ -189,14 +189,14 @@ options_of_words = st.fixed_dictionaries({
     'max_size': st.none() | st.integers(0, 4),
     'lower_case': st.booleans(),
     'delimiter': st.sampled_from([None, ' ', 'a']),
-})  # fmt: skip
+})
 
 
 @fuzz
 @hypothesis.given(
     lines=lines_of_words, other=lines_of_words, options=options_of_words,
     eos=st.tuples(st.booleans(), st.booleans()),
-)  # fmt: skip
+)
 def test_drawn_vocabularies_of_words(tmp_path_factory, lines, other, options, eos):
     folder = tmp_path_factory.mktemp('words')
     path = folder / 'text.txt'

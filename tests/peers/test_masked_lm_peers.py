@@ -70,7 +70,7 @@ def bert_model():
     config = transformers.BertConfig(
         vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=24, max_position_embeddings=20, **NO_DROPOUT,
-    )  # fmt: skip
+    )
     model = transformers.BertForMaskedLM(config).eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, 0.0, 0.3)

@@ -93,7 +93,7 @@ STATE, CHOICE = ['last_hidden_state'], ['logits', 'mc_logits']
         ('OpenAIGPTDoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
         ('GPT2DoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
     ],
-)  # fmt: skip
+)
 def test_decoders(name, options, more, outputs, tmp_path):
     """Whose results `export_onnx` compares with the block's."""
     run = exported(decoder(name, **options), tmp_path)
@@ -110,7 +110,7 @@ def greedy(run, config, prompt, count):
         made = run(
             input_ids=words, attention_mask=np.ones((1, length), 'int64'),
             position_ids=np.arange(length - words.shape[1], length)[None], **past,
-        )  # fmt: skip
+        )
         words = made.pop('logits')[:, -1].argmax(axis=-1)[None]
         past = {name.replace('present', 'past_key_values'): made[name] for name in made}
         result.append(int(words[0, 0]))
@@ -124,7 +124,7 @@ def test_language_model_with_past(name, tmp_path):
     pairs = [f'{i}.{part}' for i in range(LAYERS) for part in ('key', 'value')]
     assert run.inputs == [
         'input_ids', 'attention_mask', 'position_ids', *(f'past_key_values.{x}' for x in pairs)
-    ]  # fmt: skip
+    ]
     assert run.outputs == ['logits', *(f'present.{each}' for each in pairs)]
     assert only_standard_operators(tmp_path / 'model.onnx')
     prompt = [5, 17, 80, 3]
@@ -139,13 +139,13 @@ def test_pruned_heads_of_a_language_model(tmp_path):
     assert {each.name: each.shape[1] for each in run.session.get_inputs()[3:]} == {
         'past_key_values.0.key': 2, 'past_key_values.0.value': 2,
         'past_key_values.1.key': 1, 'past_key_values.1.value': 1,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
     'options', [{'div_val': 2}, {'same_length': False}, {'ext_len': 3},
                 {'mem_len': 0, 'same_length': False}],
-)  # fmt: skip
+)
 def test_transfo_xl(options, tmp_path):
     for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
         block = transformer_xl(kind, **options)
@@ -303,7 +303,7 @@ def test_each_class_of_bert(name, tmp_path):
     assert [(each.domain, each.version) for each in model.opset_import] == [('', OPSET)]
     assert [each.name for each in model.graph.input] == [
         'input_ids', 'token_type_ids', 'attention_mask'
-    ]  # fmt: skip
+    ]
     first = model.graph.input[0].type.tensor_type
     assert all(axis.dim_param for axis in first.shape.dim)
     assert first.elem_type == onnx.TensorProto.INT64
@@ -330,7 +330,7 @@ def test_all_fusions_are_found(tmp_path):
     kinds = [node.op_type for node in onnx.load(path).graph.node]
     for name, count in (('Attention', LAYERS), ('BiasGelu', LAYERS),
                         ('SkipLayerNormalization', 2 * LAYERS),
-                        ('EmbedLayerNormalization', 1)):  # fmt: skip
+                        ('EmbedLayerNormalization', 1)):
         assert kinds.count(name) == count, name
 
 
@@ -361,7 +361,7 @@ def test_pruned_heads_of_bert(tmp_path):
     (lambda: bert_block('BertModel', output_attentions=True), {}, InputError),
     (lambda: bert_block('BertForMultipleChoice'), {'optimize': True}, InputError),
     (lambda: bert_block('BertModel'), {'name': 'a/b'}, InputError),
-])  # fmt: skip
+])
 def test_what_cannot_be_exported(tmp_path, make, options, error):
     with pytest.raises(error):
         export_onnx(make(), str(tmp_path), **{'name': 'model', **options})

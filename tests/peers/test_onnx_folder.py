@@ -74,7 +74,7 @@ def run(program, folder, *arguments):
     done = subprocess.run(
         [sys.executable, '-c', program, *map(json.dumps, arguments)], cwd=folder, env=environment,
         capture_output=True, text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -101,7 +101,7 @@ def test_classifier_from_raw_text(optimize, pairs, tmp_path):
     assert sorted(map(os.path.basename, paths)) == [
         'config.json', 'model.onnx', 'special_tokens_map.json', 'tokenizer.json',
         'tokenizer_config.json', 'vocab.txt',
-    ]  # fmt: skip
+    ]
     written = {*map(os.path.basename, paths), 'model.onnx-SHA256SUMS'}
     assert {*os.listdir(tmp_path)} == written
     wanted = scores_of(model, tokenizer, TEXTS, pairs)
@@ -151,7 +151,7 @@ print(json.dumps([rows, [tokenizer.decode(row) for row in rows]]))
 @pytest.mark.parametrize('family, kind', [(gpt, 'OpenAIGPT'), (gpt2, 'GPT2')])
 def test_byte_pairs(family, kind, tmp_path, data_dir):
     names = {'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
-             'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe')}  # fmt: skip
+             'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe')}
     folder, *files = names[kind]
     paths = (data_dir / 'vocab' / folder / name for name in files)
     tokenizer = getattr(family, f'{kind}Tokenizer')(*paths)
@@ -177,15 +177,15 @@ def test_command(precision, tmp_path, capsys):
     model, tokenizer = classifier(2)
     model.save_pretrained(str(tmp_path / 'model'), tokenizer)
     main(['--task', 'classification', '--model_name', str(tmp_path / 'model'), '--output_dir',
-          str(tmp_path / 'out'), '--format', 'both', '--precision', precision])  # fmt: skip
+          str(tmp_path / 'out'), '--format', 'both', '--precision', precision])
     names = sorted(map(os.path.basename, capsys.readouterr().out.split()))
     assert names == [
         'classification-0000.params', 'classification-symbol.json', 'config.json', 'model.onnx',
         'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json', 'vocab.txt',
-    ]  # fmt: skip
+    ]
     assert {*os.listdir(tmp_path / 'out')} == {
         *names, 'classification-SHA256SUMS', 'model.onnx-SHA256SUMS'
-    }  # fmt: skip
+    }
     scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
     tolerance = {'float16': 1e-2, 'int8': 0.2}[precision]
     np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=tolerance)

@@ -21,7 +21,7 @@ def grouped(model):
         {'params': [p for n, p in named if any(each in n for each in plain) == has],
          'weight_decay': decay}
         for has, decay in ((False, 0.01), (True, 0.0))
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize('norm', [1.0, 0.05, -1])

@@ -69,7 +69,7 @@ def write_samples(folder):
             lines.append(json.dumps({
                 'tokens': tokens, 'segment_ids': [0] * 7 + [1] * 5, 'is_random_next': number % 2,
                 'masked_lm_positions': at, 'masked_lm_labels': labels,
-            }))  # fmt: skip
+            }))
         (folder / f'epoch_{epoch}.json').write_text('\n'.join(lines) + '\n')
         metrics = {'num_training_examples': COUNT, 'max_seq_len': LENGTH}
         (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
@@ -90,7 +90,7 @@ TRAININGS = {
     'lm_finetuning/finetune_on_pregenerated': (
         write_samples, bert.BertForPreTraining, ['--pregenerated_data', 'DATA'],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('name', TRAININGS)
@@ -105,13 +105,13 @@ def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
     block = tiny.save_bert(
         tmp_path / 'model', WORDS, block_class, scale=0.4, max_position_embeddings=LENGTH,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **labels,
-    )  # fmt: skip
+    )
     for name in ('model.params', 'SHA256SUMS'):  # both open the files of theirs
         (tmp_path / 'model' / name).unlink()
     block.save_pretrained(
         str(tmp_path / 'model'), format='pytorch_pretrained_bert',
         tokenizer=bert.BertTokenizer(tmp_path / 'model' / 'vocab.txt'),
-    )  # fmt: skip
+    )
     epochs = '--epochs' if 'pregenerated' in example else '--num_train_epochs'
     flags = [str(flag).replace('DATA', str(data)) for flag in [*flags, *PART, epochs, UPDATES]]
     flags += ['--bert_model', str(tmp_path / 'model')]

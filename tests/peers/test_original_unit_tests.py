@@ -184,7 +184,7 @@ def _optimizer(optimizer_class):
 
 def _theirs():
     return [name for name in sys.modules
-            if name.partition('.')[0] in ('torch', 'pytorch_pretrained_bert')]  # fmt: skip
+            if name.partition('.')[0] in ('torch', 'pytorch_pretrained_bert')]
 
 
 @contextlib.contextmanager
@@ -226,7 +226,7 @@ FILES = [
     'modeling_gpt2_test', 'modeling_openai_test', 'modeling_test', 'modeling_transfo_xl_test',
     'optimization_test', 'tokenization_gpt2_test', 'tokenization_openai_test', 'tokenization_test',
     'tokenization_transfo_xl_test',
-]  # fmt: skip
+]
 #: those that don't apply, and why
 LEFT_OUT = {
     'test_model_from_pretrained': 'downloads',
@@ -281,7 +281,7 @@ def test_their_samples_are_made_with_our_tokenizer(folder, tmp_path, monkeypatch
             'pregenerate_training_data.py', '--train_corpus', str(text), '--output_dir',
             str(output), '--bert_model', 'bert-base-uncased', '--do_lower_case',
             '--epochs_to_generate', '1', '--max_seq_len', '24',
-        ])  # fmt: skip
+        ])
         random.seed(0)
         np.random.seed(0)
         module.main()

@@ -1,5 +1,6 @@
 """Pipelines beside those of transformers, on folders of a small BERT that knows MiniLM's words."""
 
+import itertools
 import re
 
 import mxnet as mx
@@ -33,7 +34,7 @@ def masked(tmp_path_factory, minilm_dir):
     config = tiny.bert_config(
         len(tokenizer.vocab), hidden_size=32, num_attention_heads=4, intermediate_size=64,
         max_position_embeddings=512,
-    )  # fmt: skip
+    )
     folder = str(tmp_path_factory.mktemp('masked'))
     block = tiny.initialized(BertForMaskedLM(config), 0.3)
     block.save_pretrained(folder, tokenizer, format='huggingface')
@@ -96,7 +97,7 @@ def test_classification(folder_of, options):
     assert ours.task == 'text-classification'
     assert_alike(ours(TEXTS, **options), theirs(TEXTS, **options))
     assert_alike(ours(TEXTS[0], **options), theirs(TEXTS[0], **options))
-    pairs = [{'text': one, 'text_pair': other} for one, other in zip(TEXTS, TEXTS[1:])]
+    pairs = [{'text': one, 'text_pair': other} for one, other in itertools.pairwise(TEXTS)]
     assert_alike(ours(pairs, **options), theirs(pairs, **options))
     long = theirs([LONG], truncation=True, max_length=512, **options)
     assert_alike(ours([LONG], **options), long)
@@ -118,7 +119,7 @@ def test_zero_shot(folder_of, options):
     theirs = their_pipeline('zero-shot-classification', folder)
     for texts, labels in (
         (TEXTS, ['travel', 'language models', 'pets']), (TEXTS[0], 'travel, pets')
-    ):  # fmt: skip
+    ):
         given = {'candidate_labels': labels, **options}
         assert_alike(ours(texts, **given), theirs(texts, **given))
 
@@ -183,7 +184,7 @@ def test_targets_outside_the_vocabulary(masked):
         ('zero-shot-classification', 'classification', ['entailment', 'neutral', 'contradiction'],
          {'multi_label': True, 'hypothesis_template': 'On {}.'}, {'candidate_labels': ['a', 'b']}),
     ],
-)  # fmt: skip
+)
 def test_options_at_construction(folder_of, task, head, labels, options, call):
     folder = folder_of(head, labels=labels)
     ours = model_zoo.pipeline(task, folder, **options)

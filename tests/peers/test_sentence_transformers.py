@@ -29,7 +29,7 @@ def transformer(folder, length):
     config = transformers.BertConfig(
         vocab_size=len(TOKENS), hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=32, max_position_embeddings=40, initializer_range=0.3,
-    )  # fmt: skip
+    )
     transformers.BertModel(config).save_pretrained(folder)
     (folder / 'vocab.txt').write_text('\n'.join(TOKENS))
     transformers.BertTokenizer(str(folder / 'vocab.txt')).save_pretrained(folder)
@@ -49,7 +49,7 @@ def test_poolings_prompts_and_lengths(tmp_path, mode, include_prompt):
     model = library.SentenceTransformer(
         modules=[transformer(tmp_path / 'bert', 20), pooling], prompts={'query': 'w1 w2 w3 '},
         device='cpu',
-    )  # fmt: skip
+    )
     model.save_pretrained(str(tmp_path / 'model'))
     ours = BertEmbedding(str(tmp_path / 'model'))
     for options in ({}, {'prompt_name': 'query'}, {'prompt': 'w7 w8 '}):
@@ -103,7 +103,7 @@ def test_every_family_in_every_way(tmp_path, family):
     tiny.initialized(block, 0.4).save_pretrained(folder, tokenizer, format='huggingface')
     trained = model_zoo.finetune(
         folder, 'sentence-similarity', PAIRS, pooling='cls', max_length=6, batch_size=2, epochs=1
-    )  # fmt: skip
+    )
     trained.save(saved)
     theirs = library.SentenceTransformer(saved, device='cpu').encode(PAIRS[0])
     expected = float(theirs[0] @ theirs[1])

@@ -56,7 +56,7 @@ def new(saved):
 ALL = {
     'repetition_penalty': 1.8, 'no_repeat_ngram_size': 2, 'num_beams': 3, 'length_penalty': 2.0,
     'max_new_tokens': 20, 'eos_token_id': [390, '4'], 'min_new_tokens': 9,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_gpts_words_are_apart(tmp_path):
     tiny.save_gpt(
         tmp_path, tokens, ['t h', 'th e</w>'], n_positions=32, format='huggingface', n_embd=16,
         n_layer=2, n_head=2,
-    )  # fmt: skip
+    )
     ours = model_zoo.pipeline(str(tmp_path))
     for prompt in ('the', 'the c'):
         expected = theirs(str(tmp_path), prompt, max_new_tokens=15)

@@ -25,7 +25,7 @@ def data(tmp_path):
     config = tiny.bert_config(
         len(tokenizer.vocab), max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, initializer_range=0.4, num_labels=2,
-    )  # fmt: skip
+    )
     model = bert.BertForSequenceClassification(config)
     np.random.seed(3)
     model.initialize()
@@ -52,7 +52,7 @@ def train_theirs(folder, tokenizer, rows, clips_together=False):
         {'params': [p for n, p in named if any(each in n for each in no_decay) == is_free],
          'weight_decay': decay}
         for is_free, decay in ((False, 0.01), (True, 0.0))
-    ]  # fmt: skip
+    ]
     norm = -1 if clips_together else 1.0
     optimizer = ppb.BertAdam(groups, lr=RATE, warmup=WARMUP, t_total=STEPS, max_grad_norm=norm)
     batch = tokenizer.encode_batch([text for text, _ in rows], round_to=LENGTH, max_length=LENGTH)
@@ -87,7 +87,7 @@ def test_run_classifier(data):
         '--bert_model', folder / 'model', '--max_seq_length', LENGTH, '--train_batch_size',
         len(rows), '--learning_rate', RATE, '--warmup_proportion', WARMUP, '--num_train_epochs',
         STEPS, '--output_dir', folder / 'out',
-    ]  # fmt: skip
+    ]
     assert run(main, *words) == 0
     assert read_json(folder / 'out')['training']['steps'] == STEPS
     block = open_model(str(folder / 'model'), 'classification').block

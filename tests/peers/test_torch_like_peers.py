@@ -16,7 +16,7 @@ SIZES = {
     'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 32,
     'max_position_embeddings': 20, 'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0,
     'initializer_range': 0.3,
-}  # fmt: skip
+}
 WORDS = [[2, 5, 6, 7, 3, 0, 0], [2, 9, 8, 3, 0, 0, 0]]
 #: class -> labels, some of them at [PAD]
 LABELS = {
@@ -83,7 +83,7 @@ def test_batches_of_a_corpus(tmp_path, shuffle):
         batches.append([
             [*(array.numpy() if hasattr(array, 'numpy') else array.asnumpy() for array in arrays),
              length] for *arrays, length in iterator
-        ])  # fmt: skip
+        ])
     assert len(batches[0]) == len(batches[1]) > 2
     for (data, target, length), (own_data, own_target, own_length) in zip(*batches):
         np.testing.assert_array_equal(data, own_data)

@@ -28,7 +28,7 @@ TRAININGS = {
         'text-classification', [('a b', ['x', 'y']), ('c', ['y'])] * 4, {'multi_label': True}, 'a'
     ),
     'tags': ('token-classification', [(['a', 'b'], ['B-X', 'O'])] * 4, {}, 'a b c'),
-}  # fmt: skip
+}
 SMALL = {'epochs': 1, 'batch_size': 8, 'max_length': 9, 'seed': 1}
 
 
@@ -83,7 +83,7 @@ OTHERS = {
     'multiple-choice': ([('a b', ['c', 'd'], 0), ('b', ['d', 'c'], 1)] * 4, {}, 'MultipleChoice'),
     'fill-mask': (['a b c', 'd e f', '', 'g h'] * 4, {}, 'MaskedLM'),
     'text-generation': (['a few words here'] * 20, {'max_length': 8}, 'CausalLM'),
-}  # fmt: skip
+}
 
 
 @PLACES

@@ -55,7 +55,7 @@ def test_released_proportions(oracle, tmp_path, large):
         **make_config('plain'), 'vocab_size': 3000, 'cutoffs': [300, 1000], 'd_model': 32,
         'd_embed': 32, 'n_head': 4, 'd_head': 12, 'd_inner': 512, 'mem_len': 1100 if large else 40,
         'clamp_len': 1000, 'same_length': True, 'init_std': 0.05, 'proj_init_std': 0.05,
-    }  # fmt: skip
+    }
     model = oracle.make_model(config, seed=5)
     block = make_block(oracle.state_of(model), tmp_path, config)
     block.hybridize(static_alloc=True, static_shape=True)

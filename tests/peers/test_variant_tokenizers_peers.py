@@ -21,7 +21,7 @@ ODD = [
     'The <mask> sat.', 'a <mask>b', '<s> in </s> text <unk><pad>',
     'na\u00efve caf\u00e9 \u4e2d\u6587 \U0001f600',
     '\u00a0\u3000 wide', 'x' * 200, '\ufeffmark', '1,234.5%',
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope='module')
@@ -159,7 +159,7 @@ def test_roberta_folder_both_ways(roberta_folder, tmp_path):
     config = bert.RobertaConfig(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
         intermediate_size=24, max_position_embeddings=22,
-    )  # fmt: skip
+    )
     ours = bert.RobertaForSequenceClassification(config)
     ours.initialize(mx.init.Normal(0.3))
     ours.save_pretrained(str(tmp_path), tokenizer, format='huggingface')

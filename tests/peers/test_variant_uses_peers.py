@@ -92,7 +92,7 @@ def test_pipelines(tmp_path, made, family):
     config, tokenizer = made(family)
     tasks = get_family(family).tasks
     for task, name in (('masked_lm', 'fill-mask'), ('classification', 'text-classification'),
-                       ('tagging', 'token-classification')):  # fmt: skip
+                       ('tagging', 'token-classification')):
         folder = tmp_path / task
         new(tasks[task], config).save_pretrained(str(folder), tokenizer, format='huggingface')
         ours, theirs = both(name, folder)

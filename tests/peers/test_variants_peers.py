@@ -17,7 +17,7 @@ VOCAB, PAD = 40, 1
 SIZES = {
     'vocab_size': VOCAB, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
     'intermediate_size': 24,
-}  # fmt: skip
+}
 #: prefix of the classes' names -> fields of the configuration
 ROBERTA = {**SIZES, 'max_position_embeddings': 22, 'type_vocab_size': 1, 'layer_norm_eps': 1e-5}
 CONFIGS = {
@@ -28,11 +28,11 @@ CONFIGS = {
         'max_position_embeddings': 20,
     },
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
-}  # fmt: skip
+}
 HEADS = (
     'Model', 'ForMaskedLM', 'ForSequenceClassification', 'ForMultipleChoice',
     'ForTokenClassification', 'ForQuestionAnswering',
-)  # fmt: skip
+)
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
 CASES = [(family, head) for family in CONFIGS for head in HEADS] + [('Electra', 'ForPreTraining')]
@@ -170,7 +170,7 @@ def test_all_layers_and_attentions(tmp_path, family):
         expected = theirs(
             torch.tensor(words), attention_mask=torch.tensor(mask).long(),
             output_hidden_states=True, output_attentions=True,
-        )  # fmt: skip
+        )
     states, attentions = ours(mx.nd.array(words), valid_length=mx.nd.array(lengths))
     theirs = [each.numpy() for each in expected.hidden_states[1:]]
     assert_same([each.asnumpy() for each in states], theirs, mask)

@@ -87,7 +87,7 @@ def test_each_example_of_an_update_weighs_the_same():
         training_loop(
             block, trainer, mean_over_examples(loss), loader, 1, max_grad_norm=None,
             accumulate=accumulate, callbacks=[Gradient()],
-        ).run()  # fmt: skip
+        ).run()
         return found[0]
 
     class Whole:

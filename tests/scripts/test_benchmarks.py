@@ -75,7 +75,7 @@ def test_turns_in_processes(harness, capsys):
     )
     assert [f'{each.case.label} {each.contender}' for each in measured] == [
         'once fast', 'once slow', 'twice fast', 'twice slow'
-    ]  # fmt: skip
+    ]
     assert all(len(each.seconds) == 3 for each in measured)
     assert min(measured[3].seconds) >= 0.04 and min(measured[1].seconds) >= 0.02
     (process, has_mxnet), (other, _) = answers.values()
@@ -97,7 +97,7 @@ def test_another_checkout_is_one_more_contender(harness, tmp_path):
     harness.measure(
         contenders, [harness.Case('once', 1, 1)], OPTIONS,
         check=lambda name, answer, expected: found.setdefault(name, answer),
-    )  # fmt: skip
+    )
     for name, file in found.items():
         assert pathlib.Path(file) == tmp_path / name / 'model_zoo' / '__init__.py'
 
@@ -118,7 +118,7 @@ TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
     ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
     ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
     ['training', '--only', 'ours', '--task', 'transfo_xl', '--vocab_size', '99', *TINY],
-], ids=lambda argv: ' '.join(argv[:5]))  # fmt: skip
+], ids=lambda argv: ' '.join(argv[:5]))
 def test_ours(compare, argv, tmp_path):
     path = tmp_path / 'rows.json'
     assert run(compare, *argv, '--units', '48', '--json', path) == 0
@@ -159,6 +159,6 @@ def test_the_best_peer_of_each_precision(compare):
 
 @pytest.mark.parametrize('argv', [
     ['vectors'], ['forward', '--rounds', '0'], ['training', '--table', 'speed.json'],
-])  # fmt: skip
+])
 def test_what_is_refused(compare, argv):
     assert run(compare, *argv) == 1

@@ -29,7 +29,7 @@ def bert(tmp_path_factory):
     model = tiny.save_bert(
         folder, 'abcdefghijklmnop', BertForSequenceClassification, num_hidden_layers=LAYERS,
         num_attention_heads=HEADS, intermediate_size=24, scale=0.6, seed=3,
-    )  # fmt: skip
+    )
     tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
     random, lines = np.random.RandomState(0), ['sentence\tlabel']
     for number in range(24):
@@ -116,7 +116,7 @@ def test_a_custom_task_is_examined_as_one_of_the_table(script, bert, tmp_path):
     (tmp_path / 'dev.csv').write_text('\n'.join(f'{label},"{text}"' for text, label in rows))
     common = ['--model', model, '--max_seq_length', 16, '--output_dir']
     custom = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.csv', '--labels', '0', '1',
-              '--text_column', 'sentence', '--label_column', 'label']  # fmt: skip
+              '--text_column', 'sentence', '--label_column', 'label']
     assert run(script, *common, tmp_path / 'custom', *custom) == 0
     table = ['--task_name', 'SST', '--data_dir', data]
     assert run(script, *common, tmp_path / 'table', *table) == 0
@@ -224,7 +224,7 @@ def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
 
 
 def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
-    """Matthews' correlation of a classifier that always says the same is 0: of what a share?"""
+    """Matthews' correlation of a classifier that always says the same is 0, which has no share."""
     model, data = bert
     rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
     lines = [f'x\t{number % 2}\t\t{text}\n' for number, (text, _) in enumerate(rows)]

@@ -57,7 +57,7 @@ def test_learns_and_writes_its_files(toy):
     # the last epoch's and the best one's
     assert {int(path.stem.rpartition('_')[2]) + 1 for path in folder.glob('*.params')} == {
         epochs[-1], best['epoch']
-    }  # fmt: skip
+    }
     assert (folder / 'best_model' / 'config.json').exists()
     assert 'id="data"' in (folder / 'report.html').read_text('utf-8')
     card = (folder / 'best_model' / 'README.md').read_text('utf-8')

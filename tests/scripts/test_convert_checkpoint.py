@@ -93,7 +93,7 @@ def test_without_a_configuration(convert, fixtures, tmp_path, capsys):
     ('gpt2', 'gpt2_tensorflow', 'model.ckpt'),
     ('transfo_xl', 'transfo_xl_tensorflow', 'model.ckpt'),
     ('transfo_xl', 'transfo_xl_tied_tensorflow', 'model.ckpt'),
-])  # fmt: skip
+])
 def test_tensorflow_there_and_back(convert, fixtures, tmp_path, family, source, name):
     pytest.importorskip('tensorflow')
     pytest.importorskip('torch')

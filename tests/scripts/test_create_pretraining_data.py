@@ -70,7 +70,7 @@ def test_sentencepiece(draws, run, folder, fixtures):
     sentencepiece.SentencePieceTrainer.train(
         input='sample_text.txt', model_prefix='spm', vocab_size=300, minloglevel=2, pad_id=3,
         control_symbols=['[CLS]', '[SEP]', '[MASK]'],
-    )  # fmt: skip
+    )
     line = f'--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64 {draws}'
     assert run(f'{line} --output_dir out --cased') == 0
     vocab = nlp.vocab.BERTVocab.from_sentencepiece('spm.model')

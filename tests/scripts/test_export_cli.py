@@ -70,7 +70,7 @@ def test_command_from_another_folder(tmp_path, classifier, inputs):
     result = run(
         ROOT / 'export' / 'export.py', '--task', 'classification', '--model_name', folder,
         '--output_dir', 'out', '--seq_length', 12, cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [
         os.path.join('out', 'classification-symbol.json'),
@@ -134,7 +134,7 @@ def test_file_of_gluonnlps_classifier(tmp_path, small, inputs):
     model = nlp.model.BERTModel(
         encoder, vocab_size=40, token_type_vocab_size=2, units=16, embed_size=16,
         use_decoder=False, use_classifier=False,
-    )  # fmt: skip
+    )
     theirs = nlp.model.BERTClassifier(model, num_classes=5, dropout=0.1)
     theirs.initialize(mx.init.Normal(0.3))
     path = str(tmp_path / 'theirs.params')

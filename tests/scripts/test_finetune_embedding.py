@@ -16,7 +16,7 @@ def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
     modules = read_json(trained / 'best_model', 'modules.json')
     assert [each['type'].rpartition('.')[2] for each in modules] == [
         'Transformer', 'Pooling', 'Normalize'
-    ]  # fmt: skip
+    ]
     embedding = BertEmbedding(str(trained / 'best_model'))
     assert embedding.max_seq_length == 12
     rows = [line.split('\t') for line in (data / 'test.tsv').read_text().splitlines()[1:]]
@@ -36,7 +36,7 @@ def triplets(data, tmp_path_factory):
         rows = [line.split('\t') for line in (data / f'{name}.tsv').read_text().splitlines()[1:]]
         alike = [row[:2] for row in rows if row[2] == '5.0']
         kinds = {first[0] < 'm': [b for a, b in alike if (a[0] < 'm') == (first[0] < 'm')]
-                 for first in (row[0] for row in alike)}  # fmt: skip
+                 for first in (row[0] for row in alike)}
         lines = [
             {'anchor': a, 'positive': b, 'negative': kinds[a[0] >= 'm'][n % 5]}
             for n, (a, b) in enumerate(alike)

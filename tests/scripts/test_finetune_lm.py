@@ -33,7 +33,7 @@ def data(tmp_path_factory):
     tiny.save_bert(
         folder / 'model', FEW, scale=0.1, hidden_size=32, num_hidden_layers=1,
         intermediate_size=64, max_position_embeddings=LENGTH,
-    )  # fmt: skip
+    )
     tokenizer = BertTokenizer(folder / 'model' / 'vocab.txt')
     write_counting(folder / 'text.txt', 40, 0)
     write_counting(folder / 'dev.txt', 10, 1)

@@ -179,7 +179,7 @@ def test_sentencepiece(script, data, tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         input=str(tmp_path / 'text'), model_prefix=str(tmp_path / 'sp'), vocab_size=60,
         user_defined_symbols='[CLS],[SEP],[MASK]', hard_vocab_limit=False, minloglevel=2,
-    )  # fmt: skip
+    )
     argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
     argv = without(argv, '--vocab_file')
     assert run(script, *argv, '--epochs', '1') == 0

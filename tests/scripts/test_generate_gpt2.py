@@ -91,7 +91,7 @@ def test_a_file_and_a_json_file(say, folder, tmp_path):
         assert len(sample['tokens']) == 9 and sample['log_prob'] < 0
         assert sample['finish'] == 'length'
     places = [out.index(part) for part in ('Prompt: the', ' SAMPLE 1 ', ' SAMPLE 2 ',
-                                           'Prompt: Once', ' SAMPLE 3 ', ' SAMPLE 4 ')]  # fmt: skip
+                                           'Prompt: Once', ' SAMPLE 3 ', ' SAMPLE 4 ')]
     assert places == sorted(places)
 
 
@@ -206,7 +206,7 @@ def test_the_command(folder, tmp_path):
     done = warm.run(
         [SCRIPT, '--model_name_or_path', folder, '--length', '5'], tmp_path,
         {**os.environ, 'PYTHONPATH': str(ROOT)}, 'the\n',
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('SAMPLE 1') == 1
     assert 'Traceback' not in done.stderr
@@ -216,7 +216,7 @@ def test_ctrl_c(folder, tmp_path):
     process = start(
         SCRIPT, '--model_name_or_path', folder, cwd=tmp_path, stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    )
     shown = ''
     while not shown.endswith('>>> '):
         shown += process.stdout.read(1)

@@ -39,7 +39,7 @@ def run(*words, cwd, **options):
     done = subprocess.run(
         list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True,
         timeout=900, **options,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, f'{done.stdout}\n{done.stderr}'
     return done.stdout
 
@@ -54,7 +54,7 @@ def installed(tmp_path_factory):
         sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', build,
         'build', '--build-base', build, 'bdist_wheel', '--bdist-dir', build / 'wheel',
         '--dist-dir', folder, cwd=ROOT,
-    )  # fmt: skip
+    )
     (wheel,) = folder.glob('*.whl')
     run(sys.executable, '-m', 'venv', '--without-pip', folder / 'env', cwd=folder)
     python = folder / 'env' / 'bin' / 'python'

@@ -33,7 +33,7 @@ def try_model(vocab):
     block, found = model_zoo.get_model(
         'bert_12_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True,
         use_pooler=False, use_decoder=False, use_classifier=False, **hparams,
-    )  # fmt: skip
+    )
     block.initialize()
     assert found is vocab and block.config.vocab_size == len(vocab)
     ids = mx.nd.array([[len(vocab) - 1, 0]], dtype='int32')

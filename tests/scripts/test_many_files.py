@@ -171,7 +171,7 @@ def test_ids(folder, tmp_path, capsys, monkeypatch):
     assert json.loads(lines[0]) == {
         'ids': tokenizer.convert_tokens_to_ids(['where', 'a', 'dog']),
         'tokens': ['where', 'a', 'dog'], 'text': LINES[3],
-    }  # fmt: skip
+    }
     # another tokenizer of the same vocabulary is another job
     model = tmp_path / 'model'
     shutil.copytree(folder / 'model', model)
@@ -206,11 +206,11 @@ def test_ray_writes_the_same_files(folder, fixtures, tmp_path):
                     '--vocab', source / 'vocab.txt', '--num_outputs', 3],
         'words': ['learn_vocab', '--input_file', texts, '--vocab_size', 300, *parts],
         'labels': ['predict', folder / 'classifier', '--files', texts, *parts],
-    }  # fmt: skip
+    }
     commands = [
         [ROOT / 'scripts' / 'zoo.py', *job, '--output_dir', tmp_path / 'ray' / name, '--ray',
          'local'] for name, job in jobs.items()
-    ]  # fmt: skip
+    ]
     commands = [list(map(str, command)) for command in commands]
     assert run_alone('-c', COMMANDS, json.dumps(commands)) == [0, 0, 0]
     for name, job in jobs.items():

@@ -31,7 +31,7 @@ class Parsed(Exception):
 cached_main = functools.lru_cache(maxsize=None)(lambda name: main_of(name, ROOT))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def our_flags(name):
     """All flags, and names of arguments, of one of our commands."""
     records = flags_of(parser_of(cached_main(name)))
@@ -126,7 +126,7 @@ DEFAULTS_OF_README = {
         '--model': 'bert_12_768_12', '--batch_size': 256, '--oov_way': 'avg', '--dtype': 'float32',
     },
     'gluonnlp/export.py': {'--model_name': 'bert_12_768_12', '--dropout': 0.1},
-}  # fmt: skip
+}
 
 
 OF_README = [command for command in OURS if command['id'].startswith('gluonnlp-readme-')]
@@ -176,7 +176,7 @@ DECIDED_BY_THE_VOCABULARY = {'--do_lower_case', '--do_lower'}
 THIN = {
     name: record['runs_here'] for name, record in SCRIPTS.items()
     if 'originals' in record['runs_here'] and not name.startswith('pytorchic')
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('name', [name for name in THIN if name.endswith('.py')])

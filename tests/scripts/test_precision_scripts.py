@@ -26,7 +26,7 @@ def model_dir(tmp_path_factory):
         hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
         # dropout draws other places in float16
         hidden_dropout_prob=0, attention_probs_dropout_prob=0,
-    )  # fmt: skip
+    )
     return folder
 
 
@@ -43,7 +43,7 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
     argv = ['--task_name', 'custom', '--train_file', tmp_path / 'train.tsv', '--dev_file',
             tmp_path / 'dev.tsv', '--text_columns', 'text', '--label_column', 'label',
             '--bert_model', model_dir, '--batch_size', 16, '--lr', 1e-3, '--max_len', 16,
-            '--training_steps', 15]  # fmt: skip
+            '--training_steps', 15]
     full = losses(script, [*argv, '--output_dir', tmp_path / 'full'])
     half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
     assert len(half) == 15
@@ -96,7 +96,7 @@ def test_embedding_command(model_dir, tmp_path, dtype):
     for each in ('float32', dtype):
         path = tmp_path / f'{each}.npz'
         embed(['--model', str(model_dir), '--sentences', *SENTENCES, '--pooling', 'mean',
-               '--output', str(path), '--dtype', each])  # fmt: skip
+               '--output', str(path), '--dtype', each])
         with np.load(path) as file:
             found[each] = max((file[name] for name in file), key=lambda array: array.ndim)
     assert (cosines(found['float32'], found[dtype]) > LEAST_COSINE[dtype]).all()

@@ -70,7 +70,7 @@ def test_a_run(script, arguments, data, tmp_path):
     assert [record['step'] for record in results['training']['log']] == [4, 6, 8, 12]
     assert set(results['training']['epochs'][1]['report']['eval']) == {
         'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc'
-    }  # fmt: skip
+    }
     assert (folder / 'curves.png').read_bytes().startswith(b'\x89PNG')
     model = BertForPreTraining.from_pretrained(str(folder / 'model'))
     assert model.config.vocab_size == len(SPECIAL) + len(COUNTED)

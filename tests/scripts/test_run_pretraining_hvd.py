@@ -57,7 +57,7 @@ def launch(count, program, argv, timeout=1200):
     return subprocess.run(
         [str(word) for word in (*command, program, *argv)],
         env=environment, capture_output=True, text=True, timeout=timeout
-    )  # fmt: skip
+    )
 
 
 def read(folder):
@@ -212,7 +212,7 @@ def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
     environment = {
         **os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1', 'PAUSE': '1',
         'HOROVODRUN_FLAGS': '--gloo', 'PATH': f'{HOROVODRUN.parent}:{os.environ["PATH"]}',
-    }  # fmt: skip
+    }
     program = ROOT / 'docs' / 'deploy' / 'train_on_hosts.sh'
     command = [program, discover, '8', sys.executable, SCRIPT, *argv]
     with open(tmp_path / 'said', 'w+', encoding='utf-8') as said:

@@ -34,7 +34,7 @@ class Served:
         self.process = start(
             SCRIPTS / 'serve.py', *argv, '--port', 0, stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        )
         self.log = ''
         for line in self.process.stderr:
             self.log += line

@@ -25,7 +25,7 @@ def model(tmp_path_factory):
         tiny.save_bert(
             folder, WORDS, block_class, labels, labels and {'finetuning_task': 'reviews'},
             scale=0.4, seed=7, num_hidden_layers=1, max_position_embeddings=32,
-        )  # fmt: skip
+        )
         return str(folder)
 
     return save
@@ -106,7 +106,7 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
     assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
     more = {'reviews.csv': ['id', 'given_label'], 'reviews.jsonl': ['given_label'],
-            'reviews.tsv': ['given_label']}.get(name, [])  # fmt: skip
+            'reviews.tsv': ['given_label']}.get(name, [])
     assert list(rows[0]) == ['label', 'score', 'text', *more]
     assert 'id' not in more or [row['id'] for row in rows] == ['1', '2']
 
@@ -128,7 +128,7 @@ BLANK = {
 
 @pytest.mark.parametrize('name, flags', [
     *((name, []) for name in BLANK), ('table.csv', ['--all_scores'])
-])  # fmt: skip
+])
 def test_blank_rows_stay_in_their_place(classifier, tmp_path, capsys, name, flags):
     path, output = tmp_path / name, tmp_path / 'out.csv'
     path.write_text(BLANK[name])

@@ -85,7 +85,7 @@ def test_squad(model, tmp_path):
 @pytest.mark.parametrize('name, write, task, head', [
     ('swag', write_situations, ['--do_train', '--max_seq_length', 40], 'ForMultipleChoice'),
     ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
-])  # fmt: skip
+])
 def test_choices_and_tags(model, tmp_path, name, write, task, head):
     write(tmp_path, 40)
     out = tmp_path / 'out'

@@ -28,7 +28,7 @@ FACES = {'model_zoo'}
 HEAVY = {
     'jax', 'keras', 'onnx', 'onnxruntime', 'openvino', 'pytorch_pretrained_bert', 'tensorflow',
     'torch', 'transformers',
-}  # fmt: skip
+}
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
@@ -39,7 +39,7 @@ EXCEPTIONS = {
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
     'export.onnx_file': {'onnxruntime'},
-}  # fmt: skip
+}
 
 
 def first(name):
@@ -145,7 +145,7 @@ def test_each_test_is_in_the_room_that_it_tests():
     """A folder of tests/unit is one of the library; a family's or package's comes first."""
     rooms = (ROOT, ROOT / 'model_zoo', ROOT / 'scripts' / 'originals')
     folders = [path.parent.relative_to(ROOT / 'tests' / 'unit')
-               for path in (ROOT / 'tests' / 'unit').rglob('test_*.py')]  # fmt: skip
+               for path in (ROOT / 'tests' / 'unit').rglob('test_*.py')]
     assert len(set(folders)) > 20
     for folder in set(folders):
         places = [room / folder for room in rooms]

@@ -32,7 +32,7 @@ def test_vocabularies_of_gluonnlp(tmp_path, tokens):
     ids = {token: float(place) for token, place in content['token_to_idx'].items()}
     for fields in (
         {'identifiers_to_tokens': roles}, {'token_to_idx': ids}, {'unknown_token': False}
-    ):  # fmt: skip
+    ):
         path.write_text(json.dumps({**content, **fields}))
         with pytest.raises(InputError):
             BertTokenizer.from_pretrained(path)

@@ -5,7 +5,8 @@ import pathlib
 import shutil
 import tarfile
 import zipfile
-from typing import Callable, NamedTuple, Tuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import hypothesis
 import mxnet as mx
@@ -99,7 +100,7 @@ def plain_training():
 
 def write_training(folder):
     record = {'epoch': 1, 'step': 3, 'train_loss': 0.5, 'score': 0.7, 'report': '',
-              'train_seconds': 1.0, 'evaluation_seconds': 0.5}  # fmt: skip
+              'train_seconds': 1.0, 'evaluation_seconds': 0.5}
     state = TrainingState(3, 1, 0, 2.0, epochs=[record], log=[{'step': 3, 'loss': 0.5}])
     CheckpointStore(str(folder)).save(*plain_training(), vars(state), {'lr': 0.1})
     next(folder.glob('step-*')).rename(folder / 'saved')
@@ -157,7 +158,7 @@ class Kind(NamedTuple):
     """How a kind of file is written and read; `sealed` ones have checksums."""
 
     write: Callable
-    files: Tuple[str, ...]
+    files: tuple[str, ...]
     read: Callable
     sealed: bool = False
     examples: int = 60
@@ -222,7 +223,7 @@ KINDS = {
         ('x',), lambda folder: read_conll(str(folder / 'x'))),
     'tar.gz': Kind(write_archives, ('x.tar.gz',), content_of('x.tar.gz')),
     'zip': Kind(write_archives, ('x.zip',), content_of('x.zip')),
-}  # fmt: skip
+}
 
 
 def damage_of(path):

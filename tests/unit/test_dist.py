@@ -49,7 +49,7 @@ def test_two_builds(tmp_path):
         subprocess.run(
             ['sh', '-c', words, sys.executable, SCRIPT, tmp_path / name], cwd=tmp_path, check=True,
             env={**os.environ, 'SOURCE_DATE_EPOCH': '1500000000'},
-        )  # fmt: skip
+        )
         files = sorted(path for path in (tmp_path / name).iterdir() if path.name != 'SHA256SUMS')
         sums.append({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files})
         assert len(files) == 2

@@ -35,7 +35,7 @@ def start(program, **changes):
     done = subprocess.run(
         [sys.executable, '-W', 'ignore', '-c', program], cwd=ROOT,
         env={**kept, 'PYTHONPATH': str(ROOT), **changes}, capture_output=True, text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     return done
 
@@ -57,7 +57,7 @@ print(json.dumps([changed, core().decode().lower()]))
 """
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def facts(packages='model_zoo', **changes):
     """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin."""
     done = start(FACTS.format(packages=packages), OMP_DISPLAY_ENV='verbose', **changes)
@@ -241,7 +241,7 @@ assert abs(scipy.sparse.linalg.eigs(matrix, 1)[0][0] - 100 * (1 + 1j)) < 1e-6
 @pytest.mark.parametrize(('value', 'message'), [
     ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
     ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
-])  # fmt: skip
+])
 def test_other_values_of_the_switch(monkeypatch, value, message):
     monkeypatch.setenv('ZOO_BLAS', value)
     monkeypatch.setattr(environment, '_mkl_path', lambda: None)
@@ -304,7 +304,7 @@ def test_other_systems_have_no_amx(monkeypatch):
 
 
 def test_a_process_that_was_forked_computes():
-    """libgomp and oneDNN have already worked in its parent."""
+    """Libgomp and oneDNN have already worked in its parent."""
     program = """
 import os
 import model_zoo, mxnet as mx
@@ -327,7 +327,7 @@ def run_in(folder, *words):
     return subprocess.run(
         [sys.executable, *map(str, words)], cwd=folder, env=environment, capture_output=True,
         text=True, timeout=600,
-    )  # fmt: skip
+    )
 
 
 def test_numpy_is_left_alone(tmp_path):
@@ -366,7 +366,7 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
     lambda x, two, half: mx.sym.reshape(mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)).eval(
         x=x
     )[0],
-])  # fmt: skip
+])
 def test_operators_take_scalars_of_numpy(make):
     """NumPy 2 writes a shape as '(np.int64(2), 3)', which MXNet's library doesn't read."""
     x = mx.nd.arange(12)

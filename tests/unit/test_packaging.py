@@ -158,7 +158,7 @@ def test_each_extra_is_imported_by_a_test(arguments):
     # an extra may be loaded by what needs it: its own tests import that
     needed_by = {
         'protobuf': 'onnx', 'cffi': 'horovod', 'pyarrow': 'datasets', 'mkl': 'ctypes',
-    }  # fmt: skip
+    }
     for extra, requirements in arguments['extras_require'].items():
         for name in names_of(requirements) if extra != 'dev' else ():
             if name in ('wandb', 'mlflow-skinny'):  # tests have stand-ins

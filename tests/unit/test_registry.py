@@ -79,7 +79,7 @@ def test_name_that_is_no_string(name):
 
 
 def test_errors_of_gluonnlps_models_are_theirs():
-    with pytest.raises(Exception) as caught:  # noqa: B017  whatever they raise
+    with pytest.raises(Exception) as caught:
         model_zoo.get_model('awd_lstm_lm_1150', dataset_name='no_such_data_set')
     assert not isinstance(caught.value, UnknownNameError)
 

@@ -21,7 +21,7 @@ CASES = [
     (lambda: model_zoo.pipeline('text-clasification', 'folder'), 'text-classification'),
     (lambda: BertEmbedding(model='bert_6_384_21'), 'bert_6_384_12'),
     (lambda: BertEmbedding(model='bert_6_384_12', dtype='float_32'), 'float32'),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(('call', 'meant'), CASES)
@@ -44,7 +44,7 @@ def test_of_very_many_names_the_similar_ones_are_shown():
 @pytest.mark.parametrize(('words', 'options', 'meant'), [
     (['clasification'], {}, 'classification'), (['classification'], {'num_label': 2}, 'num_labels'),
     ([], {'use_poler': False}, 'use_pooler'),
-])  # fmt: skip
+])
 def test_of_a_block(words, options, meant):
     with pytest.raises((ZooError, TypeError), match=f'did you mean .?{meant}'):
         model_zoo.open_model('bert_6_384_12', *words, **options)
@@ -52,7 +52,7 @@ def test_of_a_block(words, options, meant):
 
 @pytest.mark.parametrize(('words', 'meant'), [
     (['--epoch_s', '3'], '--epochs'), (['--engine', 'onxruntime'], 'onnxruntime'),
-])  # fmt: skip
+])
 def test_flags_and_choices(words, meant, capsys):
     parser = cli.parser('')
     parser.add_argument('--epochs', type=int)
@@ -66,7 +66,7 @@ def test_flags_and_choices(words, meant, capsys):
     ('gpt2', 'vocab.json and merges.txt'), ('openai-gpt', 'vocab.json and merges.txt'),
     ('transfo-xl-wt103', 'vocab.bin'), ('roberta-base', 'vocab.json and merges.txt'),
     ('xlm-roberta-base', 'sentencepiece.bpe.model'), ('bert-base-uncased', 'vocab.txt'),
-])  # fmt: skip
+])
 def test_weights_that_are_missing_are_asked_for_with_their_vocabulary(
     name, files, tmp_path, monkeypatch
 ):

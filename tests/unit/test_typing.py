@@ -18,7 +18,7 @@ def test_types_of_calls(tmp_path):
     command = (
         sys.executable, '-m', 'mypy', '--follow-imports=silent', '--ignore-missing-imports',
         '--no-error-summary', '--hide-error-codes', '--cache-dir', str(tmp_path), str(CALLS),
-    )  # fmt: skip
+    )
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     found = {}
     for line in done.stdout.splitlines():

@@ -30,7 +30,7 @@ def text():
     return {
         'words': words(2, 5), 'token_types': mx.nd.zeros((2, 5)),
         'valid_length': mx.nd.array([5, 3]),
-    }  # fmt: skip
+    }
 
 
 def blocks():
@@ -57,7 +57,7 @@ def blocks():
             transfo_xl.TransfoXLLMHeadModel(tiny.transfo_xl_config(40, mem_len=8)),
             {'words': words(2, 5)},
         ),
-    }  # fmt: skip
+    }
     return {name: (tiny.initialized(block), given) for name, (block, given) in made.items()}
 
 
@@ -136,7 +136,7 @@ def methods(tokenizer):
         'encode_batch': {
             'texts': ['a', 'b'], 'pairs': ['c', 'd'], 'max_length': 8, 'round_to': 4, 'pad': True
         },
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope='module')
@@ -176,7 +176,7 @@ def doors(fixtures, tmp_path_factory):
         'BERTAdam': (optimizer.BERTAdam, {'learning_rate': 0.1, 'beta1': 0.9, 'beta2': 0.99,
                                           'epsilon': 1e-6, 'max_grad_norm': 1.0}),
         'LAMB': (optimizer.LAMB, {'learning_rate': 0.1, 'beta1': 0.9, 'lower_bound': 0.1}),
-    }  # fmt: skip
+    }
     for name, tokenizer in tokenizers.items():
         for method, given in methods(tokenizer).items():
             made[f'{name}, {method}'] = getattr(tokenizer, method), given
@@ -187,11 +187,11 @@ TOKENIZERS = [
     f'{name}, {method}' for name in ('BERT', 'GPT-2')
     for method in ('convert_ids_to_tokens', 'convert_tokens_to_ids', 'tokenize', 'decode', 'encode',
                    'encode_batch')
-]  # fmt: skip
+]
 DOORS = [
     'generate', 'beams', 'pipeline', 'sentence_vectors', 'embedding', 'open_model', 'loader',
     'BertConfig', 'GPT2Config', 'TransfoXLConfig', 'schedule', 'BERTAdam', 'LAMB', *TOKENIZERS,
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize('name', DOORS)

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 OPEN_PATHS = ('/health', '/openapi.json', *page.PATHS.values())
 #: tasks whose models read two texts at once
 PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
-              'rerank'}  # fmt: skip
+              'rerank'}
 #: errors and their HTTP status; the first that fits counts
 STATUSES = (
     (NoSuchModelError, 404),
@@ -69,7 +69,7 @@ def build_app(models, settings=None):
     app = fastapi.FastAPI(
         title=PROJECT, version=_version(), description=DESCRIPTION, lifespan=lifespan,
         docs_url=None, redoc_url=None,  # these pages need a network
-    )  # fmt: skip
+    )
     app.state.models = models
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts)
     app.add_middleware(Gate, settings=settings, metrics=metrics)
@@ -106,7 +106,7 @@ def _add_errors(app):
         return error_response(request.url.path, 'the client has gone', 499)  # for the counters
 
     for error, answer in ((ZooError, known), (TimeoutError, known), (HTTPException, http),
-                          (ClientDisconnect, gone)):  # fmt: skip
+                          (ClientDisconnect, gone)):
         app.add_exception_handler(error, answer)
 
 
@@ -267,7 +267,7 @@ class Metrics:
         self._seconds = add(
             histogram, 'request_seconds', 'Seconds from a request to the end of its answer.',
             ['route'], buckets=SECONDS,
-        )  # fmt: skip
+        )
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
         self._batch_seconds = add(
             histogram, 'batch_seconds', 'Seconds of a batch.', buckets=SECONDS

@@ -4,11 +4,10 @@ This needs Pydantic, of the extra ``serve``, so it is imported where routes are 
 a task are declared by its pipeline, for Python too.
 """
 
-from typing import Any, Dict, List, Literal, Optional, Union
+from typing import Annotated, Any, Literal
 
 import pydantic
 import pydantic_core
-from typing_extensions import Annotated
 
 from ...errors import InputError, UnknownNameError, reporting
 from .. import PIPELINES
@@ -24,7 +23,7 @@ One = pydantic.confloat(strict=True, ge=1, le=1)
 Stop = pydantic.conlist(pydantic.constr(strict=True, min_length=1, max_length=1000), max_length=64)
 _IDS = {'type': 'array', 'items': {'type': 'integer', 'minimum': 0}}
 _PROMPTS = [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}, _IDS,
-            {'type': 'array', 'items': _IDS}]  # fmt: skip
+            {'type': 'array', 'items': _IDS}]
 
 
 class Body(pydantic.BaseModel):
@@ -92,21 +91,21 @@ class Writing(Body):
 
     model_config = pydantic.ConfigDict(extra='allow', json_schema_extra=lambda schema: (
         schema['properties'].update(PIPELINES['text-generation'].options())
-    ))  # fmt: skip
+    ))
 
     details: bool = False
-    return_full_text: Optional[bool] = None
-    seed: Optional[Seed] = None
+    return_full_text: bool | None = None
+    seed: Seed | None = None
     stop: Stop = []
     # Hugging Face's, which this server takes only where they change nothing
     adapter_id: Literal[None] = None
-    best_of: Optional[One] = None
+    best_of: One | None = None
     decoder_input_details: Literal[False] = False
-    frequency_penalty: Optional[Zero] = None
+    frequency_penalty: Zero | None = None
     grammar: Literal[None] = None
-    top_n_tokens: Optional[Zero] = None
+    top_n_tokens: Zero | None = None
     truncate: Literal[None] = None
-    typical_p: Optional[One] = None
+    typical_p: One | None = None
     watermark: Literal[False] = False
 
     @property
@@ -122,13 +121,13 @@ class HuggingFace(Body):
     """``POST /models/NAME``; what isn't a field of its own is a parameter."""
 
     model_config = pydantic.ConfigDict(extra='allow', json_schema_extra={
-        'example': {'inputs': 'What a fine day.'}})  # fmt: skip
+        'example': {'inputs': 'What a fine day.'}})
 
-    inputs: Union[str, List[Any], Dict[str, Any]] = pydantic.Field(
+    inputs: str | list[Any] | dict[str, Any] = pydantic.Field(
         description='a text, an object with texts, or a list of them'
     )
-    parameters: Dict[str, Any] = pydantic.Field({}, description="options of the model's task")
-    options: Dict[str, Any] = pydantic.Field(
+    parameters: dict[str, Any] = pydantic.Field({}, description="options of the model's task")
+    options: dict[str, Any] = pydantic.Field(
         {}, description="ignored (Hugging Face's own machines)"
     )
     stream: bool = pydantic.Field(False, description='text generation: stream the tokens')
@@ -146,7 +145,7 @@ class HuggingFace(Body):
 def _prompts(value):
     """A list of texts or of lists of token ids; the model checks the ids."""
     values = [value] if isinstance(value, str) or _is_of(value, int) else value
-    if not (_is_of(values, str) or _is_of(values, list) and all(_is_of(v, int) for v in values)):
+    if not (_is_of(values, str) or (_is_of(values, list) and all(_is_of(v, int) for v in values))):
         raise InputError('it must be a text, token ids, or a list of texts or of token ids')
     return values
 
@@ -158,7 +157,7 @@ def _is_of(values, item_type):
 # Pydantic's own unions would keep an error for each item of a list
 Prompts = Annotated[Any, pydantic.PlainValidator(_prompts), pydantic.WithJsonSchema({
     'anyOf': _PROMPTS, 'description': 'a text, a list of texts, token ids, or a list of those'
-})]  # fmt: skip
+})]
 
 
 class Embeddings(Body):
@@ -166,12 +165,12 @@ class Embeddings(Body):
 
     model_config = pydantic.ConfigDict(json_schema_extra={
         'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
-    })  # fmt: skip
+    })
 
     model: str
     input: Prompts
     encoding_format: Literal['float', 'base64'] = 'float'
-    dimensions: Optional[int] = pydantic.Field(None, description="the model's own size")
+    dimensions: int | None = pydantic.Field(None, description="the model's own size")
     user: str = ''
 
 
@@ -187,24 +186,24 @@ class Completions(Body):
 
     model_config = pydantic.ConfigDict(json_schema_extra={
         'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
-    })  # fmt: skip
+    })
 
     model: str
     prompt: Prompts
     max_tokens: pydantic.conint(strict=True, le=COUNT['maximum']) = 16
     temperature: Temperature = pydantic.Field(1.0, description='0: the most likely token')
-    top_p: Optional[Share] = None
+    top_p: Share | None = None
     n: Count = 1
-    seed: Optional[Seed] = None
-    stop: Union[pydantic.constr(strict=True, min_length=1, max_length=1000), Stop] = []
+    seed: Seed | None = None
+    stop: pydantic.constr(strict=True, min_length=1, max_length=1000) | Stop = []
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
     echo: bool = pydantic.Field(False, description='return the prompt, too')
-    logprobs: Optional[Zero] = pydantic.Field(None, description='0: for the generated tokens')
+    logprobs: Zero | None = pydantic.Field(None, description='0: for the generated tokens')
     user: str = ''
     # fields that this server takes only where they change nothing
     suffix: Literal[''] = ''
-    best_of: Optional[One] = None
+    best_of: One | None = None
     presence_penalty: Zero = 0.0
     frequency_penalty: Zero = 0.0
     logit_bias: pydantic.conlist(Any, max_length=0) = []
@@ -230,7 +229,7 @@ class Attentions(Body):
 
     model: str
     text: str
-    text_pair: Optional[str] = None
+    text_pair: str | None = None
 
 
 # -- OpenAPI --------------------------------------------------------------------------------------
@@ -244,7 +243,7 @@ def documented(body):
         schema['properties']['parameters']['anyOf'] = [
             {'title': task, 'type': 'object', 'properties': pipeline.options()}
             for task, pipeline in PIPELINES.items() if task != 'text-generation'
-        ] + [Writing.model_json_schema()]  # fmt: skip
+        ] + [Writing.model_json_schema()]
     return {'requestBody': {'content': {'application/json': {'schema': schema}}, 'required': True}}
 
 

@@ -78,7 +78,7 @@ def _writing_call(service, name, inputs, options, is_stream):
     job = service.writing_job(
         served, prompts, lambda ids: served.pipeline.new_tokens(ids, checked), options.stop,
         **checked['generate'],
-    )  # fmt: skip
+    )
     sequences = job.sequences
     if is_stream and (sequences > 1 or not isinstance(inputs, str)):
         raise InputError('a stream continues one text: num_return_sequences is 1')
@@ -125,7 +125,7 @@ def _details(written, seed):
 def _token(written):
     return {
         'id': written.token, 'text': written.text, 'logprob': written.log_prob, 'special': False
-    }  # fmt: skip
+    }
 
 
 def _event(content):

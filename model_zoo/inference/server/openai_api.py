@@ -29,7 +29,6 @@ def add_routes(app, service):
     )
     async def completions(request: Request):
         """Text that continues a prompt."""
-
         return await service.respond(
             request, lambda body: _Completion(service, bodies.Completions.read(body)).call()
         )
@@ -59,7 +58,7 @@ def _embed(service, content):
             {'object': 'embedding', 'index': index, 'embedding': vector if is_float else
              base64.b64encode(np.asarray(vector, '<f4').tobytes()).decode()}
             for index, vector in enumerate(vectors)
-        ]  # fmt: skip
+        ]
         usage = {'prompt_tokens': count, 'total_tokens': count}
         return {'object': 'list', 'data': data, 'model': content.model, 'usage': usage}
 
@@ -85,11 +84,11 @@ class _Completion:
             self.served, content.prompt, lambda ids: content.max_tokens,
             [stop] if isinstance(stop, str) else stop, stop_tokens=tuple(pipeline.end_tokens),
             **sampling,
-        )  # fmt: skip
+        )
         self._head = {
             'id': f'cmpl-{uuid.uuid4().hex}', 'object': 'text_completion',
             'created': int(time.time()), 'model': content.model,
-        }  # fmt: skip
+        }
 
     def call(self):
         """The `Call`."""
@@ -154,4 +153,4 @@ class _Completion:
         return {
             'prompt_tokens': prompt, 'completion_tokens': completion,
             'total_tokens': prompt + completion,
-        }  # fmt: skip
+        }

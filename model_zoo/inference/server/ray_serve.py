@@ -46,7 +46,7 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
     serve.start(
         proxy_location='HeadOnly', http_options={'host': address[0], 'port': address[1]},
         logging_config={'log_level': 'WARNING', 'enable_access_log': False},
-    )  # fmt: skip
+    )
     deployment = serve.deployment(
         serve.ingress(lambda: build())(),
         max_ongoing_requests=settings.queue_size,
@@ -55,7 +55,7 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
                             'target_ongoing_requests': TARGET_REQUESTS},
         ray_actor_options={'num_cpus': cpus, 'runtime_env': {
             'env_vars': {'OMP_NUM_THREADS': str(max(1, int(cpus)))}}},
-    )  # fmt: skip
+    )
     try:
         serve.run(deployment.bind(), name=NAME, route_prefix='/')
         _log.info('serving on http://%s:%d', *address)

@@ -86,7 +86,7 @@ def serve(app, bound, timeout=60.0):
 
 
 def make_server(app, timeout=60.0):
-    """uvicorn's server, with uvicorn's limits; it logs its address when it listens."""
+    """Uvicorn's server, with uvicorn's limits; it logs its address when it listens."""
     MissingExtraError.check('serve', 'uvicorn')
     import uvicorn
 
@@ -100,4 +100,4 @@ def make_server(app, timeout=60.0):
         app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
         server_header=False, ws='none', limit_concurrency=MOST_CONNECTIONS,
         http='h11',  # httptools takes heads of any size
-    ))  # fmt: skip
+    ))

@@ -3,8 +3,9 @@
 import asyncio
 import concurrent.futures
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, List, NamedTuple, Optional
+from typing import NamedTuple
 
 from ...errors import InputError
 from ...training import settings
@@ -30,7 +31,7 @@ class Call(NamedTuple):
     served: object
     work: object
     finish: Callable
-    events: Optional[Callable] = None
+    events: Callable | None = None
 
 
 class Service:
@@ -114,7 +115,7 @@ class Service:
             elif isinstance(value, (list, tuple)):
                 left += value
         return Meter(rows=settings.max_rows, tokens=settings.max_tokens,
-                     characters=settings.max_body, answer=settings.max_answer)  # fmt: skip
+                     characters=settings.max_body, answer=settings.max_answer)
 
     def writing_job(self, served, prompts, count, stop, **options):
         """A `WritingJob` within the server's limits.
@@ -175,7 +176,7 @@ class Settings(settings.Settings):
     queue_size: int = setting(
         256, 'requests for a model that are accepted and unanswered; a further one is answered '
         'with status 429', at_least=1,
-    )  # fmt: skip
+    )
     timeout: float = setting(
         60.0, 'seconds until an accepted request is answered with status 504', above=0
     )
@@ -184,7 +185,7 @@ class Settings(settings.Settings):
     max_rows: int = setting(
         4096, 'texts of a request with each of their labels or choices, or their windows',
         at_least=1,
-    )  # fmt: skip
+    )
     max_tokens: int = setting(2**17, 'tokens of all these rows', at_least=1)
     max_answer: int = setting(2**25, 'bytes of an answer, about', at_least=1)
     max_body: int = setting(
@@ -194,10 +195,10 @@ class Settings(settings.Settings):
     max_sequences: int = setting(
         16, 'texts that a language model writes at once; further ones wait', at_least=1
     )
-    allowed_hosts: Optional[List[str]] = setting(
+    allowed_hosts: list[str] | None = setting(
         None, 'names that requests may have in their header Host, without a port; by default any'
     )
-    api_key: Optional[str] = setting(
+    api_key: str | None = setting(
         None, "requests without it are refused, except for the server's health and documentation"
     )
 

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import threading
 import time
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Worker(abc.ABC):
             try:
                 self._take([job for job in new if not job.future.cancelled()])
                 self._step()
-            except BaseException as error:  # noqa: BLE001  the thread outlives what a model raises
+            except BaseException as error:
                 with self._condition:
                     taken = self._jobs.difference(self._new)
                 self._fail(taken, error)  # `_take` drops them
@@ -216,7 +216,7 @@ class Written(NamedTuple):
     text: str
     token: int
     log_prob: float
-    finish: Optional[str]
+    finish: str | None
 
 
 class WritingJob:
@@ -239,7 +239,7 @@ class WritingJob:
         self._texts = [
             StreamedText(tokenizer, prompt, self.stop, True)
             for prompt in self.prompts for _ in range(self.sequences)
-        ]  # fmt: skip
+        ]
 
     @property
     def is_done(self):

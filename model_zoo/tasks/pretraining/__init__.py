@@ -25,4 +25,4 @@ __all__ = [
     'TextFiles', 'create_shards', 'describe_files', 'epoch_of', 'make_batch', 'matching_files',
     'plan_parts', 'read_lengths', 'read_shard', 'vocab_checksum', 'write_epoch', 'write_shard',
     'write_tfrecords',
-]  # fmt: skip
+]

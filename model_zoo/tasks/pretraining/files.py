@@ -13,7 +13,7 @@ import os
 import re
 import struct
 import zipfile
-from typing import List, NamedTuple, Union
+from typing import NamedTuple
 
 import numpy as np
 
@@ -152,11 +152,11 @@ def check_samples(path, samples, vocab=None, max_len=None):
 _NAME = re.compile(r'epoch_(\d+)\.json')
 _COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
 _LINE = {
-    'tokens': List[str],
-    'segment_ids': List[int],
-    'is_random_next': Union[bool, int],
-    'masked_lm_positions': List[int],
-    'masked_lm_labels': List[str],
+    'tokens': list[str],
+    'segment_ids': list[int],
+    'is_random_next': bool | int,
+    'masked_lm_positions': list[int],
+    'masked_lm_labels': list[str],
 }
 
 
@@ -254,7 +254,7 @@ _MASK, _LABELS = 'input_mask', 'next_sentence_labels'
 # Google's names, in the order in which it writes them
 _NAMES = (
     'input_ids', _MASK, 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', WEIGHTS, _LABELS,
-)  # fmt: skip
+)
 _FLOATS, _INTEGERS = 2, 3  # numbers of a Feature's fields
 _PACKED = 2  # wire type
 

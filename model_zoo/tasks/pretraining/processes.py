@@ -48,7 +48,7 @@ class Processes:
             self._executor = concurrent.futures.ProcessPoolExecutor(
                 self._count, _context(), initializer=_set_up,
                 initargs=(dict(os.environ), self._function),
-            )  # fmt: skip
+            )
         with _telling():
             return _Pending(self._executor.submit(_call, *arguments))
 

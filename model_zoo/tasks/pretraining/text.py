@@ -138,7 +138,7 @@ def pack_sentences(tokens, documents, room, separator):
     """
     begins, ends = [], []
     for number, bounds in enumerate(documents):  # so many separators are before it
-        for begin, end in zip(bounds, bounds[1:]):
+        for begin, end in itertools.pairwise(bounds):
             cuts = [*range(begin, end, room), end]
             begins += [cut + number for cut in cuts[:-1]]
             ends += [cut + number for cut in cuts[1:]]
@@ -298,8 +298,7 @@ class SampleOptions:
 
 
 class SampleMaker:
-    """Makes the samples of a part of a corpus; the same ones for the same seed, wherever it runs.
-    """
+    """Makes the samples of a part of a corpus; the same ones for the same seed, wherever it runs."""
 
     def __init__(self, corpus, tokenizer, options, is_random=False):
         self.corpus = corpus
@@ -310,7 +309,7 @@ class SampleMaker:
         self.splitting = [type(tokenizer).__name__, lowers, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
         roles = {role: getattr(tokenizer, f'{role}_token_id')
-                 for role in ('cls', 'sep', 'mask', 'pad')}  # fmt: skip
+                 for role in ('cls', 'sep', 'mask', 'pad')}
         for role, token_id in roles.items():
             if token_id is None:
                 raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')

@@ -55,6 +55,9 @@ from .tokenization_openai import OpenAIGPTTokenizer
 from .tokenization_transfo_xl import TransfoXLCorpus, TransfoXLTokenizer
 
 __all__ = [
+    'CONFIG_NAME',
+    'PYTORCH_PRETRAINED_BERT_CACHE',
+    'WEIGHTS_NAME',
     'BasicTokenizer',
     'BertAdam',
     'BertConfig',
@@ -67,7 +70,6 @@ __all__ = [
     'BertForTokenClassification',
     'BertModel',
     'BertTokenizer',
-    'CONFIG_NAME',
     'GPT2Config',
     'GPT2DoubleHeadsModel',
     'GPT2LMHeadModel',
@@ -79,13 +81,11 @@ __all__ = [
     'OpenAIGPTLMHeadModel',
     'OpenAIGPTModel',
     'OpenAIGPTTokenizer',
-    'PYTORCH_PRETRAINED_BERT_CACHE',
     'TransfoXLConfig',
     'TransfoXLCorpus',
     'TransfoXLLMHeadModel',
     'TransfoXLModel',
     'TransfoXLTokenizer',
-    'WEIGHTS_NAME',
     'WordpieceTokenizer',
     'cached_path',
     'load_tf_weights_in_bert',

@@ -43,7 +43,7 @@ def _both(**labels):
     given = [name for name, value in labels.items() if value is not None]
     if len(given) == 1:
         _log.warning('%s is ignored: scores are returned, since there is no %s', given[0],
-                     next(name for name in labels if name != given[0]))  # fmt: skip
+                     next(name for name in labels if name != given[0]))
         return dict.fromkeys(labels)
     return labels
 

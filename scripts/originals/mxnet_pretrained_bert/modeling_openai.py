@@ -84,7 +84,7 @@ class OpenAIGPTLMHeadModel(_GPTHead, gpt.OpenAIGPTLMHeadModel):
 
     order = (
         'input_ids', 'position_ids', 'token_type_ids', 'lm_labels', 'head_mask', 'valid_length'
-    )  # fmt: skip
+    )
 
 
 class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsModel):
@@ -105,4 +105,4 @@ class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsM
     order = (
         'input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels', 'token_type_ids', 'position_ids',
         'head_mask', 'valid_length',
-    )  # fmt: skip
+    )

@@ -24,10 +24,10 @@ from model_zoo.optimizer.schedules import (
 )
 
 __all__ = [
+    'SCHEDULES',
     'BertAdam',
     'ConstantLR',
     'OpenAIAdam',
-    'SCHEDULES',
     'WarmupConstantSchedule',
     'WarmupCosineSchedule',
     'WarmupCosineWithHardRestartsSchedule',
@@ -250,11 +250,11 @@ class BertAdam(TorchLikeOptimizer):
     def __init__(
         self, params, lr=None, warmup=-1, t_total=-1, schedule='warmup_linear', b1=0.9, b2=0.999,
         e=1e-6, weight_decay=0.01, max_grad_norm=1.0, **kwargs,
-    ):  # fmt: skip
+    ):
         defaults = {
             'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
             'max_grad_norm': max_grad_norm,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults, schedule, warmup, t_total)
 
     def _make_rule(self, group):
@@ -281,11 +281,11 @@ class OpenAIAdam(TorchLikeOptimizer):
     def __init__(
         self, params, lr=None, schedule='warmup_linear', warmup=-1, t_total=-1, b1=0.9, b2=0.999,
         e=1e-8, weight_decay=0, vector_l2=False, max_grad_norm=-1, **kwargs,
-    ):  # fmt: skip
+    ):
         defaults = {
             'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
             'vector_l2': vector_l2, 'max_grad_norm': max_grad_norm,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults, schedule, warmup, t_total)
 
     def _make_rule(self, group):

@@ -8,7 +8,7 @@ import contextlib
 import contextvars
 import functools
 import inspect
-from typing import List, NamedTuple
+from typing import NamedTuple
 
 import mxnet as mx
 
@@ -29,8 +29,8 @@ _EITHER_WAY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 class LoadedKeys(NamedTuple):
     """Names that a dict lacks (the block's own), and that the block doesn't know (the dict's)."""
 
-    missing_keys: List[str]
-    unexpected_keys: List[str]
+    missing_keys: list[str]
+    unexpected_keys: list[str]
 
 
 class TorchLike:
@@ -227,7 +227,7 @@ class TorchLike:
         missing, unknown = self._assign(
             tensors, unknown, 'the state_dict', allow_missing=not strict, ignore_extra=not strict,
             cast_dtype=True,
-        )  # fmt: skip
+        )
         self._is_new = False
         return LoadedKeys(
             *([name.lstrip('^') for name in names] for names in (missing, unknown))

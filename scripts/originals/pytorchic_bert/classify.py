@@ -38,7 +38,7 @@ from mxnet_pytorchic_bert.training import (
 NAMES = (
     'task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file', 'data_parallel',
     'vocab', 'save_dir', 'max_len', 'mode',
-)  # fmt: skip
+)
 # columns of the texts, and the labels in the order of their numbers
 TASKS = {
     'mrpc': ((3, 4), ('0', '1')),
@@ -120,7 +120,7 @@ def train(args):
         args, run, args.task, model, tokenizer, loader,
         mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)), 'accuracy',
         job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
-    )  # fmt: skip
+    )
 
 
 def main(argv=None):

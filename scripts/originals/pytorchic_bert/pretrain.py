@@ -32,7 +32,7 @@ from mxnet_pytorchic_bert.training import (
 NAMES = (
     'train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab', 'save_dir',
     'log_dir', 'max_len', 'max_pred', 'mask_prob',
-)  # fmt: skip
+)
 LOGS = '../exp/bert/pretrain/runs'
 # What may differ when a training is resumed: where the files are.
 FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel')
@@ -93,7 +93,7 @@ def main(argv=None):
             args, run, os.path.basename(args.data_file), model, tokenizer, loader,
             make_objective(model, args.max_pred), 'negative loss',
             job_of(args, FREE, data_file=describe_files(args.data_file)), num_epochs=args.epochs,
-        )  # fmt: skip
+        )
     finally:
         loader.close()
 

@@ -1,6 +1,7 @@
 """What a case of bad input is."""
 
-from typing import Callable, List, NamedTuple, Optional
+from collections.abc import Callable
+from typing import NamedTuple
 
 __all__ = ['BadInput', 'named', 'values']
 
@@ -14,8 +15,8 @@ class BadInput(NamedTuple):
 
     script: str
     arguments: Callable
-    rows: List
-    toy: Optional[str] = None
+    rows: list
+    toy: str | None = None
     write: Callable = lambda data: None
 
 

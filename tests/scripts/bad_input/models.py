@@ -89,7 +89,7 @@ SERVE = [
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
     return [*argv, '--labels', '0,1', '--output_dir', folder / 'out',
-            '--max_seq_length', 16, *edit]  # fmt: skip
+            '--max_seq_length', 16, *edit]
 
 
 BERTOLOGY = [

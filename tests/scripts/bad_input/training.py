@@ -27,7 +27,7 @@ CLASSIFIER = [
         '--hparams num_layers', '--resume --only_inference', '--deploy', '--model_prefix x',
         '--vocab_file no.txt', '--train_file no.tsv', '--train_file .', '--student_layers 1',
         '--temperature 3', '--teacher no',
-    ),  # fmt: skip
+    ),
     (['TOY', '--task_name', 'NoTask'], 'text_columns|train_file'),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
     (['--task_name', 'MRPC', '--data_dir', 'no'], 'no train set.*not a folder'),
@@ -93,7 +93,7 @@ SQUAD = [
         '--train_file no.json', '--predict_file .', '--max_seq_length 49', '--doc_stride 0',
         '--max_query_length 0', '--n_best_size 0', '--max_answer_length 0', '--gpu', '--gpu 1',
         '--deploy', '--sentencepiece x.model',
-    ),  # fmt: skip
+    ),
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'empty.json'], "the field 'data' is missing"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
@@ -116,7 +116,7 @@ def swag_arguments(data, folder, edit):
     argv = named(
         edit, OUT=[folder], TEST=[data / 'test.csv'], VAL=[data / 'val.csv'],
         VOCAB=[data / 'vocab.txt'],
-    )  # fmt: skip
+    )
     return [*bert(data, 'max_length=40,dropout=0'), '--output_dir', folder, *argv]
 
 
@@ -172,7 +172,7 @@ def gpt_arguments(data, folder, edit):
     argv = named(
         edit, OUT=[folder], TRAIN=[data / 'train.csv'], VOCAB=[data / 'vocab.json'],
         NO_LABELS=[data / 'train_unlabelled.csv'],
-    )  # fmt: skip
+    )
     model = ['--from_scratch', '--vocab_file', data / 'vocab.json', '--output_dir', folder]
     return [*model, *argv]
 
@@ -244,7 +244,7 @@ LM = [
          SIZES['transfo_xl']],
         'is too short for a batch_size of 5000',
     ),
-]  # fmt: skip
+]
 
 
 def sentences_arguments(data, folder, edit):

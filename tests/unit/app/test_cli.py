@@ -68,7 +68,7 @@ def test_interrupt(capsys):
          'MXNet: [10:00:00] a.cc:1: Check failed'),
         (mx.MXNetError(), 'MXNet: MXNetError'),
     ],
-)  # fmt: skip
+)
 def test_one_line_for_errors_of_the_system_and_of_mxnet(error, message, capsys):
     def main(argv):
         raise error
@@ -205,7 +205,7 @@ def test_flags_from_a_file(tmp_path):
     ('!!python/object/apply:os.getcwd []', 'cannot be read'),
     ('config: other.yaml', 'there is no flag --config'),
     (None, 'No such file'),
-])  # fmt: skip
+])
 def test_bad_files_of_flags(tmp_path, content, message):
     path = tmp_path / 'run.yaml'
     if content is not None:

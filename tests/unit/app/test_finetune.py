@@ -143,12 +143,12 @@ def test_eval_results_have_the_originals_names(tmp_path):
     assert lines == [
         'acc = 0.5', 'acc_and_f1 = 0.625', 'eval_accuracy = 0.5', 'eval_loss = 0.25', 'f1 = 0.75',
         'global_step = 7', 'loss = 0.125',
-    ]  # fmt: skip
+    ]
     write_eval_results(folder, {'dev': {'pearson': 0.5, 'spearman': 0.25, 'loss': 2.0}})
     assert read_eval_results(tmp_path / 'out') == {
         'corr': '0.375', 'eval_loss': '2.0', 'global_step': '0', 'loss': '2.0', 'pearson': '0.5',
         'spearmanr': '0.25',
-    }  # fmt: skip
+    }
     report = {'dev_matched': {'accuracy': 0.5}, 'dev_mismatched': {'accuracy': 0.25}}
     write_eval_results(f'{folder}/', report, 3)
     assert read_eval_results(tmp_path / 'out')['acc'] == '0.5'  # the other is beside the folder
@@ -160,7 +160,7 @@ def test_eval_results_have_the_originals_names(tmp_path):
     assert read_eval_results(tmp_path / 'out') == {
         'global_step': '3', 'loss': '2.5', 'masked_lm_accuracy': '0.25', 'masked_lm_loss': '2.0',
         'next_sentence_accuracy': '0.75', 'next_sentence_loss': '0.5',
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(('gpus', 'gpu'), [('0,1', None), ('0,0', None), ('0,1', 0)])

@@ -54,7 +54,7 @@ FORMS = {
     'tuples': lambda folder, rows: list(rows),
     'dicts': lambda folder, rows: [dict(zip(('text', 'label'), row)) for row in rows],
     'read once': lambda folder, rows: iter(rows),
-}  # fmt: skip
+}
 
 
 def best_of(folder, segment):
@@ -73,7 +73,7 @@ def of_the_script(folder, tmp_path_factory):
         as_table(place, ROWS[:6]), '--text_columns', 'text', '--label_column', 'label',
         '--bert_model', folder, '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1,
         '--max_len', 12, '--output_dir', place / 'out',
-    )  # fmt: skip
+    )
     assert run(load_script('finetune_classifier'), *argv) == 0
     return best_of(place / 'out', 'dev')
 
@@ -137,7 +137,7 @@ def test_a_test_set_is_scored_or_predicted(folder):
     labelled = model_zoo.finetune(
         folder, 'text-classification', ROWS, ROWS, ROWS[:4], **SMALL,
         metrics=lambda found, labels: {'alike': np.mean([a == b for a, b in zip(found, labels)])},
-    )  # fmt: skip
+    )
     assert labelled.test_scores['accuracy'] == labelled.test_scores['alike']
     assert len(labelled.predictions) == 4 and set(labelled.predictions) <= {'yes', 'no'}
     bare = model_zoo.finetune(
@@ -160,7 +160,7 @@ OTHERS = {
     'sentence-similarity': (
         [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6, 'spearman'
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('task', OTHERS)
@@ -208,11 +208,11 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
 @pytest.mark.parametrize('options', [
     {'batch_size': 0}, {'epochs': 'many'}, {'wramup_ratio': 0.1}, {'dtype': 'float8'}, {'dev': 1.5},
     {'dev': 20}, {'dev': 'none.csv'}, {'test': 0.2}, {'resume': True},
-])  # fmt: skip
+])
 def test_wrong_settings_name_the_keyword(folder, options):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, **options})
-    assert [*options][0] in str(caught.value)
+    assert next(iter(options)) in str(caught.value)
 
 
 def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
@@ -238,7 +238,7 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
     ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
     ('fill-mask', [''], ['train']),
     ('text-generation', ['a'], ['fill-mask']),
-])  # fmt: skip
+])
 def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, task, rows, epochs=1)
@@ -276,7 +276,7 @@ class RatingTask(Task):
         encoded = tokenizer.encode_batch([row.text for row in rows], pad=False)
         return [Sample(ids, types, float(row.label)) for ids, types, row in zip(
             encoded.input_ids, encoded.token_types, rows
-        )]  # fmt: skip
+        )]
 
     def loss(self, model, batch):
         above = batch.labels.expand_dims(1) > mx.nd.arange(self.settings.steps - 1).expand_dims(0)
@@ -358,7 +358,7 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
         '--train_corpus', train, '--dev_corpus', dev, '--masked_lm_only', '--bert_model', folder,
         '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1, '--max_seq_length', 12,
         '--max_predictions_per_seq', 3, '--num_workers', 0, '--output_dir', tmp_path / 'out',
-    ]  # fmt: skip
+    ]
     assert run(load_script('finetune_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'eval')
     for sets in ((train, dev), (iter(TEXTS), [{'text': text} for text in TEXTS[:6]])):
@@ -376,7 +376,7 @@ NEW = {
         '--hparams', 'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16',
         '--tgt_len', 8, '--mem_len', 8,
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('family', NEW)
@@ -386,14 +386,14 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         '--from_scratch', '--family', family, '--train_file', tmp_path / 'train.txt',
         '--eval_file', tmp_path / 'eval.txt', '--training_steps', 2, '--batch_size', 4,
         '--output_dir', tmp_path / 'first', *NEW[family],
-    ]  # fmt: skip
+    ]
     assert run(load_script('train_lm'), *argv) == 0
     model = str(tmp_path / 'first' / 'best_model')
     train, dev = tmp_path / 'train.txt', tmp_path / 'eval.txt'
     argv = [
         '--model', model, '--train_file', train, '--eval_file', dev, '--training_steps', 3,
         '--batch_size', 4, '--lr', 1e-3, '--seed', 1, '--output_dir', tmp_path / 'out',
-    ]  # fmt: skip
+    ]
     assert run(load_script('train_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'dev')
     options = {'training_steps': 3, 'batch_size': 4, 'lr': 1e-3, 'seed': 1}
@@ -408,7 +408,7 @@ def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
     trained = model_zoo.finetune(
         'gpt2', 'text-generation', ['a few words here'] * 20, from_scratch=True, learn_vocab=260,
         hparams='num_layers=1,units=32,num_heads=2,max_length=16', training_steps=1,
-    )  # fmt: skip
+    )
     assert trained.model.config.vocab_size <= 260
 
 
@@ -424,7 +424,7 @@ def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path,
         'text-generation': ('gpt2', TEXTS * 9, {
             'from_scratch': True, 'learn_vocab': 260, 'epochs': 1,
             'hparams': 'num_layers=1,units=32,num_heads=2,max_length=16'}),
-    }[task]  # fmt: skip
+    }[task]
     trained = model_zoo.finetune(model, task, rows, dev=0.25, output_dir=url, **options)
     assert trained.folder == url
     assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))

@@ -74,7 +74,7 @@ ROADS = {
     'others': ('sentence-similarity', [('a b', 'b a', 'g'), ('c', 'd', 'h')] * 6, {}, PAIR, None),
     'lines': ('text-generation', ['a few words here'] * 20, {}, 'a few', 'generate'),
     'sentences': ('fill-mask', ['a b c', 'd e f', '', 'g h'] * 4, {}, 'a [MASK]', 'fill'),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope='module')
@@ -85,7 +85,7 @@ def start(tmp_path_factory):
     tiny.save_bert(root / 'masked', list(WORDS), BertForMaskedLM)
     (root / 'writer').mkdir()
     folders = {'fill-mask': str(root / 'masked'),
-               'text-generation': tiny_models.save_gpt2(root / 'writer')}  # fmt: skip
+               'text-generation': tiny_models.save_gpt2(root / 'writer')}
     return lambda task: folders.get(task, str(root / 'bert'))
 
 
@@ -136,7 +136,7 @@ def test_from_rows_to_answers(start, tmp_path, capsys, road):
     assert close(opened(example, **options), result)
     assert close(model_zoo.pipeline(task, str(tmp_path / 'run' / 'best_model'))(
         example, **options
-    ), result)  # fmt: skip
+    ), result)
 
     with testclient.TestClient(build_app({'m': opened})) as client:
         served = answers_of(client, task, example)
@@ -225,7 +225,7 @@ def test_a_number_has_the_name_of_its_column(start):
     trained = model_zoo.finetune(
         start('text-classification'), 'text-classification', rows, rows, text='one',
         text_pair='two', label='mark', regression=True, test=rows[:1], **SMALL,
-    )  # fmt: skip
+    )
     assert 'pearson' in trained.scores
     assert trained(PAIR)['label'] == 'mark'
     assert trained(('a', 'b'))['score'] == pytest.approx(trained.predictions[0], abs=1e-5)

@@ -94,7 +94,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     for name in ('best_model', 'model', 'vocab'):
         (tmp_path / name).mkdir()
     leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part',
-                 'model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']  # fmt: skip
+                 'model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']
     others = ['.part', 'features.part', '.hidden.part', 'curves.png']
     for name in (*leftovers, *others):
         (tmp_path / name).write_text('')
@@ -106,7 +106,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
 @pytest.mark.parametrize('flags, checkpoints, epochs', [
     ((), 1, {0, 2}), (('--no_resume_state',), 0, {0, 2}),
     (('--keep_checkpoints', '3'), 2, {0, 1, 2}),
-])  # fmt: skip
+])
 def test_what_a_finished_training_leaves(tmp_path, flags, checkpoints, epochs):
     for number in range(3):
         (tmp_path / f'model_toy_{number}.params').write_text(f'{number}')

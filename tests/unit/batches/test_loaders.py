@@ -132,7 +132,7 @@ def test_small_and_uniform_data(lengths, shuffle):
     (2, {'batch_size': 8, 'pad_val': float('nan')}), (2, {'batch_size': 0}),
     (2, {'batch_size': float('inf'), 'shuffle': True}), (2, {'batch_size': 8, 'round_to': 0}),
     (2, {'batch_size': 8, 'num_buckets': -1}),
-])  # fmt: skip
+])
 def test_errors(count, arguments):
     with pytest.raises(InputError):
         BucketedLoader(make([3] * count), **{'pad_val': 0, **arguments})

@@ -97,7 +97,7 @@ def test_tied_name_is_only_written_with_the_decoder(form):
     ]
     assert not [name for name in names[0] if 'decoder' in name or name.startswith('cls')]
     assert len([name for name in names[1] if name.endswith(('decoder.weight', 'decoder.3.weight'))
-                ]) == 1  # fmt: skip
+                ]) == 1
 
 
 @pytest.mark.parametrize('form', FORMATS)
@@ -124,7 +124,7 @@ def test_names_that_are_missing_left_over_or_wrong(tmp_path, form, name):
         (less, {}), (less, {'allow_missing': True}), (more, {}),  # a query without its key is extra
         ({**theirs, word: np.zeros((41, 16), 'float32')}, both),
         ({**theirs, key_bias: np.zeros(7, 'float32')}, both),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(CheckpointError):
             load(tensors, **options)
 
@@ -153,5 +153,5 @@ def test_half_precision_safetensors(tmp_path):
 def test_a_next_sentence_classifier_is_no_tasks_classifier(tmp_path):
     path = str(tmp_path / 'block.params')
     make(use_classifier=True).save_parameters(path)
-    with pytest.raises(CheckpointError):  # fmt: skip
+    with pytest.raises(CheckpointError):
         make('BertForSequenceClassification').load_parameters(path)

@@ -212,7 +212,7 @@ def assert_padding_is_zero(model):
 
 @pytest.mark.parametrize('activation, optimizer', [
     ('gelu', 'bertadam'), ('swish', 'lamb'), ('tanh', 'adam'), ('mish', 'sgd')
-])  # fmt: skip
+])
 def test_padding_stays_zero_in_training(activation, optimizer):
     import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 

@@ -14,7 +14,7 @@ from model_zoo.errors import InputError
 CONFIG = {
     'vocab_size': 40, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 512,
     'max_position_embeddings': 20,
-}  # fmt: skip
+}
 
 
 def test_gluonnlp_model_both_ways(tmp_path):

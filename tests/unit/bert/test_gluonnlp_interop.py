@@ -164,7 +164,7 @@ def roberta_models():
     (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
     (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
     (nlp.model.RoBERTaClassifier, roberta_models),
-])  # fmt: skip
+])
 def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplicate):
     """Within a block of theirs our parameters have their names, and each its own."""
     theirs, ours = models()
@@ -193,11 +193,11 @@ def test_their_options_at_their_values(name):
         nlp.model.get_model, name, vocab=load_vocab(VOCAB), pretrained=False, num_layers=1,
         units=16, hidden_size=32, num_heads=2, hparam_allow_override=True, use_classifier=False,
         use_decoder=False,
-    )  # fmt: skip
+    )
     usual = {
         'embed_dropout': 0.1, 'use_residual': True, 'word_embed': None, 'scaled': True,
         'use_token_type_embed': True, 'attention_cell': 'multi_head',
-    }  # fmt: skip
+    }
     block, _ = build(**usual)
     assert not block.has_decoder and not block.has_classifier
     for name in usual.keys() - {'embed_dropout'}:
@@ -250,7 +250,7 @@ def test_get_model_is_theirs_with_our_models_first():
     block, same = nlp.model.get_model(
         'bert_12_768_12', vocab=vocab, pretrained=False, num_layers=1, units=16, hidden_size=32,
         num_heads=2, embed_size=16, hparam_allow_override=True,
-    )  # fmt: skip
+    )
     assert isinstance(block, bert.BertModel) and same is vocab
     words = nlp.Vocab(nlp.data.count_tokens(WORDS))
     lstm, _ = nlp.model.get_model('standard_lstm_lm_200', vocab=words, dataset_name=None)

@@ -129,7 +129,7 @@ def test_the_configurations_defaults_are_the_originals():
     assert make_config({'n_segments': 4}, 9).type_vocab_size == 4
     assert (config.hidden_size, config.num_hidden_layers, config.intermediate_size) == (
         768, 12, 3072,
-    )  # fmt: skip
+    )
     assert (config.vocab_size, config.max_position_embeddings, config.layer_norm_eps) == (
         30522, 512, 1e-12,
-    )  # fmt: skip
+    )

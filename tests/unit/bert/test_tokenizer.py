@@ -99,7 +99,7 @@ def test_wordpiece_vocabularies_and_unknown_words():
         pieces = WordpieceTokenizer(vocab, unk_token='<unk>', max_input_chars_per_word=8)
         assert pieces.tokenize(' unable\tunables\n<unk>able un<unk>') == [
             'un', '##able', '<unk>', '<unk>', '<unk>'
-        ]  # fmt: skip
+        ]
         assert pieces.tokenize('ununununu') == ['<unk>']
         assert pieces.tokenize('') == []
 
@@ -125,10 +125,10 @@ def test_offsets_lead_back_to_the_text(tokenizer):
     assert list(words.values()) == [
         'The', 'caf\u00e9', 'cafe\u0301s', '\u4e2d', '\u56fd', ',', '\u0130t', '[SEP]',
         '\U0001f600x',
-    ]  # fmt: skip
+    ]
     assert encoding.words == [
         'the', 'cafe', 'cafes', '\u4e2d', '\u56fd', ',', 'it', '[SEP]', '\U0001f600x'
-    ]  # fmt: skip
+    ]
     assert encoding.tokens[-2] == '[UNK]' and found[-1] == '\U0001f600x'
 
 
@@ -410,7 +410,7 @@ def test_tokenizer_of_minilm(minilm_dir):
     assert tokenizer.do_lower_case and len(tokenizer) == 30522
     assert tokenizer.encode('Hello, world!').input_ids.tolist() == [
         101, 7592, 1010, 2088, 999, 102
-    ]  # fmt: skip
+    ]
 
 
 # bad input

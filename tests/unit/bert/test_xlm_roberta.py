@@ -27,7 +27,7 @@ def test_tokenizer(folder):
     assert not any(encoding.token_types)
     assert [encoding.words[n] for n in sorted({*encoding.word_ids} - {None})] == [
         'the', 'cat', '<mask>', 'red'
-    ]  # fmt: skip
+    ]
     text = 'the cat'
     spans = tokenizer.tokenize_with_offsets(text)
     assert ''.join(text[start:end] for _, (start, end) in spans).replace(' ', '') == 'thecat'

@@ -258,7 +258,7 @@ def test_sentencepiece(tiny_dir, tmp_path):
     results = embedding(sentences)
     assert [tokens for tokens, _ in results] == [
         ['abcd', 'xyz'], [], ['q', '\U0001f389', 'a', '!']
-    ]  # fmt: skip
+    ]
     assert all(len(tokens) == len(vectors) for tokens, vectors in results)
     encoding = embedding.tokenizer.encode('abcd xyz')
     count = sum(number == 0 for number in encoding.word_ids)
@@ -295,7 +295,7 @@ def test_bad_options(tiny):
     {'dtype': 'float3'}, {'dataset_name': 'wiki_cn_cased'},
     {'model': 'bert_12_768_12', 'dataset_name': 'wikipedia'},
     {'model': 'bert_6_384_12', 'params_path': 'no.params'},
-])  # fmt: skip
+])
 def test_bad_arguments(tiny_dir, arguments, tmp_path):
     with pytest.raises((InputError, UnknownNameError)):
         BertEmbedding(**{'model': tiny_dir, 'root': str(tmp_path), **arguments})

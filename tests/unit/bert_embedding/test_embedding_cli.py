@@ -186,7 +186,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
     (['--sentences', 'a', '--normalize'], 1), (['--sentences', 'a', '--output', 'x.vec'], 1),
     (['--sentences', 'a', '--output', 'no/such/x.npz'], 1), (['--sentences', 'a', '--gpu'], 1),
     (['--sentences', 'a', '--output', 'folder.npz'], 1),
-])  # fmt: skip
+])
 def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'empty').write_bytes(b'')

@@ -154,7 +154,7 @@ def change_module(kind, where):
 
 POOLING, DENSE, TEXTS = (
     '1_Pooling/config.json', '2_Dense/config.json', 'config_sentence_transformers.json'
-)  # fmt: skip
+)
 WEIGHTS = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
 EDITS = [
     change_module('LSTM', '2_LSTM'),
@@ -166,7 +166,7 @@ EDITS = [
     change(TEXTS, default_prompt_name=[]),
     lambda path: (path / '2_Dense' / 'model.safetensors').unlink(),
     lambda path: write_safetensors(str(path / '2_Dense' / 'model.safetensors'), WEIGHTS),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize('edit', EDITS)

@@ -19,7 +19,7 @@ class TinyConfig(Config):
 
 
 class Tiny(ZooBlock):
-    """(x, y, z) -> (x W + b) (* y) (* each of z)"""
+    """(x, y, z) -> (x W + b) (* y) (* each of z)."""
 
     config_class = TinyConfig
 

@@ -67,7 +67,7 @@ PRUNED = [[0], {'x': [0]}, {0: 1}, {0: ['1']}, {'2': [0]}, {0: [2]}, {1: [0, 1]}
 OF_DECODERS = [
     {'n_layer': True}, {'n_head': 3}, {'n_special': -1}, {'attn_pdrop': 1},
     {'layer_norm_epsilon': -1}, {'pruned_heads': {2: [0]}},
-]  # fmt: skip
+]
 #: class -> what is right, and changes of it that aren't
 REFUSED = {
     Tiny: ({}, [
@@ -93,7 +93,7 @@ REFUSED = {
         {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0},
         {'n_head': 2**70}, {'n_layer': 2**70}, {'vocab_size': '100'},
     ]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_values_that_are_refused(cls, change):
         (gpt2.GPT2Config, {'scale_attn_weights': False}),
         (gpt2.GPT2Config, {'tie_word_embeddings': False}),
     ],
-)  # fmt: skip
+)
 def test_fields_of_files_that_are_refused(cls, fields):
     cls.from_dict({name: None for name in fields if cls is Tiny})
     with pytest.raises(InputError):

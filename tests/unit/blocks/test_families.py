@@ -31,7 +31,7 @@ SOME = {name: BLOCKS[name] for name in (
     'DistilBertForSequenceClassification', 'ElectraForMaskedLM', 'ElectraForPreTraining',
     'XLMRobertaForTokenClassification', 'OpenAIGPTModel', 'OpenAIGPTDoubleHeadsModel',
     'GPT2LMHeadModel', 'GPT2DoubleHeadsModel', 'TransfoXLModel', 'TransfoXLLMHeadModel',
-)}  # fmt: skip
+)}
 TOKENS = 40
 BERT = {**tiny.BERT, 'num_attention_heads': 4}
 DECODER = {**tiny.DECODER, 'n_head': 4, 'n_ctx': 24}
@@ -46,7 +46,7 @@ SIZES = {
     gpt.OpenAIGPTConfig: DECODER,
     gpt2.GPT2Config: DECODER,
     transfo_xl.TransfoXLConfig: {**tiny.TRANSFO_XL, 'n_head': 4, 'd_head': 4, 'mem_len': 9},
-}  # fmt: skip
+}
 
 
 def make_config(cls, scale=0.3, **changes):
@@ -68,7 +68,7 @@ def inputs_of(block, length=7, seed=0, labels=False, rows=3):
     inputs = {
         'words': random.randint(2, TOKENS, shape), 'token_types': random.randint(0, 2, shape),
         'valid_length': lengths, 'mc_token_ids': lengths - 1,
-    }  # fmt: skip
+    }
     for name, (axes, classes) in block.label_inputs.items() if labels else ():
         if isinstance(classes, str):
             classes = 2 if classes == 'choices' else getattr(block.config, classes)
@@ -207,7 +207,7 @@ def test_half_precisions_are_near_float32(cls, dtype):
         if hasattr(block, 'generate') and block.word_axes == 2:
             outputs.append(mx.nd.array([
                 text.log_prob for (text,) in block.generate([[1, 2, 3], [7]], 3, top_k=1)
-            ]))  # fmt: skip
+            ]))
         outputs = [each.asnumpy().astype('float32') for each in (loss, *outputs)]
         results.append((outputs, {name: x.astype('float32') for name, x in gradients.items()}))
     (full, expected), (half, gradients) = results
@@ -292,7 +292,7 @@ def test_attentions_and_kept_outputs(cls):
 
 @pytest.mark.parametrize('cls, form', [
     *((cls, 'huggingface') for cls in BLOCKS.values()), *((cls, 'native') for cls in SOME.values())
-])  # fmt: skip
+])
 def test_folders(cls, form, tmp_path, caplog):
     block = make(cls)
     block.config.extras['origin'] = 'a test'
@@ -306,7 +306,7 @@ def test_folders(cls, form, tmp_path, caplog):
     if cls.backbone:
         names = {name for name in inputs if name in block.base.input_names}
         flat = {name: inputs[name].reshape((-1, 7)[: inputs[name].ndim - block.word_axes + 2])
-                for name in names - {'mc_token_ids'}}  # fmt: skip
+                for name in names - {'mc_token_ids'}}
         base = type(block.base).from_pretrained(str(tmp_path))
         assert_same(call(base, flat)[0], call(block.base, flat)[0], 0)
 
@@ -324,7 +324,7 @@ def test_files_that_do_not_fit(cls, form, tmp_path):
         block.load_parameters(path)
     assert_equal(before, {
         name: each.data().asnumpy() for name, each in block.parameters_by_name().items()
-    })  # fmt: skip
+    })
     block.load_parameters(path, ignore_extra=True)
     block.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
@@ -355,7 +355,7 @@ WRONG = {
     'past': [mx.nd.ones((2, 3, 4, 4, 4)), [mx.nd.ones((2, 3, 4, 4, 4))],
              [mx.nd.ones((2, 3, 3, 4, 4))] * 2, [None, None]],
     'mems': [mx.nd.ones((4, 3, 16)), [mx.nd.ones((4, 3, 16))], [mx.nd.ones((4, 3, 16))] * 3],
-}  # fmt: skip
+}
 
 
 @every(BLOCKS)
@@ -377,9 +377,9 @@ def test_inputs_that_are_refused(cls):
             continue
         value = wrong(right[name]) if callable(wrong) else wrong
         inputs = {**right, name: value}
-        if name in ('past', 'mems', 'masked_positions', 'position_ids') or name == 'words' and (
+        if name in ('past', 'mems', 'masked_positions', 'position_ids') or (name == 'words' and (
             getattr(value, 'shape', None) != right['words'].shape
-        ):  # the labels and lengths would be wrong, too
+        )):  # the labels and lengths would be wrong, too
             keep = {'words', name, 'mc_token_ids'}
             inputs = {key: each for key, each in inputs.items() if key in keep}
         with pytest.raises(InputError):

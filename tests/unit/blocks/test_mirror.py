@@ -19,7 +19,7 @@ from model_zoo.errors import InputError
 from transfo_xl import TransfoXLLMHeadModel
 
 CASES = [(BertForSequenceClassification, 'float32'), (BertForQuestionAnswering, 'float16'),
-         (GPT2LMHeadModel, 'float16'), (OpenAIGPTLMHeadModel, 'float32')]  # fmt: skip
+         (GPT2LMHeadModel, 'float16'), (OpenAIGPTLMHeadModel, 'float32')]
 
 
 def make(block_class=BertForSequenceClassification, mirrors=False):
@@ -121,7 +121,7 @@ def test_two_passes_at_once():
 @pytest.mark.parametrize('changes, dtype, request_', [
     ({}, 'float32', 'add'), ({'pre_lnorm': True}, 'float16', 'write'),
     ({'tie_weight': False}, 'float32', 'write'),
-])  # fmt: skip
+])
 def test_transformer_xl(changes, dtype, request_):
     """Its softmax shares parameters, and is not a part of the mirrored graph."""
     sizes = {'cutoffs': [20], 'div_val': 2, 'mem_len': 6, **changes}

@@ -98,7 +98,7 @@ def test_no_known_format(tmp_path):
         b'', b'\0' * 50, b'PK\3\4 a zip archive', b'\x80\x02}q\x01 a pickle', b'\x80\x02].',
         b'<html>404 not found</html>', b'[[2, 3], "x"]', b'{"weights": 1}', b'[[2, 3]', b'\x80',
         b'[' * 100000 + b']' * 100000,
-    ):  # fmt: skip
+    ):
         path.write_bytes(content)
         with pytest.raises(CheckpointError) as caught:
             read_tensors(path)
@@ -112,7 +112,7 @@ def test_an_index_names_files_of_weights_in_its_folder(tmp_path):
     for name, other in [
         ('a.bin', 'a.bin'), ('b.bin', 'c.bin'), ('c.bin', 'b.bin'), ('d.json', '../outside'),
         ('e.json', str(tmp_path / 'outside')), ('f.json', 'a\0b'), ('g.json', '\ud800'),
-    ]:  # fmt: skip
+    ]:
         (folder / name).write_text(json.dumps({'weight_map': {'a': other}}))
     for path in folder.iterdir():
         with pytest.raises(CheckpointError):

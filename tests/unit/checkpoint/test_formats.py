@@ -105,7 +105,7 @@ def test_numpy_damaged(copy):
     for spoiled in (
         content[:-4], content[:50], b'', b'x' + content[1:], content.replace(b'<f4', b'<i4'),
         content.replace(b'(', b'(9', 1),
-    ):  # fmt: skip
+    ):
         part.write_bytes(spoiled)
         with pytest.raises(CheckpointError, match='params_3.npy'):
             OpenAIGPTModel.from_pretrained(folder)

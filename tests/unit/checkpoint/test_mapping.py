@@ -74,7 +74,7 @@ def test_names_outside_of_the_backbone():
     mapping = Mapping(
         [Rule('norm', 'norm.g'), Rule('bias', 'cls.bias')], 'body.', mark_heads=False,
         outside=('cls.',),
-    )  # fmt: skip
+    )
     ours = {'norm': array(2), 'bias': array(3)}
     theirs = mapping.save(ours, CONFIG, with_prefix=True)
     assert sorted(theirs) == ['body.norm.g', 'cls.bias']
@@ -88,7 +88,7 @@ def test_unknown_names_and_lone_parts():
         {'blocks.0.q': array(4, 3), 'blocks.0.v': array(4, 3), 'norm.g': array(3), 'x': array(1),
          'norm.gg': array(1), 'blocks.a.w': array(3, 512)},
         CONFIG,
-    )  # fmt: skip
+    )
     assert list(ours) == ['norm']
     assert sorted(unknown) == ['blocks.0.q', 'blocks.0.v', 'blocks.a.w', 'norm.gg', 'x']
 
@@ -179,7 +179,7 @@ def test_tensors_without_names():
     mapping = Mapping(
         [Rule('table', 'we'), Rule('layers.{i}.w', 'h{i}/w'), Rule('layers.{i}.b', 'h{i}/b')],
         '', mark_heads=False, order=('we', 'h{i}/w', 'h{i}/b'),
-    )  # fmt: skip
+    )
     theirs = {str(number): array(2, start=number) for number in range(5)}
     assert mapping.matches(theirs) == 5
     ours, unknown = mapping.load(theirs, CONFIG)

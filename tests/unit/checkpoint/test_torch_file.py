@@ -102,7 +102,7 @@ def tensor(kind, count, offset, size, stride, *window, version=2):
     return Call(
         f'torch._utils._rebuild_tensor_v{version}',
         storage(kind, 'a', count, *window), offset, size, stride, *rest,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_what_2019_wrote(read, write):
     value = Call(
         'collections.OrderedDict', [['first', first], ['window', window]],
         state={'_metadata': {'version': 1}},
-    )  # fmt: skip
+    )
     tensors = read(write(value, a=SIX))
     assert tensors['first'].tolist() == [[1, 2], [3, 4]] and tensors['window'].tolist() == [3, 4]
 
@@ -191,7 +191,7 @@ UNSIGNED = 'torch._utils._rebuild_tensor_v3'
         {'w': Call('torch._utils._rebuild_parameter',
                    tensor('FloatStorage', 6, 0, (2,), (1,)), state={'size': (9,)})},
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize('write', [stream, archive])
 def test_what_it_must_not_do(read, write, monkeypatch, tmp_path, value):
     monkeypatch.chdir(tmp_path)

@@ -53,7 +53,7 @@ def test_question_answering_has_two_outputs(tmp_path):
 @pytest.mark.parametrize('options', [
     {'use_pooler': False}, {'use_decoder': True, 'use_classifier': True},
     {'output_attentions': True, 'output_all_encodings': True, 'keep_multihead_output': True},
-])  # fmt: skip
+])
 def test_model_with_options(tmp_path, options):
     block = make(**options)
     block(*make_inputs())
@@ -164,7 +164,7 @@ def test_a_disk_that_fails(tmp_path, monkeypatch):
     *((make, name) for name in ('', 'a/b', '..' + os.sep)),
     (lambda: bert.BertModel(bert.BertConfig(**CONFIG)), 'block'),  # without values
     (lambda: mx.gluon.nn.Dense(2), 'block'), (lambda: in_float64(make()), 'block'),
-])  # fmt: skip
+])
 def test_what_cannot_be_exported(tmp_path, make_bad, name):
     with pytest.raises(InputError):
         export.export_block(make_bad(), str(tmp_path), name)
@@ -182,7 +182,7 @@ def test_inputs_that_are_refused(tmp_path):
     for block, inputs in [
         (make(), [None, types]), (make(), [words] * 20), (make(), [words, types, words]),
         (make(), [words, types, valid, words]), (head, [words, types, valid, labels]),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(InputError):
             export.export_block(block, str(tmp_path), 'block', inputs)
     (tmp_path / 'file').write_text('')

@@ -50,7 +50,7 @@ def exported(block, folder, inputs=None, count=None):
 @pytest.mark.parametrize('name, left_out', [
     ('OpenAIGPTModel', ()), ('GPT2LMHeadModel', ('valid_length', 'head_mask')),
     ('GPT2DoubleHeadsModel', ('token_types',)),
-])  # fmt: skip
+])
 def test_chosen_inputs(tmp_path, name, left_out):
     block = make(name, output_attentions=True, output_all_encodings=True)
     block.prune_heads({0: [2]})

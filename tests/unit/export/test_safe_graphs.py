@@ -20,7 +20,7 @@ DECODER = tiny.decoder_config(gpt2.GPT2Config, 40)
 TRANSFO_XL = {
     'cutoffs': [10], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
     'n_layer': 2, 'tgt_len': 8, 'mem_len': 8,
-}  # fmt: skip
+}
 WORDS = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]], 'float32')
 LENGTHS = np.array([5, 3], 'float32')
 MEMS = [np.ones((8, 2, 16), 'float32')] * 2 + [np.array([8, 3], 'float32')]
@@ -37,7 +37,7 @@ CASES = {
     'extended': (lambda: transfo_xl.TransfoXLLMHeadModel(
         transfo_xl.TransfoXLConfig(40, ext_len=3, **TRANSFO_XL)
     ), [WORDS, *MEMS, LENGTHS], [0], {3: 8, 4: 5}),
-}  # fmt: skip
+}
 BAD = [-1, -1e6, float('nan'), 1e9, float('inf'), -float('inf')]
 
 #: a crash of MXNet would end the tests

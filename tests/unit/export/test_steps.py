@@ -77,7 +77,7 @@ def test_the_same_greedy_tokens(block, tmp_path):
     done = warm.run(
         ['-c', PROGRAM, json.dumps([prompts, shapes_of(block, 3, 20), 12])], tmp_path,
         {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [wanted, []]
 

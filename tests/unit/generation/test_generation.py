@@ -175,7 +175,7 @@ def test_it_ends_when_all_have_ended(model):
     'options',
     [{'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8},
      {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9}],
-)  # fmt: skip
+)
 def test_draws_have_the_right_frequencies(model, options):
     draws = 4000
     result = generate(model, [[3, 1]], 1, num_return_sequences=draws, seed=1, **options)[0]
@@ -268,7 +268,7 @@ def test_a_wide_beam_finds_the_likeliest_texts(stop_tokens):
     result = generate(
         model, prompts, 3, num_beams=25, num_return_sequences=6, length_penalty=0.0,
         stop_tokens=stop_tokens,
-    )  # fmt: skip
+    )
     for prompt, found in zip(prompts, result):
         expected = all_texts(model, prompt, 3, stop_tokens)[:6]
         assert [each.tokens for each in found] == [tokens for _, tokens in expected]
@@ -285,7 +285,7 @@ def test_the_length_penalty_chooses_among_lengths():
         (found,) = generate(
             model, [[1, 4, 1]], 4, num_beams=125, length_penalty=penalty, stop_tokens=2
         )[0]
-        best = max(everything, key=lambda each: each[0] / len(each[1]) ** penalty)  # noqa: B023
+        best = max(everything, key=lambda each: each[0] / len(each[1]) ** penalty)
         assert found.tokens == best[1]
         lengths.append(len(found.tokens))
     assert lengths == sorted(lengths)
@@ -372,7 +372,7 @@ def test_a_sliding_window(context):
 @pytest.mark.parametrize('prompts', [
     [], [[1], []], [1, 2], 'Hello', ['Hello'], [[1, 'a']], [[1, 1.5]], [[1, float('nan')]],
     [[1, -1]], mx.nd.array([1, 2]), None,
-])  # fmt: skip
+])
 def test_bad_prompts(model, prompts):
     with pytest.raises(InputError):
         generate(model, prompts)
@@ -392,7 +392,7 @@ def test_bad_prompts(model, prompts):
     {'num_return_sequences': 0}, {'length_penalty': None}, {'stop_tokens': [1, 11]},
     {'stop_tokens': -1}, {'stop_tokens': 'a'}, {'stop_tokens': 1.5}, {'seed': -1}, {'seed': 'x'},
     {'overflow': 'wrap'}, {'valid_length': [2]},
-])  # fmt: skip
+])
 def test_bad_options(model, options):
     with pytest.raises(ZooError):
         generate(model, [[1, 2]], **options)

@@ -88,7 +88,7 @@ def model():
 
 WORDS = np.random.RandomState(0).randint(0, TOKENS, (2, 9))
 HPARAMS = {'num_layers': LAYERS, 'units': UNITS, 'num_heads': HEADS, 'max_length': POSITIONS,
-           'hidden_size': 4 * UNITS}  # fmt: skip
+           'hidden_size': 4 * UNITS}
 
 
 @pytest.mark.parametrize('deduplicate', [False, True])
@@ -109,7 +109,7 @@ def test_its_parameters_give_its_scores(model, tmp_path, deduplicate):
     theirs, ours = read_tensors(path)[0], read_tensors(back)[0]
     assert set(ours) | {'_logits_proj.weight'} == set(theirs) | {
         '_logits_proj.weight', '_embed.weight'
-    }  # fmt: skip
+    }
     again = Model()
     again.load_parameters(back)
     assert (again(words) == model(words)).asnumpy().all()

@@ -116,7 +116,7 @@ def test_a_block_with_other_arguments_in_each_thread(hybridize):
             40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
             max_position_embeddings=30,
         )
-    )  # fmt: skip
+    )
     block.initialize()
     if hybridize:
         block.hybridize(static_alloc=True, static_shape=True)

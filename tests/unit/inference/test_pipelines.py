@@ -1,5 +1,7 @@
 """Pipelines on tiny models: forms of input, order, batches, threads, and bad input."""
 
+import itertools
+
 import mxnet as mx
 import numpy as np
 import pytest
@@ -106,7 +108,7 @@ def test_tokens(saved):
         assert {each['entity_group'] for each in found} == {'X'}
         starts = [each['start'] for each in found]
         assert starts == sorted(starts) and starts[-1] > LENGTH * 5
-        for one, other in zip(found, found[1:]):
+        for one, other in itertools.pairwise(found):
             assert one['end'] <= other['start']
     token = tagger('the cat', ignore_labels=[])[1]
     assert (token['word'], token['start'], token['end'], token['index']) == ('cat', 4, 7, 2)
@@ -169,7 +171,7 @@ def test_places_of_a_long_text_are_found_once(saved, monkeypatch, block_class, i
         monkeypatch.setattr(
             Encoding, name,
             property(lambda self, name=name, read=read: reads.append(name) or read(self)),
-        )  # fmt: skip
+        )
     assert pipeline(item)
     assert sorted(reads) == ['offsets', 'word_ids']
 
@@ -279,7 +281,7 @@ def test_arguments_of_transformers(saved):
         ({'device': -1}, 'ctx'), ({'torch_dtype': 'float32'}, 'precision'),
         ({'truncation': 'only_second'}, 'truncation'),
         ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError, match=ours):
             model_zoo.pipeline('text-classification', folder, **arguments)
 

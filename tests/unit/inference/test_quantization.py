@@ -22,7 +22,7 @@ def make(block_class=BertForSequenceClassification, **options):
     config = tiny.bert_config(
         500, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
         max_position_embeddings=32,
-    )  # fmt: skip
+    )
     return tiny.initialized(block_class(config, **options), 0.3, 3)
 
 
@@ -50,7 +50,7 @@ def test_modes(mode, tmp_path):
         ours, theirs = block(*inputs).asnumpy(), quantized(*inputs).asnumpy()
         assert np.abs(ours - theirs).max() < 0.15 * np.abs(ours).max()
     assert (ours != theirs).any()
-    kinds, nodes = operators(quantized, tmp_path)
+    _kinds, nodes = operators(quantized, tmp_path)
     quantized_layers = [
         node for node in nodes
         if node['op'] == '_sg_mkldnn_fully_connected'
@@ -60,7 +60,7 @@ def test_modes(mode, tmp_path):
     loaded = mx.gluon.SymbolBlock.imports(
         str(tmp_path / 'graph-symbol.json'), ['data0', 'data1', 'data2'],
         str(tmp_path / 'graph-0000.params'),
-    )  # fmt: skip
+    )
     np.testing.assert_allclose(loaded(*inputs).asnumpy(), theirs, rtol=0, atol=1e-5)
 
 

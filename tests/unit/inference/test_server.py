@@ -105,7 +105,7 @@ CASES = [
     ('writer', ['The model', 'A'], {'max_new_tokens': 6}),
     ('writer', 'The', {'max_new_tokens': 6, 'return_full_text': False, 'do_sample': True,
                        'seed': 3, 'num_return_sequences': 2}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize('name, inputs, options', CASES)

@@ -84,7 +84,7 @@ def test_openai_completions_that_stream(openai_client):
     cut = openai_client.completions.create(**options).choices[0]
     assert stop not in cut.text and cut.finish_reason == 'stop'
     pieces = [chunk.choices[0].text for chunk in openai_client.completions.create(
-        **options, stream=True)]  # fmt: skip
+        **options, stream=True)]
     assert ''.join(pieces) == cut.text
 
 
@@ -98,7 +98,7 @@ def test_openai_models_and_errors(openai_client, served_at, pipelines):
     with pytest.raises(openai.BadRequestError):
         openai_client.completions.create(model='writer', prompt='a', max_tokens=0)
     with openai.OpenAI(base_url=f'http://{served_at}/v1', api_key='no', max_retries=0) as other, \
-            pytest.raises(openai.AuthenticationError):  # fmt: skip
+            pytest.raises(openai.AuthenticationError):
         other.models.list()
 
 

@@ -85,7 +85,7 @@ def test_a_client_that_does_not_read(app, address):
     body = json.dumps(
         {'inputs': 'The', 'parameters': {'max_new_tokens': 1000, 'stop_at_end': False},
          'stream': True}
-    ).encode()  # fmt: skip
+    ).encode()
     worker = app.state.models.get('writer').worker
     for _ in range(3):
         with connect(address) as opened:
@@ -140,7 +140,7 @@ def test_no_packet_waits_until_the_one_before_is_acknowledged():
     'host, status',
     [('localhost:8000', 200), ('[::1]:80', 200), ('zoo.example', 400), ('10.0.0.1', 400),
      ('localhost.zoo.example', 400)],
-)  # fmt: skip
+)
 def test_names_of_the_server(address, host, status):
     request = head('/health', 'Connection: close', method='GET', length=None, host=host)
     assert ask(address, request)[0] == status
@@ -151,7 +151,7 @@ def test_names_of_the_server(address, host, status):
     ['/page/../../../../../../etc/passwd', '/page/%2e%2e/%2e%2e/app.py', '/page//etc/passwd',
      '/page/__init__.py', '/models/..%2f..%2fetc%2fpasswd', '/v1/models/%2fetc%2fpasswd',
      '/models/a%0d%0aX-Evil:%201', '/v1/models/%3Cb%3E%1b%0a', '/page/%00', '/%c0%ae%c0%ae/'],
-)  # fmt: skip
+)
 def test_a_path_is_no_file_and_no_header(address, path):
     with connect(address) as opened:
         opened.sendall(head(path, 'Connection: close', method='GET', length=None))

@@ -12,12 +12,12 @@ from model_zoo.inference.server import Settings
 
 pytest.importorskip('fastapi')
 
-from odd_requests import OddRequests  # noqa: E402
+from odd_requests import OddRequests
 
 WORDS = [*(f'w{number}' for number in range(30_000)), '?']
 #: a model as wide as MiniLM, with one layer
 WIDE = {'hidden_size': 384, 'num_attention_heads': 12, 'intermediate_size': 1536,
-        'num_hidden_layers': 1, 'max_position_embeddings': 512}  # fmt: skip
+        'num_hidden_layers': 1, 'max_position_embeddings': 512}
 LABELS = ['contradiction', 'neutral', 'entailment']
 CLASSES = {
     'text-classification': (bert.BertForSequenceClassification, LABELS),
@@ -25,7 +25,7 @@ CLASSES = {
     'fill-mask': (bert.BertForMaskedLM, None),
     'feature-extraction': (bert.BertModel, None),
     'token-classification': (bert.BertForTokenClassification, LABELS),
-}  # fmt: skip
+}
 FULL = 'w7 ' * 509
 LONG = {'question': 'w1 ?', 'context': 'w7 ' * 33_000}
 #: path and body; each is near one of the limits, and is answered
@@ -42,7 +42,7 @@ LARGE = [
     ('/models/feature-extraction', {'inputs': [FULL] * 256, 'parameters': {'pooling': 'max'}}),
     ('/models/token-classification', {'inputs': ['w7 ' * 33_000]}),
     ('/v1/embeddings', {'model': 'feature-extraction', 'input': [[9] * 512] * 256}),
-]  # fmt: skip
+]
 MOST = 1 << 30  # bytes above the idle server
 
 

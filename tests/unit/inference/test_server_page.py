@@ -37,7 +37,7 @@ def pipelines(pipelines, saved):
     return {
         **pipelines, 'nli': model_zoo.pipeline(nli), 'tagger': model_zoo.pipeline(tagger),
         NAME: model_zoo.pipeline(other), 'ranker': model_zoo.pipeline('rerank', ranker),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope='module')
@@ -180,7 +180,7 @@ def test_text_that_streams_and_stops(visit, pipelines, monkeypatch):
     visit.page.wait_for_timeout(200)
     assert visit.find('.written').text_content() == text
     everything = pipelines['writer'](
-        'The model', max_new_tokens=1000, return_full_text=False)[0]['generated_text']  # fmt: skip
+        'The model', max_new_tokens=1000, return_full_text=False)[0]['generated_text']
     assert everything.startswith(text) and len(text) < len(everything)
 
 
@@ -232,7 +232,7 @@ def test_labels_of_a_map_cover_nothing(visit):
 def test_a_second_text_for_models_of_pairs_alone(visit):
     for model, view, count in [('nli', 'text-classification', 1), ('nli', 'attention', 1),
                                ('ranker', 'attention', 1), ('masks', 'attention', 0),
-                               ('sentiment', 'text-classification', 0)]:  # fmt: skip
+                               ('sentiment', 'text-classification', 0)]:
         visit.show(model, view)
         assert visit.find('#field-pair').count() == count, (model, view)
 
@@ -387,7 +387,7 @@ def minilm_url(minilm_dir):
     from serving import serving
 
     app = build_app({'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))},
-                    Settings(api_key=KEY))  # fmt: skip
+                    Settings(api_key=KEY))
     with serving(app) as (host, port):
         yield f'http://{host}:{port}/'
 

@@ -25,7 +25,7 @@ def requests(tmp_path_factory):
 @hypothesis.settings(
     max_examples=int(os.environ.get('ZOO_REQUESTS', 300)), deadline=None, database=None,
     suppress_health_check=list(hypothesis.HealthCheck),
-)  # fmt: skip
+)
 @hypothesis.given(rng=hypothesis.strategies.randoms(use_true_random=False))
 def test_no_request_makes_the_server_fail(requests, rng):
     """Neither what the OpenAPI document allows nor what is beside it."""

@@ -31,7 +31,7 @@ BERT = {
     'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
     'intermediate_size': 512, 'max_position_embeddings': 24, 'hidden_dropout_prob': 0,
     'attention_probs_dropout_prob': 0,
-}  # fmt: skip
+}
 #: relative to the largest output or gradient of a parameter; the types have 11 and 8 bits
 TOLERANCES = {'float32': 1e-5, 'float16': 0.01, 'bfloat16': 0.04}
 HYBRIDIZED = [None, {'static_alloc': True, 'static_shape': True}]

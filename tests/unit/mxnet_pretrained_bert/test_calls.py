@@ -33,7 +33,7 @@ FAMILIES = {
     'TransfoXL': (transfo_xl, XL),
 }
 CLASSES = [name for name in package.__all__ if name.endswith('Model') or '.modeling' in
-           getattr(getattr(package, name), '__module__', '')]  # fmt: skip
+           getattr(getattr(package, name), '__module__', '')]
 CLASSES = [name for name in CLASSES if not name.endswith('Config') and name[0].isupper()]
 
 
@@ -79,7 +79,7 @@ def test_bert_model():
     ('BertForMaskedLM', 1), ('BertForNextSentencePrediction', 1), ('BertForPreTraining', 2),
     ('BertForSequenceClassification', 1), ('BertForTokenClassification', 1),
     ('BertForQuestionAnswering', 2), ('BertForMultipleChoice', 1),
-])  # fmt: skip
+])
 def test_heads_of_bert(name, count):
     """Labels follow the mask, in their order."""
     here, own = make(name)
@@ -89,7 +89,7 @@ def test_heads_of_bert(name, count):
         'masked_lm_labels': ids(2, 7), 'next_sentence_label': ids(2, high=2),
         'start_positions': ids(2, high=7), 'end_positions': ids(2, high=7),
         'labels': ids(2, 7, high=2) if 'Token' in name else ids(2, high=2),
-    }  # fmt: skip
+    }
     names = list(inspect.signature(here.__call__).parameters)[3 : 3 + count]
     same(here(words, types, mask), own(words, types, mask))
     loss = here(words, types, mask, *[labels[each] for each in names])
@@ -288,7 +288,7 @@ def test_tensorflows_weights(fixtures):
     model = package.BertModel(config)
     loaded = package.load_tf_weights_in_bert(model, str(folder / 'bert_model.ckpt'))
     same(loaded(ids(2, 7) * 0, output_all_encoded_layers=False),
-         bert.BertModel.from_pretrained(folder)(ids(2, 7) * 0))  # fmt: skip
+         bert.BertModel.from_pretrained(folder)(ids(2, 7) * 0))
     folder = fixtures / 'checkpoints' / 'gpt_numpy'
     model = package.OpenAIGPTLMHeadModel(gpt.OpenAIGPTConfig.from_json_file(folder / 'config.json'))
     package.load_tf_weights_in_openai_gpt(model, str(folder))

@@ -12,7 +12,7 @@ import mxnet_pretrained_bert as package
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 
 BLOCKS = ['BertModel', 'BertForPreTraining', 'OpenAIGPTLMHeadModel', 'GPT2DoubleHeadsModel',
-          'TransfoXLLMHeadModel']  # fmt: skip
+          'TransfoXLLMHeadModel']
 
 
 def make(name='BertModel', **sizes):

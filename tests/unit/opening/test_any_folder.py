@@ -104,7 +104,7 @@ ENCODER = {
         'FOLDER', '--max_seq_length', '32', '--masked_lm_prob', '0.3', '--whole_word_mask',
         '--max_predictions_per_seq', '5',
     )),
-}  # fmt: skip
+}
 ENCODER_OF_BERT = {'similarity': ('Model', trained('sentence-similarity', SCORES))}
 DECODER = {
     'language model': ('LMHeadModel', trained('text-generation', TEXTS, False)),
@@ -115,7 +115,7 @@ TABLE = [
     for kind in folders.FOLDERS
     for task in (DECODER if kind.startswith('gpt') else
                  {**ENCODER, **(ENCODER_OF_BERT if kind.startswith('bert') else {})})
-]  # fmt: skip
+]
 #: BERT's next sentences need BERT's pairs
 REFUSED = {('bert_pieces', 'create'), ('bert_pieces_json', 'create')}
 
@@ -200,7 +200,7 @@ def opened(folder, kind, **fields):
     ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
     ('bert_json', {'model_max_length': -1}),
     ('bert_json_added', {'do_basic_tokenize': False}),
-])  # fmt: skip
+])
 def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
     with pytest.raises(InputError):
         opened(tmp_path, kind, **fields)
@@ -229,7 +229,7 @@ def test_settings(tmp_path):
 
 @pytest.mark.parametrize('words, lowers', [
     (['a', 'cat'], True), (['a', 'Cat'], False), (['\ud55c\uad6d'], False), (['caf\xe9'], False),
-])  # fmt: skip
+])
 def test_a_guess_that_the_vocabulary_contradicts_is_not_made(tmp_path, words, lowers):
     (tmp_path / 'vocab.txt').write_text('\n'.join([*folders.SPECIAL, *words]) + '\n', 'utf-8')
     change(tmp_path, 'config.json', model_type='bert')

@@ -41,7 +41,7 @@ NAMES = {
     'gpt2_48_1600_25': ('openai_webtext', None, ['gpt2-xl', 'gpt2_1558m']),
     'transfo_xl_18_1024_16': ('wikitext-103', 'transfo_xl', [
         'transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103']),
-}  # fmt: skip
+}
 #: name -> layers, units, heads, inner units, and most positions
 SIZES = {
     'bert_6_384_12': (6, 384, 12, 1536, 512), 'bert_12_768_12': (12, 768, 12, 3072, 512),
@@ -53,7 +53,7 @@ SIZES = {
     'gpt_12_768_12': (12, 768, 12, 3072, 512), 'gpt2_117m': (12, 768, 12, 3072, 1024),
     'gpt2_345m': (24, 1024, 16, 4096, 1024), 'gpt2_774m': (36, 1280, 20, 5120, 1024),
     'gpt2_1558m': (48, 1600, 25, 6400, 1024), 'transfo_xl_18_1024_16': (18, 1024, 16, 4096, None),
-}  # fmt: skip
+}
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])
 

@@ -57,7 +57,7 @@ def test_a_folder_names_its_block(folder, saved):
 @pytest.mark.parametrize('name, kind', [
     ('bert_squad_tensorflow', 'BertForQuestionAnswering'),  # with a pooler, which it doesn't use
     ('bert_tensorflow', 'BertModel'),
-])  # fmt: skip
+])
 def test_the_head_of_the_weights_names_the_block(fixtures, name, kind):
     block, _ = open_block(fixtures / 'checkpoints' / name)
     assert type(block).__name__ == kind
@@ -134,7 +134,7 @@ FORMATS = {
         )
         for family in FORMATS for format in FORMATS[family]
     ],
-)  # fmt: skip
+)
 def test_the_files_tell_the_family(tmp_path, family, format):
     """All families' folders, as the originals write them: without ``model_type``."""
     folder = tmp_path / 'model'
@@ -272,7 +272,7 @@ def new_model(*args, **kwargs):
     lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
     lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
     lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
-])  # fmt: skip
+])
 def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, open_new):
     saved = tiny.save_bert(tmp_path / f'{NAME}_all_minilm_l6_v2', ['a', 'cat'], BertModel)
     pretrained = saved.word_embed.weight.data().asnumpy()
@@ -289,7 +289,7 @@ def test_training_from_scratch_begins_without_the_package_that_is_installed(mini
     trained = model_zoo.finetune(
         'all-MiniLM-L6-v2', 'text-classification', rows, epochs=1, lr=1e-9, from_scratch=True,
         max_length=8,
-    )  # fmt: skip
+    )
     pretrained = open_block('all-MiniLM-L6-v2')[0].word_embed.weight.data().asnumpy()
     weight = trained.model.base.word_embed.weight.data().asnumpy()
     assert weight.shape == pretrained.shape and abs(weight - pretrained).max() > 0.01

@@ -39,7 +39,7 @@ def trained(name, options, steps=3):
     return [
         array.asnumpy() for number, parameter in enumerate(parameters)
         for array in (parameter.data(), *states[number])
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(('name', 'options'), OPTIONS)

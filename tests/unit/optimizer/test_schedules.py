@@ -101,7 +101,7 @@ def test_finetune_schedule_equals_gluonnlp_formula(num_steps, ratio, first_step)
     lambda: get_schedule('warmup_cubic', 1e-3),
     lambda: get_schedule('warmup_linear', 1e-3, 0.1, 10, cycles=2.0),
     lambda: finetune_schedule(1e-5, 0), lambda: finetune_schedule(1e-5, 10, 1.0),
-])  # fmt: skip
+])
 def test_bad_arguments(make):
     with pytest.raises((InputError, UnknownNameError)):
         make()

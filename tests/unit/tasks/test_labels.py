@@ -98,7 +98,7 @@ def test_the_names_decide_not_the_positions(folder):
         (('not_duplicate', 'duplicate'), 'QQP', ('0', '1')),
         (('POSITIVE', 'NEGATIVE'), 'SST', ('1', '0')),
         (('acceptable', 'unacceptable'), 'CoLA', ('1', '0')),
-    ]:  # fmt: skip
+    ]:
         task = adopt_labels(get_task(task), folder(named(*names), 'model.params'))
         assert task.labels == labels
         assert [task.parse_label(name) for name in names] == list(labels)
@@ -125,7 +125,7 @@ def test_digits_in_the_data_are_positions_among_names(folder):
         ('model.params', GLUONNLP), ('pytorch_model.bin', ORIGINALS),
         ('model.ckpt.index', ORIGINALS), ('model.safetensors', ORIGINALS),
     ],
-)  # fmt: skip
+)
 def test_without_names_the_format_says_whose_order_it_is(folder, file, order, caplog):
     place = folder({'hidden_size': 8}, file)
     with caplog.at_level(logging.INFO):

@@ -78,7 +78,7 @@ def test_merges_files_of_all_sorts_are_read(write):
     (['a', 'b', 'ab'], 'a b\na c\n'),
     (['a', 'b', 'ab'], 'a b\nb a\n'),
     (['a', 'b', 'b</w>', 'ab</w>'], 'a b</w>\n'),
-])  # fmt: skip
+])
 def test_files_that_cannot_be_used(write, tmp_path, vocab, merges):
     write(vocab, merges)
     with pytest.raises(InputError):
@@ -100,7 +100,7 @@ def test_ids_with_gaps(write, caplog):
     assert tokenizer.convert_tokens_to_ids(['<x>', 'ab']) == [6, 5] and len(tokenizer) == 7
     assert tokenizer.vocab.idx_to_token == [
         'a', '[no token 1]', 'b', '[no token 3]', '[no token 4]', 'ab', '<x>'
-    ]  # fmt: skip
+    ]
 
 
 def test_files_of_another_family(write, tmp_path):

@@ -128,7 +128,7 @@ def test_special_tokens_have_ids(made):
     none = dict.fromkeys(found['gpt'])
     assert found['bert'] == {
         **none, 'unk': '[UNK]', 'pad': '[PAD]', 'mask': '[MASK]', 'cls': '[CLS]', 'sep': '[SEP]'
-    }  # fmt: skip
+    }
     assert found['gpt'] == {**none, 'unk': '<unk>'}
     assert found['gpt2'] == {**none, 'bos': '<|endoftext|>', 'eos': '<|endoftext|>'}
     assert found['transfo_xl'] == {**none, 'unk': '<unk>', 'eos': '<eos>'}

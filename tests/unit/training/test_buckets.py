@@ -47,7 +47,7 @@ def test_a_backward_pass_writes_into_the_buckets():
 
 
 def test_buckets_that_do_not_fit_any_more():
-    net, parameters = make_net()
+    _net, parameters = make_net()
     buckets = GradientBuckets(parameters, 2**20)
     assert len(buckets.arrays) == 1
     assert buckets.fit(parameters) and not buckets.fit(parameters[1:])

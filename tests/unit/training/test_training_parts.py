@@ -191,7 +191,7 @@ def test_evaluations_at_intervals_can_stop_early():
     loop = make_loop(
         Rows(12), num_steps=40, evaluate=lambda guard: (next(scores), {}), evaluate_interval=5,
         early_stop=2,
-    )  # fmt: skip
+    )
     assert loop.run().step == 15
 
 

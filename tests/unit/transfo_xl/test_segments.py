@@ -62,7 +62,7 @@ def test_other_lengths_make_other_graphs():
     block.reset_length(5, 0, 4)
     with pytest.raises(InputError):
         block.read(words, labels, state)
-    expected, mems = block(words, labels=labels)
+    expected, _mems = block(words, labels=labels)
     losses, state = block.read(words, labels)
     near(losses, expected)
     assert state.keys[0].shape[1] == 4

@@ -61,13 +61,13 @@ def test_files_are_read_one_after_the_other():
     batches = list(LMMultiFileIterator([0, 100], Vocab(), 1, 4))
     assert [data[0].asnumpy().tolist() for data, _, _ in batches] == [
         [0, 1, 2, 3], [0, 1, 2, 3], [100, 101, 102, 103], [100, 101, 102, 103]
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize('arguments', [
     (np.arange(9), 5, 2), (np.arange(9), 0, 2), (np.arange(9), 2, 0),
     (np.arange(9), 2, 2, 'cpu', -1), (np.arange(9), 2, 2, 'no_device'), (np.zeros((2, 9)), 2, 2),
-])  # fmt: skip
+])
 def test_bad_arguments(arguments):
     with pytest.raises(InputError):
         LMOrderedIterator(*arguments)
@@ -100,7 +100,7 @@ def test_an_extension_is_not_predicted_again():
 
 @pytest.mark.parametrize('make', [
     lambda: StreamLoader(np.arange(9), 5, 2), lambda: StreamLoader(np.arange(9), 2, 0),
-])  # fmt: skip
+])
 def test_what_cannot_be_streams(make):
     with pytest.raises(InputError):
         make()

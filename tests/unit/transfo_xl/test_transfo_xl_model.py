@@ -271,7 +271,7 @@ def test_memories_that_are_refused(block_class):
     for wrong in (
         mx.nd.zeros((6, 3, 10)), mems[:2], block.init_mems(2), [*mems[:2], mx.nd.array([6, 7, 6])],
         [*mems[:2], mx.nd.zeros((3, 1))],
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputError):
             block(words_of(), wrong)
 

@@ -342,7 +342,7 @@ def test_as_a_tokenizer_json(lower_case, tmp_path):
     texts = [
         '', '  ', ' the cat ', 'THE Cat', 'the<eos> <eos> dog', 'the-cat', 'a bird @-@ dog\n',
         'caf\u00e9 \u4e2d \u4e2d\u4e2d', *(f'the{space}cat' for space in spaces), 'the\u200bcat',
-    ]  # fmt: skip
+    ]
     for text in texts:
         assert opened.encode(text) == tokenizer.encode(text), text
         assert opened.encode(text).offsets == tokenizer.encode(text).offsets, text

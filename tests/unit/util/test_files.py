@@ -7,7 +7,6 @@ import os
 import pathlib
 import socket
 import stat
-from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 
@@ -159,7 +158,7 @@ def test_directory_without_permission(tmp_path):
 @dataclasses.dataclass
 class _Fields:
     name: str
-    sizes: Dict[str, Optional[int]]
+    sizes: dict[str, int | None]
     rate: float = 0.5
 
 
@@ -173,13 +172,13 @@ class _Fields:
         ('{"name": "x", "sizes": {"a": true}}', _Fields, "^sizes: a can't be True"),
         ('{"name": "x", "sizes": {}, "rat": 1}', _Fields, 'has unknown rat; did you mean .*rate'),
         ('{"name": "x", "sizes": {}, "rate": 1e999}', _Fields, "rate can't be inf: a finite"),
-        ('{"a": [1, 2], "more": 0}', {'a': List[int], 'b': Optional[str]}, None),
-        ('{"a": [1, 2.5]}', {'a': List[int]}, "^a: item 1 can't be 2.5: a whole number is"),
-        ('[{"b": 1}]', List[Dict[str, str]], "^item 0: b can't be 1: a text is expected"),
-        ('[1, "a"]', Tuple[int, str], None),
-        ('[1]', Tuple[int, str], 'it must have 2 values, but has 1'),
-        ('"x"', Union[int, str], None),
-        ('null', Union[int, str], "it can't be None: a whole number or a text is expected"),
+        ('{"a": [1, 2], "more": 0}', {'a': list[int], 'b': str | None}, None),
+        ('{"a": [1, 2.5]}', {'a': list[int]}, "^a: item 1 can't be 2.5: a whole number is"),
+        ('[{"b": 1}]', list[dict[str, str]], "^item 0: b can't be 1: a text is expected"),
+        ('[1, "a"]', tuple[int, str], None),
+        ('[1]', tuple[int, str], 'it must have 2 values, but has 1'),
+        ('"x"', int | str, None),
+        ('null', int | str, "it can't be None: a whole number or a text is expected"),
         ('[' * 64 + ']' * 64, object, None),
         ('-' + '1' * 308, float, None),
         ('{', object, 'Expecting property name'),
@@ -200,9 +199,9 @@ def test_a_json_text_without_an_end():
 
 def test_json_of_another_shape(tmp_path):
     (tmp_path / 'x.json').write_text('[1, 2]')
-    assert read_json(tmp_path / 'x.json', shape=List[int]) == [1, 2]
+    assert read_json(tmp_path / 'x.json', shape=list[int]) == [1, 2]
     with pytest.raises(InputError, match='x.json'):
-        read_json(tmp_path / 'x.json', 'the note', List[str])
+        read_json(tmp_path / 'x.json', 'the note', list[str])
 
 
 @pytest.mark.parametrize('mode', ['w', 'wb', None])

@@ -28,7 +28,7 @@ def test_a_cluster_of_this_machine_is_no_others(tmp_path):
     done = subprocess.run(
         [sys.executable, '-c', PROGRAM], env=environment, capture_output=True, text=True,
         timeout=200,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
     address, is_own, left = json.loads(done.stdout.splitlines()[-1])
     # with another address of the machine, all of Ray would listen at each

@@ -60,7 +60,7 @@ def test_there_and_back(place, tmp_path):
     assert remote.names_in(folder) == ['text.txt']
     assert set(remote.sizes_in(folder)) == {'text.txt', 'b/facts.json'}
     kinds = [(remote.is_file(each), remote.is_folder(each), remote.exists(each)) for each in
-             (path, folder, f'{folder}/nothing')]  # fmt: skip
+             (path, folder, f'{folder}/nothing')]
     assert kinds == [(True, False, True), (False, True, True), (False, False, False)]
     remote.remove_file(path)
     assert remote.names_in(folder) == []

@@ -14,12 +14,12 @@ from ..worker import OverloadedError
 
 FILES = pathlib.Path(__file__).parent / 'files'
 TYPES = {'.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript',
-         '.svg': 'image/svg+xml'}  # fmt: skip
+         '.svg': 'image/svg+xml'}
 #: paths of the files, by their names; they hold no data and need no key
 PATHS = {
     path.name: '/' if path.name == 'index.html' else f'/page/{path.name}'
     for path in sorted(FILES.iterdir()) if path.suffix in TYPES
-}  # fmt: skip
+}
 HEADERS = {
     'Cache-Control': 'no-cache',
     'Content-Security-Policy': (

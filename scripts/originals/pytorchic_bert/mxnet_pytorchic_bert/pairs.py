@@ -145,7 +145,7 @@ class PairLoader:
         tokens = ['[CLS]', *first, '[SEP]', *second, '[SEP]']
         types = [0] * (len(first) + 2) + [1] * (len(second) + 1)
         draw = self._random
-        count = min(self._max_masks, max(1, int(round(len(tokens) * self._mask_prob))))
+        count = min(self._max_masks, max(1, round(len(tokens) * self._mask_prob)))
         positions = [n for n, token in enumerate(tokens) if token not in ('[CLS]', '[SEP]')]
         draw.shuffle(positions)
         positions = positions[:count]

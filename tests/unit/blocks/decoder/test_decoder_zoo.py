@@ -13,7 +13,7 @@ from model_zoo.errors import CheckpointError, InputError
 pytestmark = pytest.mark.usefixtures('no_network')
 
 SMALL = {'num_layers': 2, 'units': 16, 'num_heads': 4, 'max_length': 20,
-         'hparam_allow_override': True}  # fmt: skip
+         'hparam_allow_override': True}
 CONFIG = {'n_layer': 2, 'n_embd': 16, 'n_head': 4, 'n_positions': 20, 'n_ctx': 20}
 NAMES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12'}
 # the tokens in the order of their ids, and the merges that lead to them
@@ -34,7 +34,7 @@ def vocab(family):
     return gluonnlp.Vocab(
         unknown_token=None, padding_token=None, bos_token=None, eos_token=None,
         counter=gluonnlp.data.count_tokens(TOKENS[family]),
-    )  # fmt: skip
+    )
 
 
 def make(family, name=None, **changes):
@@ -68,7 +68,7 @@ def test_overrides(family, vocab):
     block, _ = model_zoo.get_model(
         NAMES[family], vocab=vocab, pretrained=False, **SMALL, activation='relu', embed_size=16,
         layer_norm_eps=1e-3, dropout=0.25,
-    )  # fmt: skip
+    )
     config = block.config
     assert (config.n_layer, config.n_embd, config.n_head) == (2, 16, 4)
     assert (config.n_positions, config.n_ctx, config.activation) == (20, 20, 'relu')
@@ -88,7 +88,7 @@ def test_flags_and_outputs(family, vocab):
     block, _ = model_zoo.get_model(
         NAMES[family], vocab=vocab, pretrained=False, output_attention=True, **SMALL,
         output_all_encodings=True, keep_multihead_output=True, predict_special_tokens=False,
-    )  # fmt: skip
+    )
     block.initialize()
     block.set_num_special_tokens(2)
     scores, *_, attentions = block(mx.nd.array([[1, 2]]))

@@ -10,7 +10,7 @@ def arrays(batch):
     return [
         *batch.inputs, batch.masked_positions, batch.masked_ids, batch.masked_weights,
         batch.next_sentence_labels,
-    ]  # fmt: skip
+    ]
 
 
 def assert_same(one, other):

@@ -111,7 +111,7 @@ def test_lines_that_are_none(tokenizer, tmp_path, changes):
         None, '{', '{"num_training_examples": 1}',
         '{"num_training_examples": 2, "max_seq_len": 32}',
     ],
-)  # fmt: skip
+)
 def test_a_file_that_was_cut_off(tokenizer, tmp_path, metrics):
     (tmp_path / 'epoch_0.json').write_text(json.dumps(LINE) + '\n')
     if metrics is not None:

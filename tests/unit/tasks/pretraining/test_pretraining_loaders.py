@@ -97,7 +97,7 @@ def test_what_a_batch_holds(load, shards, tokenizer):
         length, masks = batch.words.shape[1], batch.masked_ids.shape[1]
         assert [array.dtype for array in arrays(batch)] == [
             np.int32, np.int32, np.float32, np.int32, np.int32, np.float32, np.int32,
-        ]  # fmt: skip
+        ]
         lengths = batch.valid_length.asnumpy().astype(int)
         counts = batch.masked_weights.asnumpy().sum(axis=1).astype(int)
         assert length == -(-lengths.max() // 8) * 8 and masks == -(-counts.max() // 8) * 8

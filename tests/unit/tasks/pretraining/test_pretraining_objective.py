@@ -23,7 +23,7 @@ def make_model(seed=1, ctx=None):
     config = tiny.bert_config(
         50, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0, initializer_range=0.1,
-    )  # fmt: skip
+    )
     model = BertForPreTraining(config)
     seed_all(seed)
     model.initialize(ctx=ctx)
@@ -198,7 +198,7 @@ def test_log_lines_are_gluonnlps(caplog):
     assert fields[0] == '[step 4]'
     assert [field.split('=')[0] for field in fields[1:]] == [
         'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'throughput', 'lr'
-    ]  # fmt: skip
+    ]
     record = loop.state.log[-1]
     assert float(fields[2].split('=')[1]) == pytest.approx(100 * record['mlm_acc'], abs=0.01)
     seconds, latency = (part.split('=')[1] for part in fields[6].split(' ', 1)[1].split(', '))

@@ -1,5 +1,7 @@
 """Samples of full sentences, for the masked language model alone."""
 
+import itertools
+
 import numpy as np
 import pytest
 from pretraining_statistics import unmasked
@@ -37,7 +39,7 @@ def test_packing_is_greedy():
         want, row = [], []
         for bounds in documents:
             opens = True
-            for begin, end in zip(bounds, bounds[1:]):
+            for begin, end in itertools.pairwise(bounds):
                 for cut in range(begin, end, room):
                     piece = list(range(cut, min(cut + room, end)))
                     between = [-1] if opens and row else []

@@ -27,7 +27,7 @@ from model_zoo.tasks.task import Data
         {'score': 5, 'sentence1': 'A "cat.', 'sentence2': 'A kitten.'},
         {'score': 0.0, 'sentence1': 'A dog.', 'sentence2': 'No.', 'more': 1},
     ))),
-])  # fmt: skip
+])
 def test_reads_the_same_from_all_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     found = read_sentences(str(tmp_path / name))
@@ -71,7 +71,7 @@ TWO = 'sentence1\tsentence2'
     (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
     ('a\tb\tc\n', {'text_columns': ['a', 'b', 'c'], 'score_column': 's'}, ''),
     ('a\n', {'text_columns': ['a']}, 'text_columns'),
-])  # fmt: skip
+])
 def test_bad_files(tmp_path, text, options, place):
     (tmp_path / 'a.tsv').write_text(text)
     with pytest.raises(InputError) as caught:

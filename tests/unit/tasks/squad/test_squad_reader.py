@@ -192,7 +192,7 @@ def test_rows_of_the_hub(tmp_path, form):
     questions = read_squad(source, training=True).questions
     assert [question[:2] + question[3:] for question in questions] == [
         ('q0', 'Who?', ('a man',), 3), ('q1', 'Who?', ('a man',), 3),
-    ]  # fmt: skip
+    ]
 
 
 def test_files_that_are_not_json(tmp_path):
