@@ -104,6 +104,7 @@ sbom: $(VENV_DIST)/.installed-dist $(VENV)/.installed
 
 lint: $(VENV)/.installed-tests
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
 
 install: $(VENV)/.installed
 

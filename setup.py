@@ -55,7 +55,9 @@ setup(
         'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
-            'originals/*/*.py', 'originals/*/config/*', 'originals/*/mxnet_*/*.py',
+            'originals/*/*.py',
+            'originals/*/config/*',
+            'originals/*/mxnet_*/*.py',
             'demo_data/*',
         ],
     },

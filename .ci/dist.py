@@ -54,9 +54,11 @@ def build(folder, epoch):
 def packed_again(path, epoch):
     """An sdist with sorted files, without the times and users that setuptools leaves in it."""
     target = io.BytesIO()
-    with tarfile.open(path) as old, gzip.GzipFile(
-        '', 'wb', compresslevel=9, fileobj=target, mtime=epoch
-    ) as zipped, tarfile.open(fileobj=zipped, mode='w', format=tarfile.GNU_FORMAT) as new:
+    with (
+        tarfile.open(path) as old,
+        gzip.GzipFile('', 'wb', compresslevel=9, fileobj=target, mtime=epoch) as zipped,
+        tarfile.open(fileobj=zipped, mode='w', format=tarfile.GNU_FORMAT) as new,
+    ):
         for member in sorted(old.getmembers(), key=lambda each: each.name):
             plain = tarfile.TarInfo(member.name)
             plain.type, plain.size, plain.mtime = member.type, member.size, epoch

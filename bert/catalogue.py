@@ -22,9 +22,7 @@ __all__ = [
 ]
 
 
-def _entry(
-    model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs
-):
+def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs):
     """An entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
     kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
     names = (short_name, f'{owner}/{short_name}') if short_name else ()
@@ -143,15 +141,30 @@ PRETRAINED = (
     *(
         _entry(model, dataset, name, lacks=('decoder', 'classifier'), labels=labels)
         for model, dataset, name, labels in [
-            (LARGE, 'squad_whole_word_masking_uncased',
-             'bert-large-uncased-whole-word-masking-finetuned-squad', None),
-            (LARGE, 'squad_whole_word_masking_cased',
-             'bert-large-cased-whole-word-masking-finetuned-squad', None),
-            (LARGE, 'mnli_whole_word_masking_uncased',
-             'bert-large-uncased-whole-word-masking-finetuned-mnli',
-             ('contradiction', 'entailment', 'neutral')),
-            (BASE, 'mrpc_book_corpus_wiki_en_cased', 'bert-base-cased-finetuned-mrpc',
-             ('not_equivalent', 'equivalent')),
+            (
+                LARGE,
+                'squad_whole_word_masking_uncased',
+                'bert-large-uncased-whole-word-masking-finetuned-squad',
+                None,
+            ),
+            (
+                LARGE,
+                'squad_whole_word_masking_cased',
+                'bert-large-cased-whole-word-masking-finetuned-squad',
+                None,
+            ),
+            (
+                LARGE,
+                'mnli_whole_word_masking_uncased',
+                'bert-large-uncased-whole-word-masking-finetuned-mnli',
+                ('contradiction', 'entailment', 'neutral'),
+            ),
+            (
+                BASE,
+                'mrpc_book_corpus_wiki_en_cased',
+                'bert-base-cased-finetuned-mrpc',
+                ('not_equivalent', 'equivalent'),
+            ),
         ]
     ),
     PretrainedEntry(

@@ -16,13 +16,19 @@ from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
 
 _NAMES = {
-    'encoder.layer.': 'transformer.layer.', 'self.query': 'q_lin', 'self.key': 'k_lin',
-    'self.value': 'v_lin', 'attention.output.dense': 'attention.out_lin',
-    'attention.output.LayerNorm': 'sa_layer_norm', 'intermediate.dense': 'ffn.lin1',
-    'output.dense': 'ffn.lin2', 'output.LayerNorm': 'output_layer_norm',
+    'encoder.layer.': 'transformer.layer.',
+    'self.query': 'q_lin',
+    'self.key': 'k_lin',
+    'self.value': 'v_lin',
+    'attention.output.dense': 'attention.out_lin',
+    'attention.output.LayerNorm': 'sa_layer_norm',
+    'intermediate.dense': 'ffn.lin1',
+    'output.dense': 'ffn.lin2',
+    'output.LayerNorm': 'output_layer_norm',
     'cls.predictions.transform.dense': 'vocab_transform',
     'cls.predictions.transform.LayerNorm': 'vocab_layer_norm',
-    'cls.predictions.decoder': 'vocab_projector', 'cls.predictions': 'vocab_projector',
+    'cls.predictions.decoder': 'vocab_projector',
+    'cls.predictions': 'vocab_projector',
 }
 
 
@@ -102,9 +108,14 @@ DISTILBERT = variants.add_family(
     DistilBertModel,
     BertTokenizer,
     hparams={
-        'num_layers': ('n_layers',), 'units': ('dim',), 'embed_size': ('dim',),
-        'hidden_size': ('hidden_dim',), 'num_heads': ('n_heads',), 'activation': ('activation',),
-        'max_length': ('max_position_embeddings',), 'layer_norm_eps': ('layer_norm_eps',),
+        'num_layers': ('n_layers',),
+        'units': ('dim',),
+        'embed_size': ('dim',),
+        'hidden_size': ('hidden_dim',),
+        'num_heads': ('n_heads',),
+        'activation': ('activation',),
+        'max_length': ('max_position_embeddings',),
+        'layer_norm_eps': ('layer_norm_eps',),
         'dropout': ('dropout', 'attention_dropout'),
     },
     classification=DistilBertForSequenceClassification,

@@ -19,7 +19,8 @@ from .tokenizer import BertTokenizer
 
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
-    'cls.predictions.decoder': 'generator_lm_head', 'cls.predictions': 'generator_lm_head',
+    'cls.predictions.decoder': 'generator_lm_head',
+    'cls.predictions': 'generator_lm_head',
 }
 _OUTSIDE = ('generator_', 'discriminator_predictions.', 'sequence_summary.')
 _CLASSIFIER = tuple(
@@ -56,8 +57,11 @@ class ElectraEncoder(BertEncoder):
         if config.embedding_units != config.hidden_size:
             with self.name_scope():
                 self.project = Dense(
-                    config.hidden_size, in_units=config.embedding_units, flatten=False,
-                    weight_initializer=mx.init.Normal(config.initializer_range), prefix='project_',
+                    config.hidden_size,
+                    in_units=config.embedding_units,
+                    flatten=False,
+                    weight_initializer=mx.init.Normal(config.initializer_range),
+                    prefix='project_',
                 )
 
     def _embed(self, F, *inputs):
@@ -139,7 +143,9 @@ class ElectraSentenceEncoder(ElectraTask, heads.BertSentenceEncoder):
 
 #: what ``open_model`` knows of ELECTRA
 ELECTRA = variants.add_family(
-    'electra', ElectraModel, BertTokenizer,
+    'electra',
+    ElectraModel,
+    BertTokenizer,
     hparams={**HPARAMS, 'embed_size': ('embedding_size',)},
     classification=ElectraForSequenceClassification,
     tagging=ElectraForTokenClassification,

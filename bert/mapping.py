@@ -39,8 +39,11 @@ def _gluonnlp_rules(has_dropout):
     numbers = (1, 0) if has_dropout else (0, 1)
     return [
         *_embeddings(
-            'word_embed.0.weight', 'token_type_embed.0.weight', 'encoder.position_weight',
-            tied=('decoder.3.weight',), tied_to='decoder.bias',
+            'word_embed.0.weight',
+            'token_type_embed.0.weight',
+            'encoder.position_weight',
+            tied=('decoder.3.weight',),
+            tied_to='decoder.bias',
         ),
         *layer_rules(layers),
         Rule('decoder.bias', 'decoder.3.bias'),
@@ -134,7 +137,8 @@ def _pytorchic_rules(pretraining):
     }
     rules = _embeddings(
         *(f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')),
-        tied=('decoder.weight',), tied_to='decoder.bias',
+        tied=('decoder.weight',),
+        tied_to='decoder.bias',
     )
     rules += layer_rules(layers)
     if not pretraining:

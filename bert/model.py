@@ -252,7 +252,9 @@ class BertModel(BertBlock):
         with self.name_scope():
             for name, size in self.embeddings.items():
                 embedding = nn.Embedding(
-                    getattr(config, size), config.embedding_units, weight_initializer=initializer,
+                    getattr(config, size),
+                    config.embedding_units,
+                    weight_initializer=initializer,
                     prefix=f'{name}_',
                 )
                 setattr(self, name, embedding)

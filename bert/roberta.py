@@ -137,7 +137,9 @@ class RobertaSentenceEncoder(RobertaTask, heads.BertSentenceEncoder):
 
 #: what ``open_model`` knows of RoBERTa
 ROBERTA = variants.add_family(
-    'roberta', RobertaModel, RobertaTokenizer,
+    'roberta',
+    RobertaModel,
+    RobertaTokenizer,
     classification=RobertaForSequenceClassification,
     tagging=RobertaForTokenClassification,
     multiple_choice=RobertaForMultipleChoice,

@@ -79,7 +79,8 @@ class XLMRobertaTokenizer(FileTokenizer):
         rust = unigrams(open_model(path))
         _add_special_tokens(rust)
         rust.post_processor = processors.TemplateProcessing(
-            single='<s> $A </s>', pair='<s> $A </s> </s> $B </s>',
+            single='<s> $A </s>',
+            pair='<s> $A </s> </s> $B </s>',
             special_tokens=[(token, token_id(rust, token)) for token in ('<s>', '</s>')],
         )
         return rust

@@ -90,7 +90,12 @@ def add_model(family, name, title, decoder=None):
         'keep_multihead_output': False,
     }
     order = (
-        'dataset_name', 'vocab', 'pretrained', 'ctx', 'use_decoder', 'root',
+        'dataset_name',
+        'vocab',
+        'pretrained',
+        'ctx',
+        'use_decoder',
+        'root',
         'hparam_allow_override',
     )
     return model_function(family, name, title, family.base.__module__, options, order, ('decoder',))

@@ -35,9 +35,7 @@ class XLMRobertaForMaskedLM(XLMRobertaTask, roberta.RobertaForMaskedLM):
     """Like `RobertaForMaskedLM`."""
 
 
-class XLMRobertaForSequenceClassification(
-    XLMRobertaTask, roberta.RobertaForSequenceClassification
-):
+class XLMRobertaForSequenceClassification(XLMRobertaTask, roberta.RobertaForSequenceClassification):
     """Like `RobertaForSequenceClassification`."""
 
 

@@ -45,12 +45,18 @@ FORMATS = ('npz', 'jsonl', 'csv', 'safetensors', 'parquet')
 def _parse(argv, model):
     arguments = parser('Embed words or sentences with BERT.')
     add = arguments.add_argument
-    add('words', nargs='*', metavar='MODEL TEXT', help='name, folder, hub id owner/name, or '
-        'address of the model, and the texts, each in quotes')
+    add(
+        'words',
+        nargs='*',
+        metavar='MODEL TEXT',
+        help='name, folder, hub id owner/name, or '
+        'address of the model, and the texts, each in quotes',
+    )
     source = arguments.add_mutually_exclusive_group()
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
     source.add_argument(
-        '--file', help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
+        '--file',
+        help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
         'column of texts',
     )
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
@@ -85,11 +91,18 @@ def _parse(argv, model):
     add_many_files_arguments(arguments, source, FORMATS)
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add(
-        '--dtype', default='float32', choices=[*PRECISIONS, 'int8'],
+        '--dtype',
+        default='float32',
+        choices=[*PRECISIONS, 'int8'],
         help='precision of the model; int8 needs --engine onnxruntime or openvino',
     )
-    add('--engine', default='auto', choices=ENGINES, help='what runs the model; auto: MXNet, then '
-        'the fastest installed engine once there is enough work')
+    add(
+        '--engine',
+        default='auto',
+        choices=ENGINES,
+        help='what runs the model; auto: MXNet, then '
+        'the fastest installed engine once there is enough work',
+    )
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
     texts = take_model(args, 'model', args.words)

@@ -200,9 +200,7 @@ class BertEmbedding:
         """
         return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
 
-    def iter_embedding(
-        self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None
-    ):
+    def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None):
         """:meth:`embedding`, one sentence after the other.
 
         The sentences are read as needed, at most ``16 * batch_size`` ahead (fewer if they are
@@ -261,7 +259,12 @@ class BertEmbedding:
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
-        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None,
+        self,
+        sentences,
+        pooling=None,
+        normalize=False,
+        prompt=None,
+        prompt_name=None,
         on_batch=None,
     ):
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.

@@ -233,7 +233,10 @@ class Parquet:
 
 
 _WRITERS = {
-    '.npz': Npz, '.jsonl': JsonLines, '.csv': Csv, '.safetensors': Safetensors,
+    '.npz': Npz,
+    '.jsonl': JsonLines,
+    '.csv': Csv,
+    '.safetensors': Safetensors,
     '.parquet': Parquet,
 }
 

@@ -21,8 +21,14 @@ PAGES = [DOCS.parent / 'README.rst', *sorted(DOCS.rglob('*.rst'))]
 SCORES = json.loads((DOCS / 'recipe_results.json').read_text('utf-8'))
 TIMES = json.loads((DOCS / 'figures.json').read_text('utf-8'))
 #: metric -> its name in the table
-METRICS = {'matthews': 'Matthews', 'pearson': 'Pearson', 'spearman': 'Spearman', 'f1': 'F1',
-           'exact_match': 'EM', 'exact': 'EM'}
+METRICS = {
+    'matthews': 'Matthews',
+    'pearson': 'Pearson',
+    'spearman': 'Spearman',
+    'f1': 'F1',
+    'exact_match': 'EM',
+    'exact': 'EM',
+}
 _BLOCK = re.compile(r'(\.\. figures: ([\w ]+)\n\n).*?\.\. end of figures\n', re.DOTALL)
 
 

@@ -272,8 +272,11 @@ def main(argv=None):
     for path in find_notebooks(args.notebooks):
         started = time.perf_counter()
         process(path, args.write, args.timeout)
-        print(f'{path.name}: {"stored" if args.write else "as stored"}, '
-              f'{time.perf_counter() - started:.0f} s', flush=True)
+        print(
+            f'{path.name}: {"stored" if args.write else "as stored"}, '
+            f'{time.perf_counter() - started:.0f} s',
+            flush=True,
+        )
 
 
 if __name__ == '__main__':

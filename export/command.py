@@ -35,18 +35,31 @@ _STRIDE, _QUERY = 128, 64  # of windows over long paragraphs, and the longest qu
 def add_int8_arguments(parser):
     """Add the flags that INT8 in ONNX is calibrated and measured with."""
     add = parser.add_argument_group('--precision int8').add_argument
-    add('--calib_data', help='file of texts for the ranges of activations (static INT8; without it '
+    add(
+        '--calib_data',
+        help='file of texts for the ranges of activations (static INT8; without it '
         "each batch has its own): one text per line, or two separated by a tab; CoNLL's format for "
-        "tagging, SQuAD's for question_answering")
-    add('--dev_data', help='file with labels, to score INT8; layers that cost more than half a '
-        'point stay in float32')
-    add('--text_columns', nargs='+', help='TSV files for classification and regression: name or '
-        'number of one column, or of two')
+        "tagging, SQuAD's for question_answering",
+    )
+    add(
+        '--dev_data',
+        help='file with labels, to score INT8; layers that cost more than half a '
+        'point stay in float32',
+    )
+    add(
+        '--text_columns',
+        nargs='+',
+        help='TSV files for classification and regression: name or number of one column, or of two',
+    )
     add('--label_column', help='the same for the labels')
     add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
     add('--calib_batch_size', type=int, default=32, help='texts per batch')
-    add('--calib_mode', default=CALIBRATION_METHODS[0], choices=CALIBRATION_METHODS,
-        help='how to find the ranges')
+    add(
+        '--calib_mode',
+        default=CALIBRATION_METHODS[0],
+        choices=CALIBRATION_METHODS,
+        help='how to find the ranges',
+    )
     add('--max_len', type=int, default=128, help='maximum tokens per text')
 
 
@@ -101,9 +114,12 @@ def _lines(args, tokenizer):
         )
     texts, pairs = [row[0] for row in rows], [row[1] for row in rows] if rows[0][1:] else None
     encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_len, pad=False)
-    return _loader(args, tokenizer, [
-        Sample(ids, types, None) for ids, types in zip(encoded.input_ids, encoded.token_types)
-    ], True)
+    return _loader(
+        args,
+        tokenizer,
+        [Sample(ids, types, None) for ids, types in zip(encoded.input_ids, encoded.token_types)],
+        True,
+    )
 
 
 def _task(args):
@@ -111,26 +127,34 @@ def _task(args):
     if args.task == 'tagging':
         return TaggingTask(TaggingSettings(max_seq_length=args.max_len))
     if args.task == 'question_answering':
-        return SquadTask(SquadSettings(
-            max_seq_length=args.max_len, doc_stride=_STRIDE, output_dir=None,
-            max_query_length=min(_QUERY, args.max_len // 2),
-        ))
+        return SquadTask(
+            SquadSettings(
+                max_seq_length=args.max_len,
+                doc_stride=_STRIDE,
+                output_dir=None,
+                max_query_length=min(_QUERY, args.max_len // 2),
+            )
+        )
     if args.task not in ('classification', 'regression') or not args.text_columns:
         return None
     paths = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
     record = adopt_labels(
         custom_task(
-            args.text_columns, args.label_column, regression=args.task == 'regression',
+            args.text_columns,
+            args.label_column,
+            regression=args.task == 'regression',
             files={segment: path for segment, path in paths.items() if path},
         ),
-        args.model_name, dataset=args.dataset_name, parameters=args.model_parameters,
+        args.model_name,
+        dataset=args.dataset_name,
+        parameters=args.model_parameters,
     )
     settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
     return ClassificationTask(settings, record)
 
 
 def _of_task(args, tokenizer, task):
-    """A loader of the texts to calibrate with, and with --dev_data the score's part of `Measures`."""
+    """Return a loader of the calibration texts and, with --dev_data, `Measures`' score."""
     paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
@@ -144,7 +168,8 @@ def _of_task(args, tokenizer, task):
     metric = 'F1' if task.head == 'question_answering' else task.metric  # in percent
     return calibration, {
         'evaluate': lambda forward: Evaluator(task, forward, sets).evaluate(),
-        'metric': metric, 'most_lost': task.most_lost,
+        'metric': metric,
+        'most_lost': task.most_lost,
     }
 
 
@@ -241,8 +266,11 @@ def _open(args, family):
     if args.model_parameters is None and args.dataset_name is None:
         return opening.open_block(args.model_name, block_class, exact=True, **options)[0]
     return opening.open_model(
-        args.model_name, block_class, dataset_name=args.dataset_name,
-        weights=args.model_parameters or True, **options,
+        args.model_name,
+        block_class,
+        dataset_name=args.dataset_name,
+        weights=args.model_parameters or True,
+        **options,
     ).block
 
 

@@ -155,9 +155,7 @@ def _batches(block, example_inputs):
                 f'{type(block).__name__} has the inputs {", ".join(known)}; '
                 f'example_inputs has {len(example_inputs)}'
             )
-        examples = {
-            name: array for name, array in zip(known, example_inputs) if array is not None
-        }
+        examples = {name: array for name, array in zip(known, example_inputs) if array is not None}
         names, batches = list(examples), [examples]
     if 'words' not in names:
         raise InputError('example_inputs must begin with the words')
@@ -236,48 +234,108 @@ def _parse(argv):
     parser = cli.parser(__doc__.splitlines()[0])
     add = parser.add_argument
     add('model', nargs='?', help='the same as --model_name')
-    add('--task', choices=command.tasks(), help="task of the model; 'model' is the model without a "
-        "head; default: what the model's folder says")
-    add('--model_parameters', help='file of trained parameters; without it, a name has random '
+    add(
+        '--task',
+        choices=command.tasks(),
+        help="task of the model; 'model' is the model without a "
+        "head; default: what the model's folder says",
+    )
+    add(
+        '--model_parameters',
+        help='file of trained parameters; without it, a name has random '
         'parameters for classification, regression and question_answering, and pretrained ones for '
-        'other tasks')
+        'other tasks',
+    )
     add(
         '--model_name',
         default='bert_12_768_12',
         help='model of the zoo, or a folder that save_pretrained wrote',
     )
-    add('--dataset_name', help="data set that the model was pretrained on; default: the model's "
-        'usual one')
-    add('--output_dir', default='./output_dir', help='folder for TASK-symbol.json and '
+    add(
+        '--dataset_name',
+        help="data set that the model was pretrained on; default: the model's usual one",
+    )
+    add(
+        '--output_dir',
+        default='./output_dir',
+        help='folder for TASK-symbol.json and '
         'TASK-0000.params, or model.onnx with its tokenizer; with MODEL, the default is '
-        'MODEL_exported')
-    add('--format', default='symbol', choices=('symbol', 'onnx', 'both'), help="'symbol' is for "
-        'MXNet, onnx for other runtimes')
-    add('--seq_length', type=int, help='length to check the export with, in addition '
-        'to a longer one; the exported model takes any length')
-    add('--dropout', type=float, default=0.1, help='dropout before the classification or '
-        'regression head, in case you train the exported model further')
-    add('--num_classes', type=int, help='number of outputs of the classification or tagging head; '
-        "default: the parameters' own, or 2")
-    add('--vocab_size', type=int, help='size of the vocabulary; default: that of the parameters, '
-        "or of the model's vocabulary")
-    add('--capacity', type=int, help='with --task language_model: export one step of generation, '
-        'with keys and values of at most this many tokens, instead of the whole text')
-    add('--dtype', default='float32', choices=PRECISIONS, help='precision of the '
-        'exported symbol')
-    add('--precision', default='float32', choices=ONNX_PRECISIONS, help='precision of model.onnx; '
-        'int8 applies to its matrix products')
-    add('--optimize', action='store_true', help='fuse the operators of model.onnx with ONNX '
-        "Runtime's optimizer; the file then needs ONNX Runtime")
-    add('--one_output', action='store_true', help='with --task question_answering: one output '
-        "(batch, length, 2), like GluonNLP's, instead of separate starts and ends")
-    add('--all_layers', action='store_true', help="with --task model: the hidden states of all "
-        'layers')
-    add('--pooling', default='mean', choices=('mean', 'cls', 'max'), help='with --task '
+        'MODEL_exported',
+    )
+    add(
+        '--format',
+        default='symbol',
+        choices=('symbol', 'onnx', 'both'),
+        help="'symbol' is for MXNet, onnx for other runtimes",
+    )
+    add(
+        '--seq_length',
+        type=int,
+        help='length to check the export with, in addition '
+        'to a longer one; the exported model takes any length',
+    )
+    add(
+        '--dropout',
+        type=float,
+        default=0.1,
+        help='dropout before the classification or '
+        'regression head, in case you train the exported model further',
+    )
+    add(
+        '--num_classes',
+        type=int,
+        help='number of outputs of the classification or tagging head; '
+        "default: the parameters' own, or 2",
+    )
+    add(
+        '--vocab_size',
+        type=int,
+        help='size of the vocabulary; default: that of the parameters, '
+        "or of the model's vocabulary",
+    )
+    add(
+        '--capacity',
+        type=int,
+        help='with --task language_model: export one step of generation, '
+        'with keys and values of at most this many tokens, instead of the whole text',
+    )
+    add('--dtype', default='float32', choices=PRECISIONS, help='precision of the exported symbol')
+    add(
+        '--precision',
+        default='float32',
+        choices=ONNX_PRECISIONS,
+        help='precision of model.onnx; int8 applies to its matrix products',
+    )
+    add(
+        '--optimize',
+        action='store_true',
+        help='fuse the operators of model.onnx with ONNX '
+        "Runtime's optimizer; the file then needs ONNX Runtime",
+    )
+    add(
+        '--one_output',
+        action='store_true',
+        help='with --task question_answering: one output '
+        "(batch, length, 2), like GluonNLP's, instead of separate starts and ends",
+    )
+    add(
+        '--all_layers',
+        action='store_true',
+        help='with --task model: the hidden states of all layers',
+    )
+    add(
+        '--pooling',
+        default='mean',
+        choices=('mean', 'cls', 'max'),
+        help='with --task '
         "sentence_embedding: how to combine the tokens' vectors; default: as the model does, else "
-        'mean')
-    add('--normalize', action='store_true', help='with --task sentence_embedding: scale the '
-        'vectors to length 1')
+        'mean',
+    )
+    add(
+        '--normalize',
+        action='store_true',
+        help='with --task sentence_embedding: scale the vectors to length 1',
+    )
     command.add_int8_arguments(parser)
     args = parser.parse_args(argv)
     if args.model and not cli.is_given(args, 'output_dir'):
@@ -341,7 +399,11 @@ def main(argv=None):
     if args.format != 'symbol':
         tokenizer = command.find_tokenizer(args, block)
         paths += export_onnx_folder(
-            block, args.output_dir, tokenizer, optimize=args.optimize, precision=args.precision,
+            block,
+            args.output_dir,
+            tokenizer,
+            optimize=args.optimize,
+            precision=args.precision,
             measures=command.read_measures(args, tokenizer),
         )
         paths += command.copy_modules(args)

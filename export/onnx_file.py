@@ -44,8 +44,12 @@ _log = logging.getLogger('export')
 
 
 def export_onnx(
-    block: ZooBlock, directory: str | os.PathLike, name: str, optimize: bool = False,
-    precision: str = 'float32', measures: Any = None,
+    block: ZooBlock,
+    directory: str | os.PathLike,
+    name: str,
+    optimize: bool = False,
+    precision: str = 'float32',
+    measures: Any = None,
 ) -> str:
     """Write ``<name>.onnx``, which computes the block's outputs at any batch size and length.
 
@@ -191,7 +195,9 @@ def _check_cosine(results, wanted, largest):
     cosine = results @ wanted / (np.linalg.norm(results) * np.linalg.norm(wanted))
     _log.info(
         'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
-        'cosine is %.4f', largest, cosine,
+        'cosine is %.4f',
+        largest,
+        cosine,
     )
     if not cosine >= LEAST_COSINE:
         raise ExportError(
@@ -249,9 +255,14 @@ def quantize_measured(plain, model, measures):
         return float(((_flat(engine.run(*arrays[0])) - wanted[0]) ** 2).mean())
 
     made, facts = choose_layers(
-        quantizer.layers, harm, quantizer.quantize, lambda made: engine_forward(_engine(made)),
-        measures.evaluate or _cosine(measures.batches, wanted), engine_forward(engine),
-        measures.metric, measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
+        quantizer.layers,
+        harm,
+        quantizer.quantize,
+        lambda made: engine_forward(_engine(made)),
+        measures.evaluate or _cosine(measures.batches, wanted),
+        engine_forward(engine),
+        measures.metric,
+        measures.most_lost if measures.evaluate else 1 - LEAST_MEASURED,
     )
     return made, {
         'quantization': 'static' if measures.static else 'dynamic',
@@ -288,8 +299,12 @@ def _cosine(batches, wanted):
 
 
 def export_onnx_folder(
-    block: ZooBlock, directory: str | os.PathLike, tokenizer: Tokenizer | None = None,
-    optimize: bool = False, precision: str = 'float32', measures: Any = None,
+    block: ZooBlock,
+    directory: str | os.PathLike,
+    tokenizer: Tokenizer | None = None,
+    optimize: bool = False,
+    precision: str = 'float32',
+    measures: Any = None,
 ) -> list[str]:
     """Write a folder that runs without this project, in the layout of transformers.js.
 

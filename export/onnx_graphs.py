@@ -102,8 +102,11 @@ def _output_names(block, count):
     if block is not block.base:
         name = type(block).__name__
         return next((names for end, names in OUTPUTS.items() if name.endswith(end)), ('logits',))
-    theirs = {'pooled': 'pooler_output', 'next_sentence': 'seq_relationship_logits',
-              'masked_lm': 'prediction_logits'}
+    theirs = {
+        'pooled': 'pooler_output',
+        'next_sentence': 'seq_relationship_logits',
+        'masked_lm': 'prediction_logits',
+    }
     named = [theirs[name] for name in block.output_names if name in theirs]
     hidden = []
     if block.output_all_encodings:  # a decoder's begin with the embedding's
@@ -152,8 +155,13 @@ def _language_model(block):
     for layer in range(config.num_layers):
         pair = []
         for part in ('key', 'value'):
-            name, ends = f'past_key_values.{layer}.{part}', (
-                len(config.kept_heads(layer)), 'past_sequence', config.head_size,
+            name, ends = (
+                f'past_key_values.{layer}.{part}',
+                (
+                    len(config.kept_heads(layer)),
+                    'past_sequence',
+                    config.head_size,
+                ),
             )
             inputs[name] = name, 'float32', ('batch', *ends)
             outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]
@@ -192,13 +200,20 @@ def _compare_steps(block, run):
         for part in (slice(0, first), slice(first, length)):
             if part.start == length:
                 continue
-            results = run({
-                'input_ids': words[:, part], 'attention_mask': mask[:, : part.stop],
-                'position_ids': positions[:, part], **past,
-            })
+            results = run(
+                {
+                    'input_ids': words[:, part],
+                    'attention_mask': mask[:, : part.stop],
+                    'position_ids': positions[:, part],
+                    **past,
+                }
+            )
             parts.append(results['logits'])
-            past = {name.replace('present', 'past_key_values'): array
-                    for name, array in results.items() if name != 'logits'}
+            past = {
+                name.replace('present', 'past_key_values'): array
+                for name, array in results.items()
+                if name != 'logits'
+            }
         for row, begin in enumerate(begins):
             scores = np.concatenate(parts, axis=1)[row : row + 1, begin:]
             text = {'words': mx.nd.array(words[row : row + 1, begin:], dtype='int64')}
@@ -236,8 +251,10 @@ def _compare_segments(block, outputs, run):
     random = np.random.RandomState(0)
     for rows, length in _sizes(block):
         batch = make_batch(block, block.export_inputs, rows, length, 'int64', random)
-        feed = {'input_ids': batch['words'].asnumpy(),
-                'valid_length': batch['valid_length'].asnumpy()}
+        feed = {
+            'input_ids': batch['words'].asnumpy(),
+            'valid_length': batch['valid_length'].asnumpy(),
+        }
         *mems, counts = batch.get('mems') or [None]
         feed.update({f'mems.{layer}': memory.asnumpy() for layer, memory in enumerate(mems)})
         if counts is not None:

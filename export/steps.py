@@ -217,7 +217,7 @@ def _compare(step, symbol_path, params_path):
     wanted = []
     with comparison.plain_calls(block):
         for row, begin in enumerate(begins):
-            text = words[row : row + 1, int(begin):]
+            text = words[row : row + 1, int(begin) :]
             wanted.append(flatten(block(text))[0].asnumpy()[0])
     caches = step.caches(rows)
     names = [f'data{number}' for number in range(3 + len(caches))]

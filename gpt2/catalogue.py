@@ -28,7 +28,9 @@ PRETRAINED = tuple(
     )
     for model, names, hub, *pin in [
         (
-            'gpt2_12_768_12', ('gpt2', 'gpt2_117m'), 'openai-community/gpt2',
+            'gpt2_12_768_12',
+            ('gpt2', 'gpt2_117m'),
+            'openai-community/gpt2',
             '607a30d783dfa663caf39e06633721c8d4cfcd7e',
             '248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707',
         ),

@@ -57,7 +57,7 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
         name, fields = super().to_format(format, architecture)
         if format == 'tensorflow':
             if self.intermediate_size != 4 * self.n_embd:
-                raise InputError(f"hparams.json has no place for n_inner {self.n_inner}")
+                raise InputError(f'hparams.json has no place for n_inner {self.n_inner}')
             names = ('n_ctx', 'n_embd', 'n_head', 'n_layer')
             fields = {name: getattr(self, name) for name in names}
             return 'hparams.json', {'n_vocab': self.total_tokens_embeddings, **fields}

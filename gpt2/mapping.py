@@ -22,8 +22,10 @@ def _gluonnlp_rules():
     }
     return [
         Rule(
-            'word_embed.weight', '_embed.weight',
-            tied=('_logits_proj.weight',), tied_to='word_embed.weight',
+            'word_embed.weight',
+            '_embed.weight',
+            tied=('_logits_proj.weight',),
+            tied_to='word_embed.weight',
         ),
         Rule('position_weight', '_pos_embed.weight'),
         *layer_rules(layers, qkv=Stacked()),

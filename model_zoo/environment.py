@@ -22,7 +22,12 @@ from packaging.version import Version
 from .mxnet_import import import_mxnet
 
 __all__ = [
-    'available_processors', 'blas', 'cpu_flags', 'is_intel', 'may_use_amx', 'prepare',
+    'available_processors',
+    'blas',
+    'cpu_flags',
+    'is_intel',
+    'may_use_amx',
+    'prepare',
     'used_processors',
 ]
 

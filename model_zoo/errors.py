@@ -100,8 +100,7 @@ class MissingExtraError(ZooError, ImportError):
     def of(cls, library, extra):
         """Build the error for `library`, which `extra` of this distribution installs."""
         return cls(
-            f'{library} must be installed for this: '
-            f"pip install 'gluon-transformer-zoo[{extra}]'"
+            f"{library} must be installed for this: pip install 'gluon-transformer-zoo[{extra}]'"
         )
 
     @classmethod

@@ -87,7 +87,11 @@ def locate(
     if names_files(name_or_folder):
         model = dataset = None
         files = find_files(
-            path=name_or_folder, root=root, weights=weights is True, vocab=vocab, format=format,
+            path=name_or_folder,
+            root=root,
+            weights=weights is True,
+            vocab=vocab,
+            format=format,
             exported=exported,
         )
         if path is not None:
@@ -280,9 +284,7 @@ def check_vocab(size, config, name='the model'):
     """Raise InputError if a vocabulary of `size` tokens is larger than the embedding."""
     rows = config.embedding_rows
     if size > rows:
-        raise InputError(
-            f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}'
-        )
+        raise InputError(f'the vocabulary does not fit: it has {size} tokens, and {name} {rows}')
 
 
 def fit_block(blocks, named, weights, ctx):
@@ -428,8 +430,16 @@ def open_model(
     located = name_or_folder
     if not isinstance(located, Located):
         located = locate(
-            name_or_folder, task, dataset_name=dataset_name, weights=weights, config=config,
-            vocab_file=vocab_file, vocab=tokenizer is None, family=family, format=format, root=root,
+            name_or_folder,
+            task,
+            dataset_name=dataset_name,
+            weights=weights,
+            config=config,
+            vocab_file=vocab_file,
+            vocab=tokenizer is None,
+            family=family,
+            format=format,
+            root=root,
             exported=exported,
         )
     file = None
@@ -487,8 +497,10 @@ def _open(
     num_labels = changes.get('num_labels')
     if id2label is not None:
         changes.update(_labels(id2label, num_labels))
-    elif files.labels and task in (family.tasks.get('classification'), 'classification') and (
-        config.extras.get('id2label') is None and num_labels in (None, len(files.labels))
+    elif (
+        files.labels
+        and task in (family.tasks.get('classification'), 'classification')
+        and (config.extras.get('id2label') is None and num_labels in (None, len(files.labels)))
     ):
         changes.update(_labels(dict(enumerate(files.labels))))
     if changes:
@@ -524,8 +536,10 @@ def _open(
             blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
             block = fit_block(blocks, named, weights, ctx)
         extras = block.config.extras
-        if state_dict is None and files.label_order[0] == ORIGINALS and (
-            weights.has('^classifier') and not extras.get('id2label')
+        if (
+            state_dict is None
+            and files.label_order[0] == ORIGINALS
+            and (weights.has('^classifier') and not extras.get('id2label'))
         ):  # saving it makes it another format
             extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32':
@@ -589,8 +603,7 @@ def check_options(blocks, options, fields):
     for name in options:
         if name not in names:
             raise TypeError(
-                f'{blocks[0].__name__} has no keyword argument {name!r}'
-                f'{did_you_mean(name, names)}'
+                f'{blocks[0].__name__} has no keyword argument {name!r}{did_you_mean(name, names)}'
             )
 
 
@@ -602,8 +615,18 @@ def check_ctx(ctx):
 
 
 def _build(
-    family, model, options, may_lack, *,
-    dataset_name, vocab, pretrained, ctx, root, hparam_allow_override, **hparams,
+    family,
+    model,
+    options,
+    may_lack,
+    *,
+    dataset_name,
+    vocab,
+    pretrained,
+    ctx,
+    root,
+    hparam_allow_override,
+    **hparams,
 ):
     """A model of the zoo; the weights may lack the parts `may_lack`."""
     if ctx is not None:

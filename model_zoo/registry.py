@@ -102,7 +102,8 @@ class Family:
         # a class that the folder names may be any family's; without one only a family like this
         named, like = file.settings.tokenizer_class, self.variant_of or self.name
         others = [
-            family for family in _FAMILIES.values()
+            family
+            for family in _FAMILIES.values()
             if named is not None or like in (family.name, family.variant_of)
         ]
         return tuple(cls for family in (self, *others) for cls in family.tokenizers)

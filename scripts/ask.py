@@ -10,7 +10,6 @@ text for each question. With ``--may_be_empty`` a model trained on SQuAD 2.0 may
 text has no answer.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
 from model_zoo.errors import InputError

@@ -70,20 +70,39 @@ def parse_arguments(argv=None):
     group = parser.add_argument_group('data')
     add = group.add_argument
     add('--task_name', help=f'of BERT: one of {", ".join(list_tasks())}, or custom; default: MRPC')
-    add('--data_dir', help="BERT: folder with the task's TSV files; default: GluonNLP downloads "
-        'them')
-    add('--dev_file', help='custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
-        'has saved')
+    add(
+        '--data_dir',
+        help="BERT: folder with the task's TSV files; default: GluonNLP downloads them",
+    )
+    add(
+        '--dev_file',
+        help='custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved',
+    )
     add_fields(
-        group, ClassificationSettings, 'text_columns', 'text_column', 'text_pair_column',
-        'label_column', 'labels', 'header', 'regression',
+        group,
+        ClassificationSettings,
+        'text_columns',
+        'text_column',
+        'text_pair_column',
+        'label_column',
+        'labels',
+        'header',
+        'regression',
     )
     add('--metric_name', help="metric for masking; default: the task's first metric")
-    add('--max_seq_length', type=int, help='BERT: in tokens, including special '
-        "tokens; default: 128, or the model's positions if they are fewer")
+    add(
+        '--max_seq_length',
+        type=int,
+        help='BERT: in tokens, including special '
+        "tokens; default: 128, or the model's positions if they are fewer",
+    )
     add('--eval_file', help='OpenAI GPT and GPT-2: text in UTF-8')
-    add('--block_size', type=int, help='OpenAI GPT and GPT-2: tokens to read at a time; default: '
-        "128, or the model's context if that is shorter")
+    add(
+        '--block_size',
+        type=int,
+        help='OpenAI GPT and GPT-2: tokens to read at a time; default: '
+        "128, or the model's context if that is shorter",
+    )
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
     add('--batch_size', type=int, default=8, help='does not affect the results')
     add = parser.add_argument_group('analysis').add_argument
@@ -100,8 +119,12 @@ def parse_arguments(argv=None):
     add('--try_masking', action='store_true', help='turn heads off, and prune them')
     add('--masking_threshold', type=float, default=0.9, help='share of the metric that must remain')
     add('--masking_amount', type=float, default=0.1, help='share of the heads to turn off per step')
-    add('--sentence', nargs='+', help='draw the attention over a sentence, or for BERT over a '
-        'pair; without data, do nothing else')
+    add(
+        '--sentence',
+        nargs='+',
+        help='draw the attention over a sentence, or for BERT over a '
+        'pair; without data, do nothing else',
+    )
     add_settings(parser, NamedModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
@@ -156,14 +179,20 @@ def find_family(args):
 def build_classifier(args, ctx):
     """BERT on the dev set of a task."""
     task = adopt_labels(
-        make_task(args), args.model, args.labels, dataset=args.dataset,
+        make_task(args),
+        args.model,
+        args.labels,
+        dataset=args.dataset,
         parameters=args.model_parameters,
     )
     if not task.dev_segments:
         raise InputError('--task_name custom needs --dev_file')
     choice = ModelChoice(args)
     model, tokenizer = make_task_model(
-        choice, get_family(args.family).block_class('classification'), ctx, trains=False,
+        choice,
+        get_family(args.family).block_class('classification'),
+        ctx,
+        trains=False,
         num_labels=task.num_labels,
     )
     if args.max_seq_length is None:

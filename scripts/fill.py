@@ -6,7 +6,6 @@ The model is a BERT with a masked language model head. Each line of the output i
 probability, and the text with that word.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
 

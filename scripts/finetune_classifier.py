@@ -15,7 +15,6 @@ predicts the test set with a trained model and evaluates nothing. Like Google's 
 also writes ``test_results.tsv``, with the probabilities of the classes, a line per sample.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.classification import ClassificationTask

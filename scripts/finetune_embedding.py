@@ -14,7 +14,6 @@ and sentence-transformers load.
 evaluates an encoder without training it.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.sentences import SentenceTask

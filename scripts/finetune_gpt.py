@@ -13,7 +13,6 @@ and with ``--do_eval`` ``predictions.tsv``, of the best epoch. ``--do_eval`` alo
 model, and predicts the endings of stories without answers.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.choice import StoryTask

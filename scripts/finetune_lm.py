@@ -19,7 +19,6 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 ``--dev_corpus`` or ``--dev_data``, or without these the last one.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.masked_lm import MaskedLMTask

@@ -11,7 +11,6 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 ``--resume``.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.squad import SquadTask

@@ -12,7 +12,6 @@ parameters after the last epochs and the best one, ``best_model/`` for
 ``--do_eval`` alone evaluates a model.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.choice import ChoiceTask

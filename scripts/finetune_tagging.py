@@ -12,7 +12,6 @@ best one, ``best_model/`` for ``BertForTokenClassification.from_pretrained``, ch
 the predicted labels as another column.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.task_run import task_command
 from model_zoo.tasks.tagging import TaggingTask

@@ -33,12 +33,20 @@ DEFAULT_LENGTH = 128
 def parse_arguments(argv=None):
     parser = cli.parser(__doc__.split('\n')[0])
     add = parser.add_argument
-    add('words', nargs='*', metavar='MODEL TEXT', help='name or folder of the model, and the texts '
-        'to continue, each in quotes')
+    add(
+        'words',
+        nargs='*',
+        metavar='MODEL TEXT',
+        help='name or folder of the model, and the texts to continue, each in quotes',
+    )
     add('--model_name_or_path', default='gpt2', help='the same as MODEL')
     add('--prompt', nargs='+', metavar='TEXT', help='texts to continue')
-    add('--input_file', '--file', help='file of texts to continue: one per line, in UTF-8; or '
-        '.csv, .tsv or .jsonl with a column of texts')
+    add(
+        '--input_file',
+        '--file',
+        help='file of texts to continue: one per line, in UTF-8; or '
+        '.csv, .tsv or .jsonl with a column of texts',
+    )
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
     add('--unconditional', action='store_true', help='generate texts from nothing')
     add('--nsamples', type=int, default=1, help='number of continuations of each text')
@@ -51,18 +59,28 @@ def parse_arguments(argv=None):
     add('--num_beams', type=int, default=1, help='beam search for the most likely texts')
     add('--length_penalty', type=float, default=1.0, help='of beam search; high favours long texts')
     add('--seed', type=int, default=0, help='seed of the sampling')
-    add('--stop', nargs='+', metavar='TOKEN', help="tokens that end a text, instead of the model's "
-        "own; '': none")
+    add(
+        '--stop',
+        nargs='+',
+        metavar='TOKEN',
+        help="tokens that end a text, instead of the model's own; '': none",
+    )
     add(
         '--overflow',
         choices=('error', 'slide'),
         default='error',
         help="beyond the model's context, stop with an error, or drop the text's beginning",
     )
-    add('--stream', action='store_true', help='print tokens as they are generated, sample after '
-        'sample')
-    add('--output', help='write texts, tokens and log-probabilities to this JSON file, or one line '
-        'per sample to a .csv, .tsv or .jsonl')
+    add(
+        '--stream',
+        action='store_true',
+        help='print tokens as they are generated, sample after sample',
+    )
+    add(
+        '--output',
+        help='write texts, tokens and log-probabilities to this JSON file, or one line '
+        'per sample to a .csv, .tsv or .jsonl',
+    )
     add('--gpu', type=int, nargs='?', const=0, help='number of the GPU to use; default: the CPU')
     add('--verbose', action='store_true', help='log more')
     add_use_arguments(parser)
@@ -85,7 +103,11 @@ def check_arguments(args):
     if args.output and not given:
         raise InputError('--output goes with --prompt, --input_file or --unconditional')
     for name, other in (
-        ('nsamples', None), ('num_beams', None), ('batch_size', -1), ('length', -1), ('top_k', 0)
+        ('nsamples', None),
+        ('num_beams', None),
+        ('batch_size', -1),
+        ('length', -1),
+        ('top_k', 0),
     ):
         value = getattr(args, name)
         if value < 1 and value != other:
@@ -97,18 +119,18 @@ def check_arguments(args):
     way = '--greedy' if args.greedy else '--num_beams'
     problems = {
         '--greedy and --num_beams: choose one': args.greedy and beams,
-        f"{way} doesn't sample: leave out --temperature, --top_k and --top_p":
-            draws and (args.greedy or beams),
-        f'--greedy finds one text, not --nsamples {args.nsamples}':
-            args.greedy and args.nsamples > 1,
-        f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}':
-            beams and args.nsamples > args.num_beams,
+        f"{way} doesn't sample: leave out --temperature, --top_k and --top_p": draws
+        and (args.greedy or beams),
+        f'--greedy finds one text, not --nsamples {args.nsamples}': args.greedy
+        and args.nsamples > 1,
+        f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}': beams
+        and args.nsamples > args.num_beams,
         "--stream doesn't work with beam search": beams and args.stream,
         f'--seed must be at least 0, not {args.seed}': args.seed < 0,
-        '--temperature must be above 0; use --greedy for the most likely tokens':
-            args.temperature == 0,
-        f'--engine {args.engine} runs on the CPU: leave --gpu out':
-            args.gpu is not None and args.engine in ('onnxruntime', 'openvino'),
+        '--temperature must be above 0; use --greedy for the most likely tokens': args.temperature
+        == 0,
+        f'--engine {args.engine} runs on the CPU: leave --gpu out': args.gpu is not None
+        and args.engine in ('onnxruntime', 'openvino'),
     }
     for problem, is_there in problems.items():
         if is_there:
@@ -201,8 +223,12 @@ class Generator:
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
         continuations = generation.generate(
-            self._model, prompts, self._length(prompts), num_return_sequences=samples,
-            seed=self._seed(), **self._options,
+            self._model,
+            prompts,
+            self._length(prompts),
+            num_return_sequences=samples,
+            seed=self._seed(),
+            **self._options,
         )
         return [
             [self._result(prompt, *text) for text in of_prompt]

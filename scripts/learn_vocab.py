@@ -53,9 +53,7 @@ def parse_arguments(argv=None):
         default=0.9995,
         help="share of the text's characters that the vocabulary must cover; 1 for small alphabets",
     )
-    add(
-        '--max_sentences', type=int, default=10**7, help='maximum number of lines in memory'
-    )
+    add('--max_sentences', type=int, default=10**7, help='maximum number of lines in memory')
     group = parser.add_argument_group(
         'several processes or machines',
         'With --num_workers or --ray they split the text in words first, into OUTPUT_DIR/parts; '

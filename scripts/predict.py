@@ -12,7 +12,6 @@ or in two columns of a table. The other columns of a table follow; its own ``lab
 ``given_label``.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import Labeller, use_parser, write_results
@@ -36,7 +35,9 @@ def main(argv=None):
         if not text.strip():
             raise InputError(f'text {number} is blank: leave it out')
     options = {
-        'model': args.model, 'max_length': args.max_len, 'engine': args.engine,
+        'model': args.model,
+        'max_length': args.max_len,
+        'engine': args.engine,
         'precision': args.precision,
     }
     labeller = Labeller(options, args.pairs, args.all_scores)

@@ -131,9 +131,7 @@ class PretrainingRun(TaskRun):
         args, workers = self.settings, self.task.workers
         if args.gpus is None and workers.size > 1 and mx.runtime.Features().is_enabled('CUDA'):
             args.gpus = ','.join(map(str, range(mx.context.num_gpus())))  # each has its own
-        return Run(
-            args, self.task.name, '', workers, trains=False, verbose=args.verbose, **options
-        )
+        return Run(args, self.task.name, '', workers, trains=False, verbose=args.verbose, **options)
 
     def train(self):
         args, folder, workers = self.settings, self.run.folder, self.task.workers
@@ -177,8 +175,13 @@ class PretrainingRun(TaskRun):
             Plan(args.num_steps, self.run.accumulate, args.seed, args.log_interval),
             Evaluation(self.evaluator.evaluate if self.sets else None, args.eval_interval),
             Checkpoints(
-                self._store(args.phase2), args.ckpt_interval, job, BATCH_SIZES, UPDATE_NUMBERS,
-                TOTALS, args.defaults(),
+                self._store(args.phase2),
+                args.ckpt_interval,
+                job,
+                BATCH_SIZES,
+                UPDATE_NUMBERS,
+                TOTALS,
+                args.defaults(),
             ),
             callbacks,
             workers,

@@ -6,7 +6,6 @@
 The flags are the same; ``--batch_size`` is for each process.
 """
 
-
 import run_pretraining
 
 from model_zoo.app import cli

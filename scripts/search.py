@@ -9,7 +9,6 @@ Each line of the output is a text with its line in the file, its similarity (a c
 query.
 """
 
-
 from bert_embedding.embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.app.job import describe_model
@@ -21,8 +20,12 @@ from model_zoo.util.arrays import POOLINGS
 def parse_arguments(argv=None):
     parser = use_parser(__doc__, 'queries', 'the queries, each in quotes', pairs=False)
     add = parser.add_argument
-    add('--corpus', required=True, metavar='FILE', help='file with one text per line, or .jsonl, '
-        '.csv, .tsv')
+    add(
+        '--corpus',
+        required=True,
+        metavar='FILE',
+        help='file with one text per line, or .jsonl, .csv, .tsv',
+    )
     add('--text_field', default='text', help="name of the texts' field or column in the corpus")
     add('--top_k', type=int, default=5, help='number of texts per query')
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")

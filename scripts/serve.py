@@ -34,15 +34,26 @@ def parse_arguments(argv=None):
     add('--host', default='127.0.0.1', help='0.0.0.0 serves other machines, too')
     add('--port', type=int, default=8000, help='0: any free port')
     add('--api_key', metavar='FILE', help='file that holds the key, or env:VARIABLE')
-    add('--allowed_hosts', nargs='+', metavar='NAME', help='allowed names in the header Host, such '
+    add(
+        '--allowed_hosts',
+        nargs='+',
+        metavar='NAME',
+        help='allowed names in the header Host, such '
         'as those that a proxy passes on; default: '
-        'any, but only loopback names on loopback')
+        'any, but only loopback names on loopback',
+    )
     add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
-    ray('--ray', nargs='?', const='', metavar='ADDRESS', help='run replicas of the models on '
-        'Ray: on the cluster at this address, or on this machine')
+    ray(
+        '--ray',
+        nargs='?',
+        const='',
+        metavar='ADDRESS',
+        help='run replicas of the models on '
+        'Ray: on the cluster at this address, or on this machine',
+    )
     ray('--min_replicas', type=int, help='default: 1')
     ray('--max_replicas', type=int, help='maximum number of replicas under load; default: 4')
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')
@@ -108,7 +119,9 @@ def main(argv=None):
     )
     named = server.name_models(args.models)
     options = {
-        'engine': args.engine, 'precision': args.precision, 'max_length': args.max_len,
+        'engine': args.engine,
+        'precision': args.precision,
+        'max_length': args.max_len,
         'batch_tokens': args.batch_tokens,
     }
     if args.ray is not None:

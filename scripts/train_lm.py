@@ -12,7 +12,6 @@ OpenAI GPT and GPT-2 read blocks of the text in random order. Transformer-XL rea
 and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_xl.py.
 """
 
-
 from model_zoo.app import cli
 from model_zoo.app.model_choice import family_of
 from model_zoo.app.originals import parse_settings
@@ -22,9 +21,7 @@ from model_zoo.tasks.language_model import LanguageModelSettings, LanguageModelT
 from model_zoo.training.settings import setting, settings
 
 #: family -> its model by default
-FAMILIES = {
-    'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12', 'transfo_xl': 'transfo_xl_18_1024_16'
-}
+FAMILIES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12', 'transfo_xl': 'transfo_xl_18_1024_16'}
 
 
 @settings()

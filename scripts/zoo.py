@@ -33,10 +33,16 @@ OWN = {'__init__', 'zoo'}
 USUAL = {
     'use a model': ('predict', 'ask', 'tag', 'fill', 'generate', 'embed', 'search', 'info'),
     'train a model': (
-        'finetune-classifier', 'finetune-tagging', 'finetune-squad', 'finetune-embedding'),
+        'finetune-classifier',
+        'finetune-tagging',
+        'finetune-squad',
+        'finetune-embedding',
+    ),
     'deploy a model': ('serve', 'export', 'convert', 'doctor'),
     'prepare data': ('create-pretraining-data', 'learn-vocab'),
 }
+
+
 def list_commands():
     """Command -> the file or function that it runs; the originals' scripts come last."""
     files = {
@@ -128,8 +134,11 @@ def find(name, commands):
             return spelling
     usual = {command: heading for heading, group in USUAL.items() for command in group}
     begin = name.replace('-', '').replace('_', '')
-    near = [command for command, heading in usual.items()
-            if heading.startswith(f'{name} ') or command.replace('-', '').startswith(begin)]
+    near = [
+        command
+        for command, heading in usual.items()
+        if heading.startswith(f'{name} ') or command.replace('-', '').startswith(begin)
+    ]
     hint = f'; did you mean {" or ".join(near)}?' if near else did_you_mean(name, commands) or ';'
     raise InputError(f'there is no command {name!r}{hint} zoo --help-all lists all')
 

@@ -6,8 +6,16 @@ import numpy as np
 from model_zoo.util.arrays import flatten
 
 __all__ = [
-    'array', 'assert_close', 'assert_equal', 'assert_loads', 'assert_same', 'flatten', 'imported',
-    'masked_inputs', 'part', 'text_inputs',
+    'array',
+    'assert_close',
+    'assert_equal',
+    'assert_loads',
+    'assert_same',
+    'flatten',
+    'imported',
+    'masked_inputs',
+    'part',
+    'text_inputs',
 ]
 
 

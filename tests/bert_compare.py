@@ -1,6 +1,5 @@
 """What the comparisons of our BERT with the originals share; needs no original itself."""
 
-
 import mxnet as mx
 import numpy as np
 import safetensors.numpy

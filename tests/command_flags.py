@@ -50,8 +50,9 @@ def parser_of(main):
         found.append(self)
         raise _ParserFound
 
-    with mock.patch.object(argparse.ArgumentParser, 'parse_args', take), mock.patch.object(
-        argparse.ArgumentParser, 'parse_known_args', take
+    with (
+        mock.patch.object(argparse.ArgumentParser, 'parse_args', take),
+        mock.patch.object(argparse.ArgumentParser, 'parse_known_args', take),
     ):
         try:
             main([])

@@ -134,8 +134,11 @@ def browser():
 def no_network(monkeypatch, tmp_path):
     """Nothing leaves the machine, and no cache of the user's is touched."""
     for name, value in (
-        ('MXNET_GLUON_REPO', 'http://127.0.0.1:9/'), ('HF_ENDPOINT', 'http://127.0.0.1:9'),
-        ('no_proxy', '127.0.0.1'), ('MXNET_HOME', tmp_path / 'home'), ('HF_HOME', tmp_path / 'hub'),
+        ('MXNET_GLUON_REPO', 'http://127.0.0.1:9/'),
+        ('HF_ENDPOINT', 'http://127.0.0.1:9'),
+        ('no_proxy', '127.0.0.1'),
+        ('MXNET_HOME', tmp_path / 'home'),
+        ('HF_HOME', tmp_path / 'hub'),
     ):
         monkeypatch.setenv(name, str(value))
 

@@ -14,8 +14,21 @@ import toy_data
 from script_runs import load_script, run
 
 __all__ = [
-    'CASES', 'SIZES', 'Case', 'Toy', 'bert', 'classifier', 'evaluate_squad', 'gpt', 'interrupt',
-    'killed', 'lm', 'sentences', 'squad', 'swag', 'tagging',
+    'CASES',
+    'SIZES',
+    'Case',
+    'Toy',
+    'bert',
+    'classifier',
+    'evaluate_squad',
+    'gpt',
+    'interrupt',
+    'killed',
+    'lm',
+    'sentences',
+    'squad',
+    'swag',
+    'tagging',
 ]
 
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
@@ -71,13 +84,26 @@ def sentences(data, output, *more):
 
 
 def gpt(data, output, *more, evaluate=True):
-    model = ['--from_scratch', '--vocab_file', data / 'vocab.json', '--hparams',
-             'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0']
+    model = [
+        '--from_scratch',
+        '--vocab_file',
+        data / 'vocab.json',
+        '--hparams',
+        'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0',
+    ]
     files = ['--train_dataset', data / 'train.csv']
     if evaluate:
         files += ['--do_eval', '--eval_dataset', data / 'eval.csv']
-    options = ['--learning_rate', '3e-3', '--log_interval', '5', '--num_train_epochs', '4',
-               '--lm_coef', '0.5']
+    options = [
+        '--learning_rate',
+        '3e-3',
+        '--log_interval',
+        '5',
+        '--num_train_epochs',
+        '4',
+        '--lm_coef',
+        '0.5',
+    ]
     return ['--do_train', *files, *model, *options, '--output_dir', output, *more]
 
 
@@ -184,7 +210,12 @@ def family(name):
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
         lambda data, model, output: [
-            '--model', model, '--eval_file', data / 'eval.txt', '--output_dir', output
+            '--model',
+            model,
+            '--eval_file',
+            data / 'eval.txt',
+            '--output_dir',
+            output,
         ],
         lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
@@ -227,9 +258,7 @@ CASES = {
         lambda data, output: swag(data, output, '--do_eval', '--num_train_epochs', '4.0'),
         lambda dev: dev['accuracy'] >= 0.9,
         'log_swag.txt',
-        lambda data, output: swag(
-            data, output, '--epochs', 2, '--gradient_accumulation_steps', 2
-        ),
+        lambda data, output: swag(data, output, '--epochs', 2, '--gradient_accumulation_steps', 2),
         13,
         lambda *places: evaluate_folder(*places, '--do_eval', '--max_seq_length', 32),
         other_situations,
@@ -273,8 +302,13 @@ CASES = {
         ),
         13,
         lambda data, model, output: [
-            '--model_name', model, '--do_eval', '--eval_dataset', data / 'eval.csv',
-            '--output_dir', output,
+            '--model_name',
+            model,
+            '--do_eval',
+            '--eval_dataset',
+            data / 'eval.csv',
+            '--output_dir',
+            output,
         ],
         lambda data, folder: ['--lm_coef', '0.9'],
     ),

@@ -14,7 +14,13 @@ __all__ = ['write_family']
 
 #: as in pytorch-pretrained-bert 0.6.2
 GPT2_FIELDS = (
-    'vocab_size', 'n_positions', 'n_ctx', 'n_embd', 'n_layer', 'n_head', 'layer_norm_epsilon',
+    'vocab_size',
+    'n_positions',
+    'n_ctx',
+    'n_embd',
+    'n_layer',
+    'n_head',
+    'layer_norm_epsilon',
     'initializer_range',
 )
 

@@ -23,11 +23,22 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST = 200  # tests that run for a fault
 LIBRARY = ('model_zoo', 'bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'transfo_xl')
-TURNED = {ast.Lt: ('<', '<='), ast.LtE: ('<=', '<'), ast.Gt: ('>', '>='), ast.GtE: ('>=', '>'),
-          ast.Eq: ('==', '!='), ast.NotEq: ('!=', '=='), ast.In: ('in', 'not in'),
-          ast.NotIn: ('not in', 'in'), ast.Is: ('is', 'is not'), ast.IsNot: ('is not', 'is'),
-          ast.And: ('and', 'or'), ast.Or: ('or', 'and'), ast.Add: ('+', '-'),
-          ast.Sub: ('-', '+')}
+TURNED = {
+    ast.Lt: ('<', '<='),
+    ast.LtE: ('<=', '<'),
+    ast.Gt: ('>', '>='),
+    ast.GtE: ('>=', '>'),
+    ast.Eq: ('==', '!='),
+    ast.NotEq: ('!=', '=='),
+    ast.In: ('in', 'not in'),
+    ast.NotIn: ('not in', 'in'),
+    ast.Is: ('is', 'is not'),
+    ast.IsNot: ('is not', 'is'),
+    ast.And: ('and', 'or'),
+    ast.Or: ('or', 'and'),
+    ast.Add: ('+', '-'),
+    ast.Sub: ('-', '+'),
+}
 
 
 def list_faults(source):
@@ -92,8 +103,17 @@ def trace_tests(tree, jobs, output):
     settings = tree / 'coverage.ini'
     settings.write_text('[run]\nrelative_files = true\n')
     measured = [f'--cov={room}' for room in LIBRARY]
-    run_pytest(tree, '-n', str(jobs), '--dist', 'worksteal', '--cov-context=test', '--cov-report=',
-               f'--cov-config={settings}', *measured)
+    run_pytest(
+        tree,
+        '-n',
+        str(jobs),
+        '--dist',
+        'worksteal',
+        '--cov-context=test',
+        '--cov-report=',
+        f'--cov-config={settings}',
+        *measured,
+    )
     output.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy2(tree / '.coverage', output)
 
@@ -123,16 +143,30 @@ def pick_tests(fault, tests_of, lengths):
     tests = set().union(*(tests_of.get(line, ()) for line in lines))
     if not tests:  # it runs as its module is imported: the tests of what imports it
         module = re.sub(r'(/__init__)?\.py$', '', fault['file']).replace('/', '.')
-        tests = {str(path.relative_to(ROOT)) for path in ROOT.glob('tests/*/**/test_*.py')
-                 if module in path.read_text('utf-8')}
+        tests = {
+            str(path.relative_to(ROOT))
+            for path in ROOT.glob('tests/*/**/test_*.py')
+            if module in path.read_text('utf-8')
+        }
     return sorted(tests, key=lambda test: (lengths[test], test))[:MOST]
 
 
 def run_pytest(tree, *argv):
     """Run tests, and return how pytest has ended."""
     own = {'PYTHONPATH': str(tree), 'PYTHONDONTWRITEBYTECODE': '1', 'OMP_NUM_THREADS': '1'}
-    argv = ['-m', 'pytest', '-q', '-rfE', '--tb=no', '-p', 'no:cacheprovider', *argv,
-            '-m', 'not slow and not peers', f'--basetemp={tree}.pytest']
+    argv = [
+        '-m',
+        'pytest',
+        '-q',
+        '-rfE',
+        '--tb=no',
+        '-p',
+        'no:cacheprovider',
+        *argv,
+        '-m',
+        'not slow and not peers',
+        f'--basetemp={tree}.pytest',
+    ]
     options = {'cwd': tree, 'env': {**os.environ, **own}, 'timeout': 3600, 'text': True}
     return subprocess.run([sys.executable, *argv], stdout=subprocess.PIPE, **options)
 

@@ -24,7 +24,12 @@ __all__ = ['FOLDERS', 'add_model', 'write_tokenizer']
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 NAMED = {'pad': '[PAD]', 'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]', 'mask': '[MASK]'}
 FAIRSEQ = {
-    'bos': '<s>', 'eos': '</s>', 'unk': '<unk>', 'sep': '</s>', 'pad': '<pad>', 'cls': '<s>',
+    'bos': '<s>',
+    'eos': '</s>',
+    'unk': '<unk>',
+    'sep': '</s>',
+    'pad': '<pad>',
+    'cls': '<s>',
     'mask': '<mask>',
 }
 LETTERS = [*string.ascii_lowercase, *string.digits, *string.punctuation, '\u00f6', '\u4e2d']
@@ -51,7 +56,8 @@ def _word_pieces(added=(), **options):
     rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     rust.decoder = decoders.WordPiece()
     rust.post_processor = processors.TemplateProcessing(
-        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B:1 [SEP]:1',
+        single='[CLS] $A [SEP]',
+        pair='[CLS] $A [SEP] $B:1 [SEP]:1',
         special_tokens=[('[CLS]', 2), ('[SEP]', 3)],
     )
     rust.add_special_tokens(SPECIAL)
@@ -78,7 +84,8 @@ def _unigrams():
     rust.pre_tokenizer = pre_tokenizers.Metaspace()
     rust.decoder = decoders.Metaspace()
     rust.post_processor = processors.TemplateProcessing(
-        single='<s> $A </s>', pair='<s> $A </s> </s> $B </s>',
+        single='<s> $A </s>',
+        pair='<s> $A </s> </s> $B </s>',
         special_tokens=[('<s>', 0), ('</s>', 2)],
     )
     tokens = ['<s>', '<pad>', '</s>', '<unk>']
@@ -99,7 +106,11 @@ def bert_json(folder):
 def bert_json_added(folder):
     rust = _word_pieces([ADDED], strip_accents=False)
     return _json(
-        folder, rust, NAMED, do_lower_case=True, strip_accents=False,
+        folder,
+        rust,
+        NAMED,
+        do_lower_case=True,
+        strip_accents=False,
         tokenizer_class='BertTokenizer',
     )
 
@@ -210,12 +221,19 @@ FOLDERS = {
 }
 
 SIZES = {
-    'hidden_size': 8, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 16,
+    'hidden_size': 8,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 16,
     'max_position_embeddings': 80,
 }
 OTHER_SIZES = {
     'DistilBert': {
-        'dim': 8, 'n_layers': 1, 'n_heads': 2, 'hidden_dim': 16, 'max_position_embeddings': 80
+        'dim': 8,
+        'n_layers': 1,
+        'n_heads': 2,
+        'hidden_dim': 16,
+        'max_position_embeddings': 80,
     },
     'Electra': {**SIZES, 'embedding_size': 8},
     'GPT2': {'n_embd': 8, 'n_layer': 1, 'n_head': 2, 'n_positions': 80, 'n_ctx': 80},

@@ -25,8 +25,13 @@ from bert import BertModel
 from model_zoo.registry import gluonnlp_get_model
 
 SIZES = {
-    'num_layers': 2, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 128,
-    'embed_size': 16, 'dropout': 0.0,
+    'num_layers': 2,
+    'units': 16,
+    'hidden_size': 32,
+    'num_heads': 2,
+    'max_length': 128,
+    'embed_size': 16,
+    'dropout': 0.0,
 }
 NAME, DATA_SET = 'bert_12_768_12', 'book_corpus_wiki_en_uncased'
 
@@ -71,8 +76,12 @@ def use_home(home):
     glue.check_sha1 = question_answering.check_sha1 = lambda *_: True
     their_bert.bert_hparams[NAME].update(SIZES)
     BertModel.architectures[NAME] = {
-        'num_hidden_layers': 2, 'hidden_size': 16, 'intermediate_size': 32,
-        'num_attention_heads': 2, 'max_position_embeddings': 128, 'hidden_dropout_prob': 0.0,
+        'num_hidden_layers': 2,
+        'hidden_size': 16,
+        'intermediate_size': 32,
+        'num_attention_heads': 2,
+        'max_position_embeddings': 128,
+        'hidden_dropout_prob': 0.0,
         'attention_probs_dropout_prob': 0.0,
     }
     mx.gluon.nn.Dropout.hybrid_forward = lambda self, F, x: F.identity(x)

@@ -10,18 +10,64 @@ __all__ = ['damaged_bytes', 'damaged_json', 'damaged_lines', 'quick', 'texts', '
 
 _NUMBERS = [-1, 0, 1, 7, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**64 - 1]
 _PIECES = [
-    '\0', '\ud800', '\udfff', '\ufeff', '\uffff', '\u202e', '\u200d', '\u2028', '\x85', '\x1c',
-    '\r', '\n', '\t', ' ', '\xa0', '\u3000', 'e\u0301', '\u0301' * 40, '\u0345', '\u0130', '\xdf',
-    '\u01c5', '\U0001f468\u200d\U0001f469', '\u6771', '\U00020000', '\U0010ffff', '\u1100\u1161',
-    '\u0627\u0644', '[CLS]', '[MASK]', '<s>', '</s>', '<|endoftext|>', '<unk>', '##s', '\u2581',
-    '\u0120', '</w>', '@-@', '%s', '{0}', '\\', '\'"', '<b>&amp;', 'the cat', 'Paris.', '.', ',',
+    '\0',
+    '\ud800',
+    '\udfff',
+    '\ufeff',
+    '\uffff',
+    '\u202e',
+    '\u200d',
+    '\u2028',
+    '\x85',
+    '\x1c',
+    '\r',
+    '\n',
+    '\t',
+    ' ',
+    '\xa0',
+    '\u3000',
+    'e\u0301',
+    '\u0301' * 40,
+    '\u0345',
+    '\u0130',
+    '\xdf',
+    '\u01c5',
+    '\U0001f468\u200d\U0001f469',
+    '\u6771',
+    '\U00020000',
+    '\U0010ffff',
+    '\u1100\u1161',
+    '\u0627\u0644',
+    '[CLS]',
+    '[MASK]',
+    '<s>',
+    '</s>',
+    '<|endoftext|>',
+    '<unk>',
+    '##s',
+    '\u2581',
+    '\u0120',
+    '</w>',
+    '@-@',
+    '%s',
+    '{0}',
+    '\\',
+    '\'"',
+    '<b>&amp;',
+    'the cat',
+    'Paris.',
+    '.',
+    ',',
 ]
 
 
 def quick(count):
     """Return settings with which a test draws the same `count` examples each time."""
     return hypothesis.settings(
-        max_examples=count, deadline=None, derandomize=True, database=None,
+        max_examples=count,
+        deadline=None,
+        derandomize=True,
+        database=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
 
@@ -111,8 +157,23 @@ def damaged_lines(draw, content):
 
 def wrong(value):
     """Return a strategy of values like `value`, or of another type, most of which are wrong."""
-    others = [None, True, -1, 0, 0.5, float('nan'), 2**70, '', 'x', '\ud800', [], [None], {},
-              {'a': 1}, [[1], [1, 2]]]
+    others = [
+        None,
+        True,
+        -1,
+        0,
+        0.5,
+        float('nan'),
+        2**70,
+        '',
+        'x',
+        '\ud800',
+        [],
+        [None],
+        {},
+        {'a': 1},
+        [[1], [1, 2]],
+    ]
     if isinstance(value, (int, float)):
         others += [value + 1, -value, str(value), value / 2, 1e308, float('inf'), 2**40]
     elif isinstance(value, str):

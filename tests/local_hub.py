@@ -23,9 +23,14 @@ def publish(server, repository, files, revision='main', commit='1' * 40):
         headers = {'X-Repo-Commit': commit, 'ETag': f'"{hashlib.sha256(content).hexdigest()}"'}
         server.resources[folder + name] = Resource(content, headers)
     tree = [
-        {'type': 'file', 'path': path[len(folder) :], 'size': len(resource.body),
-         'oid': resource.headers['ETag'].strip('"')}
-        for path, resource in server.resources.items() if path.startswith(folder)
+        {
+            'type': 'file',
+            'path': path[len(folder) :],
+            'size': len(resource.body),
+            'oid': resource.headers['ETag'].strip('"'),
+        }
+        for path, resource in server.resources.items()
+        if path.startswith(folder)
     ]
     api = f'/api/models/{repository}'
     about = {'id': repository, 'sha': commit, 'siblings': [{'rfilename': f['path']} for f in tree]}
@@ -58,11 +63,16 @@ def accept(server, repository, token='secret'):
 
     @post(f'/api/models/{repository}/preupload/main')
     def modes(body):
-        return {'files': [
-            {'path': file['path'], 'shouldIgnore': False,
-             'uploadMode': 'regular' if file['path'].endswith(('.json', '.txt')) else 'lfs'}
-            for file in json.loads(body)['files']
-        ]}
+        return {
+            'files': [
+                {
+                    'path': file['path'],
+                    'shouldIgnore': False,
+                    'uploadMode': 'regular' if file['path'].endswith(('.json', '.txt')) else 'lfs',
+                }
+                for file in json.loads(body)['files']
+            ]
+        }
 
     @post(f'/{repository}.git/info/lfs/objects/batch')
     def places(body):

@@ -12,30 +12,61 @@ from model_zoo.inference.server import Settings, build_app
 
 __all__ = ['OddRequests']
 
-TEXTS = ['the cat', 'the [MASK] sleeps .', '', 'Käfer 🐈 ' * 9,
-         'a\x00b\u202e', '{:300000000}', '{}',
-         '<img src=x onerror=alert(1)>', ' ', 'cat ' * 400]
+TEXTS = [
+    'the cat',
+    'the [MASK] sleeps .',
+    '',
+    'Käfer 🐈 ' * 9,
+    'a\x00b\u202e',
+    '{:300000000}',
+    '{}',
+    '<img src=x onerror=alert(1)>',
+    ' ',
+    'cat ' * 400,
+]
 PAIR = {'text': 'the cat', 'text_pair': 'sleeps'}
 #: task -> the class of its block, its labels, and right inputs
 TASKS = {
-    'text-classification': (bert.BertForSequenceClassification,
-                            ['contradiction', 'entailment'], ['the cat', PAIR]),
+    'text-classification': (
+        bert.BertForSequenceClassification,
+        ['contradiction', 'entailment'],
+        ['the cat', PAIR],
+    ),
     'token-classification': (bert.BertForTokenClassification, ['O', 'B-X', 'I-X'], ['cat ' * 40]),
-    'question-answering': (bert.BertForQuestionAnswering, None,
-                           [{'question': 'where ?', 'context': 'in paris . ' * 20}]),
+    'question-answering': (
+        bert.BertForQuestionAnswering,
+        None,
+        [{'question': 'where ?', 'context': 'in paris . ' * 20}],
+    ),
     'fill-mask': (bert.BertForMaskedLM, None, ['the [MASK] [MASK]', 'the [MASK]']),
-    'feature-extraction': (bert.BertModel, None, [
-        'the cat', {'source_sentence': 'the cat', 'sentences': ['a dog', 'a']}]),
-    'multiple-choice': (bert.BertForMultipleChoice, None,
-                        [{'text': 'the cat', 'choices': ['sleeps', 'a film']}]),
+    'feature-extraction': (
+        bert.BertModel,
+        None,
+        ['the cat', {'source_sentence': 'the cat', 'sentences': ['a dog', 'a']}],
+    ),
+    'multiple-choice': (
+        bert.BertForMultipleChoice,
+        None,
+        [{'text': 'the cat', 'choices': ['sleeps', 'a film']}],
+    ),
     'next-sentence': (bert.BertForNextSentencePrediction, None, [PAIR]),
-    'rerank': (bert.BertForSequenceClassification, ['relevance'],
-               [{'query': 'the cat', 'documents': ['sleeps', 'a film']}]),
+    'rerank': (
+        bert.BertForSequenceClassification,
+        ['relevance'],
+        [{'query': 'the cat', 'documents': ['sleeps', 'a film']}],
+    ),
     'text-generation': (None, None, ['The model']),
 }
 NAMES = ['self', 'items', 'inputs', 'options', 'parameters', 'top_k', 'topk', 'name', 'x', '']
-LIMITS = {'max_text': 2000, 'max_texts': 40, 'max_rows': 300, 'max_tokens': 4000,
-          'max_answer': 2**18, 'max_new_tokens': 60, 'max_sequences': 4}
+LIMITS = {
+    'max_text': 2000,
+    'max_texts': 40,
+    'max_rows': 300,
+    'max_tokens': 4000,
+    'max_answer': 2**18,
+    'max_new_tokens': 60,
+    'max_sequences': 4,
+}
 
 
 def odd(rng, depth=2):
@@ -45,11 +76,17 @@ def odd(rng, depth=2):
         return [odd(rng, depth - 1) for _ in range(rng.randrange(4))]
     if kind == 8:
         return {rng.choice(NAMES): odd(rng, depth - 1) for _ in range(rng.randrange(3))}
-    return rng.choice([
-        [None], [True, False], [0, -1, 1, 2, 7, 10**6, 2**31, 2**63, 2**64 - 1, 10**400],
-        [0.5, -1.5, 1e-300, 1e300, 1e308, float('nan'), float('inf'), -0.0], TEXTS, NAMES,
-        ['softmax', 'mean', 'model', 'float', 'simple'],
-    ][kind])
+    return rng.choice(
+        [
+            [None],
+            [True, False],
+            [0, -1, 1, 2, 7, 10**6, 2**31, 2**63, 2**64 - 1, 10**400],
+            [0.5, -1.5, 1e-300, 1e300, 1e308, float('nan'), float('inf'), -0.0],
+            TEXTS,
+            NAMES,
+            ['softmax', 'mean', 'model', 'float', 'simple'],
+        ][kind]
+    )
 
 
 def right(schema, rng):
@@ -74,8 +111,11 @@ def right(schema, rng):
         return [right(schema.get('items', {}), rng) for _ in range(count)]
     if kind == 'object':
         wanted = schema.get('required', [])
-        return {name: right(each, rng) for name, each in schema.get('properties', {}).items()
-                if name in wanted or rng.random() < 0.3}
+        return {
+            name: right(each, rng)
+            for name, each in schema.get('properties', {}).items()
+            if name in wanted or rng.random() < 0.3
+        }
     return {'boolean': rng.random() < 0.5, 'string': rng.choice(TEXTS)}.get(kind)
 
 
@@ -147,8 +187,10 @@ class OddRequests:
 
     def _hugging_face(self, task, rng):
         parameters = self._schema('/models/{name}')['properties']['parameters']['anyOf']
-        titles = {'text-generation': 'Writing', 'text-classification': rng.choice(
-            ['text-classification', 'zero-shot-classification'])}
+        titles = {
+            'text-generation': 'Writing',
+            'text-classification': rng.choice(['text-classification', 'zero-shot-classification']),
+        }
         own = [each for each in parameters if each['title'] == titles.get(task, task)]
         inputs = rng.choice(TASKS[task][2])
         if rng.random() < 0.4:
@@ -159,8 +201,9 @@ class OddRequests:
         return f'/models/{rng.choice([task] * 20 + ["no", f"{task}/pipeline/rerank"])}', body
 
     def _openai(self, task, rng):
-        path, model = rng.choice([('/v1/embeddings', 'feature-extraction'),
-                                  ('/v1/completions', 'text-generation')])
+        path, model = rng.choice(
+            [('/v1/embeddings', 'feature-extraction'), ('/v1/completions', 'text-generation')]
+        )
         return path, {**right(self._schema(path), rng), 'model': rng.choice([model] * 9 + [task])}
 
     def _page(self, task, rng):
@@ -178,9 +221,17 @@ class OddRequests:
 
     async def _ask(self, path, data):
         scope = {
-            'type': 'http', 'asgi': {'version': '3.0'}, 'http_version': '1.1', 'method': 'POST',
-            'scheme': 'http', 'path': path, 'raw_path': path.encode(), 'query_string': b'',
-            'root_path': '', 'client': ('127.0.0.1', 1), 'server': ('127.0.0.1', 80),
+            'type': 'http',
+            'asgi': {'version': '3.0'},
+            'http_version': '1.1',
+            'method': 'POST',
+            'scheme': 'http',
+            'path': path,
+            'raw_path': path.encode(),
+            'query_string': b'',
+            'root_path': '',
+            'client': ('127.0.0.1', 1),
+            'server': ('127.0.0.1', 80),
             'headers': [(b'host', b'127.0.0.1'), (b'content-type', b'application/json')],
         }
         parts, unread = [], [{'type': 'http.request', 'body': data, 'more_body': False}]

@@ -12,9 +12,7 @@ _drawn = {}
 
 def _png_of(figure):
     """The first picture that had these axes; tests of what is in it don't use this."""
-    kind = tuple(
-        (axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes
-    )
+    kind = tuple((axes.get_title(), axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes)
     if kind not in _drawn:
         _drawn[kind] = _draw(figure)
     return _drawn[kind]

@@ -23,8 +23,11 @@ ALONE = ['unshare', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
 SECONDS = 400
 #: the parts of Ray wait for one another on a busy machine
 SETTINGS = {
-    'RAY_raylet_start_wait_time_s': '240', 'RAY_agent_register_timeout_ms': '240000',
-    'RAY_USAGE_STATS_ENABLED': '0', 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1',
+    'RAY_raylet_start_wait_time_s': '240',
+    'RAY_agent_register_timeout_ms': '240000',
+    'RAY_USAGE_STATS_ENABLED': '0',
+    'PYTHONPATH': str(ROOT),
+    'OMP_NUM_THREADS': '1',
 }
 
 
@@ -43,7 +46,9 @@ def run_alone(*words, seconds=900):
     with tempfile.TemporaryDirectory(prefix='ray', dir='/tmp') as folder:
         done = subprocess.run(
             [*alone, sys.executable, __file__, sys.executable, *map(str, words)],
-            capture_output=True, text=True, timeout=seconds,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
             env={**os.environ, **SETTINGS, 'RAY_TMPDIR': folder},
         )
         logs = pathlib.Path(folder).glob('ray/session_latest/logs/ray_client_server*')

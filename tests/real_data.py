@@ -7,8 +7,17 @@ __all__ = ['DATA', 'shorten_data']
 
 #: folders of the data directory
 DATA = (
-    'chnsenticorp', 'conll2003', 'glue', 'lcqmc', 'rocstories', 'squad', 'swag', 'text', 'vocab',
-    'wikitext-2', 'xnli',
+    'chnsenticorp',
+    'conll2003',
+    'glue',
+    'lcqmc',
+    'rocstories',
+    'squad',
+    'swag',
+    'text',
+    'vocab',
+    'wikitext-2',
+    'xnli',
 )
 BYTES, TRAIN_BYTES = 6000, 100000  # of a shortened file; a training set has all labels
 

@@ -140,6 +140,4 @@ def assert_same_model(folder, other, tolerance=0):
     ours, theirs = map(parameters, files)
     assert ours.keys() == theirs.keys()
     for name in ours:
-        np.testing.assert_allclose(
-            ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name
-        )
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0, atol=tolerance, err_msg=name)

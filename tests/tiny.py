@@ -12,20 +12,39 @@ import transfo_xl
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
 __all__ = [
-    'BERT', 'SPECIAL', 'bert_config', 'decoder_config', 'initialized', 'learn_pieces', 'make',
-    'save_bert', 'save_gpt', 'save_gpt2', 'save_reader', 'transfo_xl_config', 'write_pairs',
+    'BERT',
+    'SPECIAL',
+    'bert_config',
+    'decoder_config',
+    'initialized',
+    'learn_pieces',
+    'make',
+    'save_bert',
+    'save_gpt',
+    'save_gpt2',
+    'save_reader',
+    'transfo_xl_config',
+    'write_pairs',
     'write_words',
 ]
 
 #: tokens of BERT's, in Google's order
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 BERT = {
-    'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 32,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'intermediate_size': 32,
     'max_position_embeddings': 24,
 }
 DECODER = {'n_embd': 16, 'n_layer': 2, 'n_head': 2, 'n_positions': 24}
 TRANSFO_XL = {
-    'cutoffs': [3], 'd_model': 16, 'd_embed': 16, 'n_head': 2, 'd_head': 8, 'd_inner': 32,
+    'cutoffs': [3],
+    'd_model': 16,
+    'd_embed': 16,
+    'n_head': 2,
+    'd_head': 8,
+    'd_inner': 32,
     'n_layer': 2,
 }
 
@@ -84,15 +103,25 @@ def learn_pieces(path, lines, size, **options):
 
     with open(path, 'wb') as file:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines), model_writer=file, vocab_size=size, minloglevel=2,
+            sentence_iterator=iter(lines),
+            model_writer=file,
+            vocab_size=size,
+            minloglevel=2,
             **options,
         )
     return str(path)
 
 
 def save_bert(
-    folder, words, block_class=bert.BertModel, labels=None, extras=None, cased=False, scale=0.5,
-    seed=1, **sizes,
+    folder,
+    words,
+    block_class=bert.BertModel,
+    labels=None,
+    extras=None,
+    cased=False,
+    scale=0.5,
+    seed=1,
+    **sizes,
 ):
     """Save a BERT of the special tokens and `words` in a folder; returns the block.
 
@@ -148,7 +177,13 @@ def save_gpt2(folder, block_class=gpt2.GPT2LMHeadModel, scale=0.2, **sizes):
 def save_gpt(folder, tokens, merges, block_class=gpt.OpenAIGPTLMHeadModel, scale=0.2, **sizes):
     """Save a GPT in a folder; returns the block."""
     return _save_decoder(
-        folder, block_class, gpt.OpenAIGPTConfig, gpt.OpenAIGPTTokenizer, tokens, merges, scale,
+        folder,
+        block_class,
+        gpt.OpenAIGPTConfig,
+        gpt.OpenAIGPTTokenizer,
+        tokens,
+        merges,
+        scale,
         sizes,
     )
 

@@ -9,8 +9,22 @@ from model_zoo.tokenization.learn import learn_byte_pairs
 
 __all__ = ['LENGTH', 'WORDS', 'save_bert', 'save_gpt2']
 
-WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'bad', 'film', '.', '?',
-         'where', 'a']
+WORDS = [
+    'the',
+    'cat',
+    'dog',
+    'sleep',
+    '##s',
+    'in',
+    'paris',
+    'good',
+    'bad',
+    'film',
+    '.',
+    '?',
+    'where',
+    'a',
+]
 LENGTH = 24  # most tokens of a text
 README = pathlib.Path(__file__).parents[1] / 'README.rst'
 
@@ -18,7 +32,12 @@ README = pathlib.Path(__file__).parents[1] / 'README.rst'
 def save_bert(folder, block_class, labels=None):
     """Save a model of one of BERT's classes; returns the folder."""
     tiny.save_bert(
-        pathlib.Path(folder), WORDS, block_class, labels, scale=0.4, seed=7,
+        pathlib.Path(folder),
+        WORDS,
+        block_class,
+        labels,
+        scale=0.4,
+        seed=7,
         max_position_embeddings=LENGTH,
     )
     return str(folder)

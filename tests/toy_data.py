@@ -11,10 +11,27 @@ from model_zoo.tasks.pretraining import Samples, write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 __all__ = [
-    'BAD', 'COLOURS', 'COUNTED', 'FEW', 'GOOD', 'LENGTH', 'MASKS', 'SPECIAL', 'WORDS',
-    'make_samples', 'write_counting', 'write_letters', 'write_questions', 'write_reviews',
-    'write_sentences', 'write_shards', 'write_situations', 'write_stories', 'write_tagged',
-    'write_task', 'write_texts',
+    'BAD',
+    'COLOURS',
+    'COUNTED',
+    'FEW',
+    'GOOD',
+    'LENGTH',
+    'MASKS',
+    'SPECIAL',
+    'WORDS',
+    'make_samples',
+    'write_counting',
+    'write_letters',
+    'write_questions',
+    'write_reviews',
+    'write_sentences',
+    'write_shards',
+    'write_situations',
+    'write_stories',
+    'write_tagged',
+    'write_task',
+    'write_texts',
 ]
 
 #: of reviews
@@ -220,7 +237,7 @@ FEW = COUNTED[:12]
 
 
 def make_samples(count, seed):
-    """Random sentences; the second one is the next one where it begins with the first one's word."""
+    """Random sentences; one is the next where it begins with the word of the one before."""
     random = np.random.RandomState(seed)
     ids = np.zeros((count, LENGTH), np.int32)
     masked = {

@@ -43,8 +43,13 @@ VARIANTS = {
     'one_cluster': {'cutoffs': []},
     'no_memory': {'mem_len': 0},
     'all': {
-        'pre_lnorm': True, 'clamp_len': 5, 'same_length': True, 'ext_len': 1, 'untie_r': False,
-        'div_val': 1, 'mem_len': 3,
+        'pre_lnorm': True,
+        'clamp_len': 5,
+        'same_length': True,
+        'ext_len': 1,
+        'untie_r': False,
+        'div_val': 1,
+        'mem_len': 3,
     },
 }
 #: lengths of the segments that follow one another

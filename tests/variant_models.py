@@ -10,7 +10,10 @@ from model_zoo.tokenization.bpe import bytes_to_unicode
 __all__ = ['MAKERS']
 
 SIZES = {
-    'hidden_size': 32, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 64,
+    'hidden_size': 32,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 64,
     'max_position_embeddings': 66,
 }
 SPACE = '\u0120'
@@ -39,7 +42,11 @@ def _word_pieces(folder):
 def make_distilbert(folder):
     tokenizer = _word_pieces(folder)
     config = bert.DistilBertConfig(
-        vocab_size=len(tokenizer), dim=32, n_layers=1, n_heads=2, hidden_dim=64,
+        vocab_size=len(tokenizer),
+        dim=32,
+        n_layers=1,
+        n_heads=2,
+        hidden_dim=64,
         max_position_embeddings=64,
     )
     return bert.DistilBertModel(config, use_decoder=True), tokenizer
@@ -62,5 +69,9 @@ def make_xlmr(folder):
 
 
 #: name of a family -> function of a folder for the vocabulary -> (model, tokenizer)
-MAKERS = {'roberta': make_roberta, 'distilbert': make_distilbert, 'electra': make_electra,
-          'xlmr': make_xlmr}
+MAKERS = {
+    'roberta': make_roberta,
+    'distilbert': make_distilbert,
+    'electra': make_electra,
+    'xlmr': make_xlmr,
+}

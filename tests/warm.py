@@ -136,7 +136,8 @@ class _Server:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, '-W', 'ignore', __file__, str(theirs.fileno()), kernels],
-                env=environment, pass_fds=[theirs.fileno()],
+                env=environment,
+                pass_fds=[theirs.fileno()],
             )
         self._codes = {}
 

@@ -28,8 +28,15 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     # projections cost little, and the shapes don't depend on the words.
 
     def __init__(
-        self, sizes, table_units, units, projections, initializer, projection_initializer,
-        prefix=None, params=None,
+        self,
+        sizes,
+        table_units,
+        units,
+        projections,
+        initializer,
+        projection_initializer,
+        prefix=None,
+        params=None,
     ):
         super().__init__(prefix=prefix, params=params)
         self._sizes = list(sizes)
@@ -95,8 +102,16 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     steps = 16
 
     def __init__(
-        self, sizes, table_units, units, initializer, projection_initializer, tables=None,
-        projections=None, prefix=None, params=None,
+        self,
+        sizes,
+        table_units,
+        units,
+        initializer,
+        projection_initializer,
+        tables=None,
+        projections=None,
+        prefix=None,
+        params=None,
     ):
         super().__init__(prefix=prefix, params=params)
         self._sizes = list(sizes)

@@ -73,7 +73,8 @@ class TransfoXLConfig(Config):
 
     model_type = 'transfo-xl'
     lowest = {
-        'ext_len': 0, 'mem_len': 0,
+        'ext_len': 0,
+        'mem_len': 0,
         **dict.fromkeys(('clamp_len', 'attn_type', 'sample_softmax'), -LARGEST_SIZE),
     }
 
@@ -146,7 +147,11 @@ class TransfoXLConfig(Config):
         is_list = isinstance(self.cutoffs, (list, tuple))
         ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
         numbers = all(type(end) is int for end in ends)
-        if not is_list or not numbers or any(start >= end for start, end in itertools.pairwise(ends)):
+        if (
+            not is_list
+            or not numbers
+            or any(start >= end for start, end in itertools.pairwise(ends))
+        ):
             raise InputError(
                 'cutoffs must be ascending integers above 0 and below vocab_size '
                 f'{self.vocab_size}, but are {self.cutoffs!r}'
@@ -156,7 +161,9 @@ class TransfoXLConfig(Config):
     def check_lengths(self, tgt_len, ext_len, mem_len):
         """Raise InputError if these can't be the lengths of segments, extension and memory."""
         for name, value, low in (
-            ('tgt_len', tgt_len, 1), ('ext_len', ext_len, 0), ('mem_len', mem_len, 0)
+            ('tgt_len', tgt_len, 1),
+            ('ext_len', ext_len, 0),
+            ('mem_len', mem_len, 0),
         ):
             check_count(name, value, low)
         if self.same_length and mem_len == 0:

@@ -163,9 +163,7 @@ class TransfoXLCorpus:
         if content.get('vocab') is not None:
             corpus.vocab = TransfoXLTokenizer.from_fields(to_fields(content['vocab'], path), kwargs)
         else:
-            corpus.vocab = TransfoXLTokenizer.from_pretrained(
-                folder, cache_dir=cache_dir, **kwargs
-            )
+            corpus.vocab = TransfoXLTokenizer.from_pretrained(folder, cache_dir=cache_dir, **kwargs)
         if content.get('dataset'):
             corpus.dataset = checked_dataset(content['dataset'])
         for split in _SPLITS:

@@ -95,7 +95,12 @@ def _huggingface(config):
         for name in ('word_embed.table', '^softmax.table', '^softmax.bias'):
             splits.update(_clusters(config, name))
     return _SplitMapping(
-        splits, constants, rules, 'transformer.', mark_heads=False, outside=('crit.',),
+        splits,
+        constants,
+        rules,
+        'transformer.',
+        mark_heads=False,
+        outside=('crit.',),
         ignore=(r'pos_emb\.inv_freq$',),
     )
 
@@ -171,7 +176,11 @@ def _tensorflow(config):
     rules.append(Rule('^softmax.bias0' if is_single else '^softmax.bias{i}', bias))
     rules.append(Rule('^softmax.proj{i}', f'{softmax}/proj', Transposed()))
     return _SplitMapping(
-        splits, {}, rules, '', mark_heads=False,
+        splits,
+        {},
+        rules,
+        '',
+        mark_heads=False,
         ignore=(r'.*/Adam(_1)?$', r'(global_step|beta\d_power)$'),  # the training's
     )
 

@@ -43,7 +43,14 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     """
 
     def __init__(
-        self, units, num_heads, head_size, dropout, initializer, biases=None, prefix=None,
+        self,
+        units,
+        num_heads,
+        head_size,
+        dropout,
+        initializer,
+        biases=None,
+        prefix=None,
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
@@ -165,8 +172,17 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return self.proj(heads)
 
     def step(
-        self, F, x, mask, index, distance_keys, key_cache, value_cache, first_key=None,
-        first_value=None, first=0,
+        self,
+        F,
+        x,
+        mask,
+        index,
+        distance_keys,
+        key_cache,
+        value_cache,
+        first_key=None,
+        first_value=None,
+        first=0,
     ):
         """Attention of one more position a row, with keys and values in arrays of a fixed size."""
         # The first positions all have the same key and value, which is kept once.
@@ -245,8 +261,19 @@ class RelativeCell(MirroredCell):
     """
 
     def __init__(
-        self, units, hidden_size, num_heads, head_size, attention_dropout, dropout,
-        layer_norm_eps, pre_norm, initializer, norm_initializer, biases=None, prefix=None,
+        self,
+        units,
+        hidden_size,
+        num_heads,
+        head_size,
+        attention_dropout,
+        dropout,
+        layer_norm_eps,
+        pre_norm,
+        initializer,
+        norm_initializer,
+        biases=None,
+        prefix=None,
         params=None,
     ):
         super().__init__(prefix=prefix, params=params)
@@ -258,7 +285,12 @@ class RelativeCell(MirroredCell):
         }
         with self.name_scope():
             self.attention = RelativeAttention(
-                units, num_heads, head_size, attention_dropout, initializer, biases,
+                units,
+                num_heads,
+                head_size,
+                attention_dropout,
+                initializer,
+                biases,
                 prefix='attention_',
             )
             self.attention_norm = LayerNorm(**norm)

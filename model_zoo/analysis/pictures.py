@@ -15,10 +15,24 @@ TITLE_WIDTH = 0.09  # inches of a character
 # Fonts for Chinese, Japanese and Korean, which matplotlib's own font lacks, on Linux, macOS and
 # Windows.
 MORE_FONTS = (
-    'Noto Sans CJK SC', 'Noto Sans CJK JP', 'Noto Sans SC', 'Noto Sans KR', 'Source Han Sans SC',
-    'Source Han Sans CN', 'WenQuanYi Micro Hei', 'WenQuanYi Zen Hei', 'Droid Sans Fallback',
-    'AR PL UMing CN', 'IPAGothic', 'NanumGothic', 'PingFang SC', 'Hiragino Sans GB',
-    'Arial Unicode MS', 'Microsoft YaHei', 'SimHei', 'Malgun Gothic',
+    'Noto Sans CJK SC',
+    'Noto Sans CJK JP',
+    'Noto Sans SC',
+    'Noto Sans KR',
+    'Source Han Sans SC',
+    'Source Han Sans CN',
+    'WenQuanYi Micro Hei',
+    'WenQuanYi Zen Hei',
+    'Droid Sans Fallback',
+    'AR PL UMing CN',
+    'IPAGothic',
+    'NanumGothic',
+    'PingFang SC',
+    'Hiragino Sans GB',
+    'Arial Unicode MS',
+    'Microsoft YaHei',
+    'SimHei',
+    'Malgun Gothic',
 )
 
 
@@ -55,8 +69,9 @@ def plot_heads(path, values, title='', label=''):
         for (layer, head), value in np.ndenumerate(values):
             if not np.isnan(value):
                 color = 'black' if value > middle else 'white'
-                axes.text(head, layer, f'{value:.2f}', ha='center', va='center', color=color,
-                          fontsize=7)
+                axes.text(
+                    head, layer, f'{value:.2f}', ha='center', va='center', color=color, fontsize=7
+                )
     save_figure(path, figure)
 
 

@@ -16,16 +16,56 @@ _ending = None  # what the running command is to do when it has ended
 #: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
 #: fields whose flags such a command shows
-USUAL = frozenset((
-    'task_name', 'data_dir', 'train_file', 'dev_file', 'test_file', 'predict_file',
-    'eval_file', 'train_dataset', 'eval_dataset', 'train_corpus', 'dev_corpus',
-    'pregenerated_data', 'data', 'data_eval', 'text_column', 'text_pair_column',
-    'label_column', 'word_column', 'score_column', 'regression', 'multi_label', 'dev_split',
-    'loss', 'version_2', 'max_len', 'max_seq_length', 'doc_stride', 'block_size',
-    'learn_vocab', 'config', 'model', 'family', 'bert_model', 'gpt_model', 'epochs',
-    'num_steps', 'batch_size', 'total_batch_size', 'lr', 'seed', 'dtype', 'only_inference',
-    'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir',
-))
+USUAL = frozenset(
+    (
+        'task_name',
+        'data_dir',
+        'train_file',
+        'dev_file',
+        'test_file',
+        'predict_file',
+        'eval_file',
+        'train_dataset',
+        'eval_dataset',
+        'train_corpus',
+        'dev_corpus',
+        'pregenerated_data',
+        'data',
+        'data_eval',
+        'text_column',
+        'text_pair_column',
+        'label_column',
+        'word_column',
+        'score_column',
+        'regression',
+        'multi_label',
+        'dev_split',
+        'loss',
+        'version_2',
+        'max_len',
+        'max_seq_length',
+        'doc_stride',
+        'block_size',
+        'learn_vocab',
+        'config',
+        'model',
+        'family',
+        'bert_model',
+        'gpt_model',
+        'epochs',
+        'num_steps',
+        'batch_size',
+        'total_batch_size',
+        'lr',
+        'seed',
+        'dtype',
+        'only_inference',
+        'output_dir',
+        'ckpt_dir',
+        'resume',
+        'overwrite_output_dir',
+    )
+)
 #: settings that a file of them leaves to the command line
 _OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
 _NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
@@ -77,8 +117,14 @@ class Parser(argparse.ArgumentParser):
         self.notes, self.given, self._others, self._takes_config = [], set(), set(), False
         super().__init__(*args, **kwargs)
         if self.add_help:
-            self.add_argument('--help-all', action=_HelpAll, dest='help', nargs=0,
-                              default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+            self.add_argument(
+                '--help-all',
+                action=_HelpAll,
+                dest='help',
+                nargs=0,
+                default=argparse.SUPPRESS,
+                help=argparse.SUPPRESS,
+            )
             self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
@@ -103,7 +149,9 @@ class Parser(argparse.ArgumentParser):
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which those of the command line override."""
         self.add_argument(
-            '--config', metavar='FILE', default=argparse.SUPPRESS,
+            '--config',
+            metavar='FILE',
+            default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )
         self.rank_last('config')
@@ -111,9 +159,11 @@ class Parser(argparse.ArgumentParser):
 
     def _configured(self, args):
         """The words that the file of ``--config`` stands for."""
-        files = [word.partition('=')[2] or following
-                 for word, following in zip(args, [*args[1:], ''])
-                 if word.partition('=')[0] == '--config']
+        files = [
+            word.partition('=')[2] or following
+            for word, following in zip(args, [*args[1:], ''])
+            if word.partition('=')[0] == '--config'
+        ]
         if not files or not self._takes_config:
             return []
         words = []
@@ -129,8 +179,12 @@ class Parser(argparse.ArgumentParser):
             if value is True and (action.nargs == 0 or action.type is not boolean):
                 words.append(flag)
             elif isinstance(value, list):
-                items = [f'{_NO_FLAG}{item}' if isinstance(item, str) and item.startswith('-')
-                         else str(item) for item in value]
+                items = [
+                    f'{_NO_FLAG}{item}'
+                    if isinstance(item, str) and item.startswith('-')
+                    else str(item)
+                    for item in value
+                ]
                 words += [flag, *items] if action.nargs else [f'{flag}={value[-1]}']
             else:
                 words.append(f'{flag}={str(value).lower() if value is False else value}')
@@ -143,11 +197,16 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
-        shown = [action for action in self._actions
-                 if action.option_strings and action.help != argparse.SUPPRESS]
-        hidden = {} if everything or len(shown) <= MANY else {
-            action: action.help for action in shown if not self._is_usual(action)
-        }
+        shown = [
+            action
+            for action in self._actions
+            if action.option_strings and action.help != argparse.SUPPRESS
+        ]
+        hidden = (
+            {}
+            if everything or len(shown) <= MANY
+            else {action: action.help for action in shown if not self._is_usual(action)}
+        )
         for action in hidden:
             action.help = argparse.SUPPRESS
         text = super().format_help()
@@ -244,7 +303,8 @@ def write_yaml(path, values):
     from ..util.files import atomic_write
 
     values = {
-        name: value for name, value in values.items()
+        name: value
+        for name, value in values.items()
         if value is not None and value != [] and name not in _OF_ONE_RUN
     }
     with atomic_write(path) as file:

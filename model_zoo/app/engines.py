@@ -107,8 +107,14 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
         return lambda batch: block(*batch.inputs)
 
     block, facts = choose_layers(
-        quantizer.layers, quantizer.harm, quantizer.block, forward_of, evaluate, forward_of(model),
-        metric, most_lost,
+        quantizer.layers,
+        quantizer.harm,
+        quantizer.block,
+        forward_of,
+        evaluate,
+        forward_of(model),
+        metric,
+        most_lost,
     )
     model_name = f'model_bert_{name}_quantized_{args.calib_mode}'
     prefix = os.path.join(args.output_dir, model_name)

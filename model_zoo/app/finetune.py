@@ -51,8 +51,12 @@ TASKS = {
 }
 _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 _ELSEWHERE = {  # names of transformers' settings
-    'learning_rate': 'lr', 'max_length': 'max_len', 'max_steps': 'training_steps',
-    'num_train_epochs': 'epochs', 'per_device_train_batch_size': 'batch_size', 'weight_decay': 'wd',
+    'learning_rate': 'lr',
+    'max_length': 'max_len',
+    'max_steps': 'training_steps',
+    'num_train_epochs': 'epochs',
+    'per_device_train_batch_size': 'batch_size',
+    'weight_decay': 'wd',
 }
 
 
@@ -126,7 +130,11 @@ def finetune(
     """
     task_class = _task_class(task)
     given = {
-        'epochs': epochs, 'batch_size': batch_size, 'lr': lr, 'seed': seed, 'resume': resume,
+        'epochs': epochs,
+        'batch_size': batch_size,
+        'lr': lr,
+        'seed': seed,
+        'resume': resume,
         getattr(task_class, 'length', 'max_length'): max_length,
         **dict(zip(('text_column', 'text_pair_column', 'label_column'), (text, text_pair, label))),
     }
@@ -175,7 +183,13 @@ def finetune(
         if share is not None and hasattr(made.settings, 'dev_split'):
             made.settings.dev_split, share = share, None  # which stratifies
         run = TaskRun(
-            made, sources, opened, metrics, callbacks, share, output_dir is not None,
+            made,
+            sources,
+            opened,
+            metrics,
+            callbacks,
+            share,
+            output_dir is not None,
             setup_logging=_log_to(stack),
         )
         stack.callback(run.close)

@@ -60,7 +60,8 @@ def add_workers_arguments(add, of=''):
     add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
     add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
     add(
-        '--ray', metavar='ADDRESS',
+        '--ray',
+        metavar='ADDRESS',
         help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
     )
 
@@ -109,8 +110,10 @@ def plan_files(args):
         parts = max(1, math.ceil(size / (args.part_mb * 2**20)))
         for part in range(parts):
             which = f'-{part:05d}-of-{parts:05d}' if parts > 1 else ''
-            output = join(os.path.expanduser(args.output_dir).rstrip('/'),
-                          f'{name}{which}.{args.output_format}')
+            output = join(
+                os.path.expanduser(args.output_dir).rstrip('/'),
+                f'{name}{which}.{args.output_format}',
+            )
             tasks.append(
                 FileTask(path, size * part // parts, size * (part + 1) // parts, output, size)
             )

@@ -74,7 +74,10 @@ def divide_train_batch_size(args):
             logger.warning(
                 '--train_batch_size %d is not a multiple of --gradient_accumulation_steps %d, or '
                 'GPUs: batches have %d examples, an update %d',
-                args.train_batch_size, parts, args.batch_size, args.batch_size * parts,
+                args.train_batch_size,
+                parts,
+                args.batch_size,
+                args.batch_size * parts,
             )
 
 
@@ -420,8 +423,14 @@ SCRIPTS = {
     'google/run_pretraining': Script(
         'run_pretraining',
         (
-            *_GOOGLE, *_SAMPLES, '--do_eval=false', '--batch_size=32', '--batch_size_eval=8',
-            '--num_steps=100000', '--num_warmup_steps=10000', '--ckpt_interval=1000',
+            *_GOOGLE,
+            *_SAMPLES,
+            '--do_eval=false',
+            '--batch_size=32',
+            '--batch_size_eval=8',
+            '--num_steps=100000',
+            '--num_warmup_steps=10000',
+            '--ckpt_interval=1000',
             '--max_eval_steps=100',
         ),
     ),
@@ -478,8 +487,11 @@ class Converter:
         for name, flag in self.names.items():
             parser.add_argument(f'--{flag}', dest=name, help=f'instead of {name}')
         if self.takes_corpus:
-            parser.add_argument('--transfo_xl_dataset_file', dest='corpus',
-                                help='a pickled corpus to convert as well')
+            parser.add_argument(
+                '--transfo_xl_dataset_file',
+                dest='corpus',
+                help='a pickled corpus to convert as well',
+            )
         values = vars(parser.parse_args(argv))
         words, corpus = values.pop('words'), values.pop('corpus', None)
         for name in self.names:

@@ -184,7 +184,12 @@ def log_summary(results, folder, command, location):
         for line in _examination(segment, results['best'].get(segment, {}), examined):
             logger.info('%s', line)
     names = (
-        'report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model', 'checkpoints',
+        'report.html',
+        'results.json',
+        'settings.yaml',
+        'curves.png',
+        'best_model',
+        'checkpoints',
     )
     names = [*names, *(results.get('predictions') or ())]
     logger.info('written to %s:', location)
@@ -243,9 +248,7 @@ _USES = {
         "{'question': 'What colour was it?', 'context': 'The film was red.'}",
     ),
     'token-classification': ("zoo tag {folder} 'A text.'", "'A text.'"),
-    'multiple-choice': (
-        '', '{"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}'
-    ),
+    'multiple-choice': ('', '{"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}'),
     'sentence-similarity': ('', '("A text.", "Another.")'),
     'fill-mask': ("zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"),
     'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
@@ -320,9 +323,15 @@ def _lines(title, about, results, metric, has_curves):
     if task:
         command, argument = about.uses()
         yield from (
-            '', '## Use', '', '```python', 'import model_zoo', '',
+            '',
+            '## Use',
+            '',
+            '```python',
+            'import model_zoo',
+            '',
             f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",
-            f'print(pipe({argument}))', '```',
+            f'print(pipe({argument}))',
+            '```',
         )
         if command:
             yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')

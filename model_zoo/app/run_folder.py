@@ -171,8 +171,9 @@ class RunFolder:
         that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
     """
 
-    def __init__(self, path, args, log, workers=None, verbose=False, trains=False,
-                 setup_logging=None):
+    def __init__(
+        self, path, args, log, workers=None, verbose=False, trains=False, setup_logging=None
+    ):
         workers = workers or Workers()
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)

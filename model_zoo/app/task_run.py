@@ -32,7 +32,8 @@ class Evaluator:
     def labelled(self, *segments):
         """The segments that have labels and so can be scored."""
         return [
-            name for name in segments
+            name
+            for name in segments
             if name in self.sets and self._task.is_labelled(self.sets[name].rows)
         ]
 
@@ -102,8 +103,15 @@ class TaskRun:
     """
 
     def __init__(
-        self, task, sources=None, opened=None, metrics=None, callbacks=(), dev_share=None,
-        is_kept=True, **options,
+        self,
+        task,
+        sources=None,
+        opened=None,
+        metrics=None,
+        callbacks=(),
+        dev_share=None,
+        is_kept=True,
+        **options,
     ):
         self.task, self.settings = task, task.settings
         self._callbacks = callbacks
@@ -163,7 +171,11 @@ class TaskRun:
         if not task.has_own_head:
             return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
         model, tokenizer = make_task_model(
-            choice, task.head, self.run.contexts, trains=task.trains, do_lower_case=lowers,
+            choice,
+            task.head,
+            self.run.contexts,
+            trains=task.trains,
+            do_lower_case=lowers,
             **options,
         )
         settings.fit_length(task.length, model.context_length)
@@ -206,8 +218,14 @@ class TaskRun:
             return Evaluator(self.task, forward, self.sets).evaluate()
 
         prefix = calibrate(
-            self.run, self.settings, self.model, data.loader, evaluate, self.task.name,
-            self.task.metric, self.task.most_lost,
+            self.run,
+            self.settings,
+            self.model,
+            data.loader,
+            evaluate,
+            self.task.name,
+            self.task.metric,
+            self.task.most_lost,
         )
         write_labels(prefix, self.task.labels)
 
@@ -249,14 +267,28 @@ class TaskRun:
             objective = self._teacher.objective(self.model)
         self.state = self.run.train(
             Training(
-                title, self._block, data.loader, objective, task.score_name,
-                evaluator.evaluate if has_dev else None, callbacks=self._callbacks,
-                numbers=UPDATE_NUMBERS if task.draws_updates else (), **task.training(),
+                title,
+                self._block,
+                data.loader,
+                objective,
+                task.score_name,
+                evaluator.evaluate if has_dev else None,
+                callbacks=self._callbacks,
+                numbers=UPDATE_NUMBERS if task.draws_updates else (),
+                **task.training(),
             ),
             Outcome(
-                self.save, None if task.predicted is None else predict, results, evaluator.examine,
+                self.save,
+                None if task.predicted is None else predict,
+                results,
+                evaluator.examine,
                 About(
-                    task.use, self._base, sizes, task.unit, task.labels, task.takes_pairs,
+                    task.use,
+                    self._base,
+                    sizes,
+                    task.unit,
+                    task.labels,
+                    task.takes_pairs,
                     self.tokenizer.mask_token,
                 ),
             ),

@@ -52,17 +52,30 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
     add('model', help='folder or name of the model')
     one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
     add(dest, nargs='*', default=None, metavar=one, help=help)
-    add('--file', help='file with one text per line (empty lines are skipped), or .csv, .tsv or '
-        '.jsonl with a column of texts; -: standard input')
-    add('--text_column', metavar='COLUMN', help="with --file: the texts' column, by name or by "
-        'number from 0')
+    add(
+        '--file',
+        help='file with one text per line (empty lines are skipped), or .csv, .tsv or '
+        '.jsonl with a column of texts; -: standard input',
+    )
+    add(
+        '--text_column',
+        metavar='COLUMN',
+        help="with --file: the texts' column, by name or by number from 0",
+    )
     if pairs:
-        add('--text_pair_column', metavar='COLUMN', help='with --file: the column of the second '
-            'text of a pair')
+        add(
+            '--text_pair_column',
+            metavar='COLUMN',
+            help='with --file: the column of the second text of a pair',
+        )
     if engine:
         add_use_arguments(parser)
-    add('--format', choices=FORMATS, help='default: by the ending of --output (.csv, .tsv); else a '
-        'table on a terminal, and jsonl (one JSON object per line) elsewhere')
+    add(
+        '--format',
+        choices=FORMATS,
+        help='default: by the ending of --output (.csv, .tsv); else a '
+        'table on a terminal, and jsonl (one JSON object per line) elsewhere',
+    )
     add('--output', metavar='FILE', help='default: standard output')
     return parser
 
@@ -519,8 +532,13 @@ class FileEncoder:
         """What the ids depend on, plain JSON."""
         tokenizer = self._tokenizer
         settings = tokenizer._settings()  # such as do_lower_case of a folder
-        return [self._options, type(tokenizer).__name__, settings,
-                describe_vocab(tokenizer.vocab), self._encoding]
+        return [
+            self._options,
+            type(tokenizer).__name__,
+            settings,
+            describe_vocab(tokenizer.vocab),
+            self._encoding,
+        ]
 
     def _rows(self, texts):
         """(text, ids) of each text, or pair of texts."""
@@ -545,6 +563,9 @@ class FileEncoder:
         rows = [ids for _, ids in self._rows(texts)]
         offsets = np.cumsum([0, *map(len, rows)])
         with atomic_write(task.output, 'wb') as file:
-            np.savez(file, ids=np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32),
-                     offsets=offsets)
+            np.savez(
+                file,
+                ids=np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32),
+                offsets=offsets,
+            )
         return len(rows)

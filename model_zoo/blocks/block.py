@@ -27,7 +27,10 @@ INPUT_NAMES = {
 
 #: what a block's repr tells -> the configuration's field
 _SIZES = {
-    'layers': 'num_layers', 'units': 'units', 'heads': 'num_heads', 'tokens': 'embedding_rows',
+    'layers': 'num_layers',
+    'units': 'units',
+    'heads': 'num_heads',
+    'tokens': 'embedding_rows',
     'labels': 'num_labels',
 }
 

@@ -98,9 +98,9 @@ class Config(metaclass=_ConfigType):
         for name, json_type in _EXTRAS.items():
             value = config.extras.get(name)
             parts = value if json_type is list and isinstance(value, list) else ()
-            if value is None or (isinstance(value, json_type) and all(
-                isinstance(part, str) for part in parts
-            )):
+            if value is None or (
+                isinstance(value, json_type) and all(isinstance(part, str) for part in parts)
+            ):
                 continue
             wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[json_type]
             raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
@@ -110,7 +110,9 @@ class Config(metaclass=_ConfigType):
             if close:
                 _log.warning(
                     '%s is not known to a %s, and has no effect: is %s meant?',
-                    name, cls.__name__, close[0],
+                    name,
+                    cls.__name__,
+                    close[0],
                 )
         if config.extras.get('model_type') == cls.model_type:  # said by the class
             config.extras.pop('model_type', None)

@@ -189,8 +189,14 @@ class DecoderModel(DecoderBlock):
             with self.layers.name_scope():
                 for layer in range(config.num_layers):
                     cell = DecoderCell(
-                        config, layer, config.attn_pdrop, config.resid_pdrop, config.activation,
-                        config.layer_norm_epsilon, initializer, pre_norm=self.pre_norm,
+                        config,
+                        layer,
+                        config.attn_pdrop,
+                        config.resid_pdrop,
+                        config.activation,
+                        config.layer_norm_epsilon,
+                        initializer,
+                        pre_norm=self.pre_norm,
                     )
                     self.layers.add(cell)
             if self.pre_norm:
@@ -246,7 +252,13 @@ class DecoderModel(DecoderBlock):
         position_weight=None,
     ):
         states, presents, attentions = self.encode(
-            F, words, token_types, valid_length, position_ids, past, head_mask,
+            F,
+            words,
+            token_types,
+            valid_length,
+            position_ids,
+            past,
+            head_mask,
             position_weight=position_weight,
         )
         return self.join_outputs(
@@ -256,8 +268,16 @@ class DecoderModel(DecoderBlock):
         )
 
     def encode(
-        self, F, words, token_types=None, valid_length=None, position_ids=None, past=None,
-        head_mask=None, *, position_weight,
+        self,
+        F,
+        words,
+        token_types=None,
+        valid_length=None,
+        position_ids=None,
+        past=None,
+        head_mask=None,
+        *,
+        position_weight,
     ):
         """`hybrid_forward` with all possible outputs: states, presents, attentions."""
         if uses_standard_operators():

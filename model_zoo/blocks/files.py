@@ -154,8 +154,17 @@ class BlockFiles:
         maps = cls.name_maps(cls.config_class()).values()
         return max((mapping.matches(tensors) for mapping in maps), default=0)
 
-    def _assign(self, tensors, unknown, source, ctx=None, allow_missing=False, ignore_extra=False,
-                cast_dtype=False, dtype_source='current'):
+    def _assign(
+        self,
+        tensors,
+        unknown,
+        source,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source='current',
+    ):
         """Set the parameters; returns the names missing, and left over."""
         parameters = self.parameters_by_name()
         missing = [name for name in parameters if name not in tensors]
@@ -236,8 +245,13 @@ class BlockFiles:
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
         # They may hold more than this block, and are converted to its precision.
         missing, unused = self._assign(
-            weights.tensors, weights.unknown, weights.path, ctx,
-            allow_missing=True, ignore_extra=True, cast_dtype=True,
+            weights.tensors,
+            weights.unknown,
+            weights.path,
+            ctx,
+            allow_missing=True,
+            ignore_extra=True,
+            cast_dtype=True,
         )
         fatal = [name for name in missing if not name.startswith(tuple(may_lack))]
         if fatal:
@@ -297,8 +311,9 @@ class BlockFiles:
             loaded, unknown = self.translate(tensors, metadata, self.config)
         except CheckpointError as error:
             raise CheckpointError(f'{filename}: {error}') from error
-        self._assign(loaded, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype,
-                     dtype_source)
+        self._assign(
+            loaded, unknown, filename, ctx, allow_missing, ignore_extra, cast_dtype, dtype_source
+        )
 
     def save_parameters(self, filename, deduplicate=True, format='native'):
         """Save the parameters, completely or not at all.
@@ -318,8 +333,12 @@ class BlockFiles:
                 convert = padding_of(name)  # which doesn't belong into files
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
-            metadata = {'format': 'native', 'class': type(self).__name__,
-                        'family': self.config.model_type, 'backbone': self.backbone}
+            metadata = {
+                'format': 'native',
+                'class': type(self).__name__,
+                'family': self.config.model_type,
+                'backbone': self.backbone,
+            }
         elif format in mappings:
             with_prefix, metadata = self.backbone is not None, None
             named = mappings[format].save(tensors, self.config, with_prefix=with_prefix)
@@ -451,8 +470,14 @@ class BlockFiles:
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
         return open_block(
-            name_or_dir, cls, ctx=ctx, root=root or cache_dir, format=format, dtype=dtype,
-            state_dict=state_dict, **kwargs,
+            name_or_dir,
+            cls,
+            ctx=ctx,
+            root=root or cache_dir,
+            format=format,
+            dtype=dtype,
+            state_dict=state_dict,
+            **kwargs,
         )[0]
 
     def own_tokenizer(self):

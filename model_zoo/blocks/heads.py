@@ -273,7 +273,8 @@ class TaskMixin:
             # the same dict, so that it tells of the heads that another owner of the model prunes
             self.config.pruned_heads = model.config.pruned_heads
         lacking = [
-            name for name, needed in self.parts.items()
+            name
+            for name, needed in self.parts.items()
             if needed and not getattr(model, name.replace('use_', 'has_'))
         ]
         if lacking:

@@ -8,6 +8,13 @@ from .mapping import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed,
 from .readers import read_tensors
 
 __all__ = [
-    'Fused', 'Mapping', 'OneWide', 'Padded', 'Rule', 'Stacked', 'Transposed', 'layer_rules',
+    'Fused',
+    'Mapping',
+    'OneWide',
+    'Padded',
+    'Rule',
+    'Stacked',
+    'Transposed',
+    'layer_rules',
     'read_tensors',
 ]

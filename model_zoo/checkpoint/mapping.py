@@ -276,7 +276,9 @@ class Mapping:
             if first not in (None, name) and not np.array_equal(array, tensors[first]):
                 _log.warning(
                     '%s differs from %s, which is used in its place: the results are not those of '
-                    'the program that wrote them', name, first,
+                    'the program that wrote them',
+                    name,
+                    first,
                 )
 
     def _numbered(self, count):

@@ -68,8 +68,8 @@ class ArrayArchive:
 def _array_of(content, path):
     file = io.BytesIO(content)
     is_first = np.lib.format.read_magic(file) == (1, 0)
-    read_header = np.lib.format.read_array_header_1_0 if is_first else (
-        np.lib.format.read_array_header_2_0
+    read_header = (
+        np.lib.format.read_array_header_1_0 if is_first else (np.lib.format.read_array_header_2_0)
     )
     if read_header(file)[2].hasobject:
         return read_object_array(file.read(), path)

@@ -163,20 +163,29 @@ _BUILTINS = {
     **{each.__name__: each for each in (set, frozenset, list, dict, tuple, bytes, bytearray)},
 }
 _NAMES = {
-    **{f'{module}.{name}': value
-       for module in ('builtins', '__builtin__') for name, value in _BUILTINS.items()},
+    **{
+        f'{module}.{name}': value
+        for module in ('builtins', '__builtin__')
+        for name, value in _BUILTINS.items()
+    },
     'collections.OrderedDict': _Dict,
     'collections.Counter': _Dict,
-    **{f'{module}._reconstructor': _Function(lambda kind, base, state: kind())
-       for module in ('copyreg', 'copy_reg')},
+    **{
+        f'{module}._reconstructor': _Function(lambda kind, base, state: kind())
+        for module in ('copyreg', 'copy_reg')
+    },
     '_codecs.encode': _Function(_encode),  # how old protocols hold bytes
     'numpy.dtype': _DType,
     'numpy.ndarray': 'ndarray',  # which is only passed on, to `_reconstruct`
-    **{f'numpy.{core}.{name}': value for core in ('core', '_core') for name, value in {
-        'multiarray._reconstruct': _Array,
-        'multiarray.scalar': _Function(_scalar),
-        'numeric._frombuffer': _Function(_array),
-    }.items()},
+    **{
+        f'numpy.{core}.{name}': value
+        for core in ('core', '_core')
+        for name, value in {
+            'multiarray._reconstruct': _Array,
+            'multiarray.scalar': _Function(_scalar),
+            'numeric._frombuffer': _Function(_array),
+        }.items()
+    },
     'torch.Size': tuple,
     'torch._utils._rebuild_tensor': _Function(_tensor),
     'torch._utils._rebuild_tensor_v2': _Function(_tensor),

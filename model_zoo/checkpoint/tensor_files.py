@@ -127,7 +127,7 @@ def _read_array(path, read):
 
 
 def read_params(path):
-    """Read the arrays of a ``.params`` file, as views that may not be written to; and its metadata."""
+    """Read the arrays of a ``.params`` file, as read-only views, and its metadata."""
     with reading(path):
         with open(path, 'rb') as file:
             data = memoryview(file.read())
@@ -154,9 +154,7 @@ def _parse_params(path, data):
     if read('u8', 2)[0] != _MAGIC:
         raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
     arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
-    names = [
-        read('u1', int(read('u8')[0])).tobytes().decode('utf-8') for _ in range(read('u8')[0])
-    ]
+    names = [read('u1', int(read('u8')[0])).tobytes().decode('utf-8') for _ in range(read('u8')[0])]
     if position != len(content):
         raise ValueError(f'{len(content) - position} bytes are behind its end')
     if arrays and not names:

@@ -25,8 +25,13 @@ from ..util.files import atomic_write, make_writable_dir
 from .tensor_files import as_weights, from_bfloat16, reading
 
 __all__ = [
-    'is_tensorflow', 'masked_crc32c', 'newest_checkpoint', 'read_message', 'read_table',
-    'read_tensorflow', 'write_tensorflow',
+    'is_tensorflow',
+    'masked_crc32c',
+    'newest_checkpoint',
+    'read_message',
+    'read_table',
+    'read_tensorflow',
+    'write_tensorflow',
 ]
 
 
@@ -127,8 +132,21 @@ _OF_A_PART = b'\0'  # begins the keys of parts of variables
 _STRING, _BFLOAT16 = 7, 14
 #: number of a type in ``types.proto`` -> NumPy's
 _TYPES = {
-    1: 'f4', 2: 'f8', 3: 'i4', 4: 'u1', 5: 'i2', 6: 'i1', 8: 'c8', 9: 'i8', 10: '?',
-    _BFLOAT16: 'u2', 17: 'u2', 18: 'c16', 19: 'f2', 22: 'u4', 23: 'u8',
+    1: 'f4',
+    2: 'f8',
+    3: 'i4',
+    4: 'u1',
+    5: 'i2',
+    6: 'i1',
+    8: 'c8',
+    9: 'i8',
+    10: '?',
+    _BFLOAT16: 'u2',
+    17: 'u2',
+    18: 'c16',
+    19: 'f2',
+    22: 'u4',
+    23: 'u8',
 }
 
 
@@ -272,9 +290,10 @@ def write_tensorflow(path, tensors):
     make_writable_dir(folder or '.')
     name = name[: -len(_INDEX)]
     data = f'{name}.data-00000-of-00001'
-    with atomic_write(path, mode=None) as index, atomic_write(
-        os.path.join(folder, data), mode=None
-    ) as values:
+    with (
+        atomic_write(path, mode=None) as index,
+        atomic_write(os.path.join(folder, data), mode=None) as values,
+    ):
         temporary = index + '.new'  # the prefix of what TensorFlow writes
         parts = [temporary + _INDEX, temporary + data[len(name) :]]
         v1 = tensorflow.compat.v1

@@ -156,7 +156,10 @@ def _tensor(array, key):
     """Write ``_rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)``."""
     strides = [stride // array.itemsize for stride in np.empty_like(array, order='C').strides]
     storage = _tuple(
-        _text('storage'), _name('torch', _WRITTEN[array.dtype.name]), _text(key), _text('cpu'),
+        _text('storage'),
+        _name('torch', _WRITTEN[array.dtype.name]),
+        _text(key),
+        _text('cpu'),
         _number(array.size),
     )
     arguments = _tuple(

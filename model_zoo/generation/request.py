@@ -161,10 +161,25 @@ class Request:
     """The arguments of `generate`, checked; the prompts have been run."""
 
     def __init__(
-        self, block, prompts, max_new_tokens, valid_length, *, temperature=None, top_k=None,
-        top_p=None, num_beams=1, length_penalty=1.0, num_return_sequences=1, stop_tokens=(),
-        min_new_tokens=0, repetition_penalty=1.0, no_repeat_ngram_size=0, bad_words_ids=(),
-        seed=None, overflow='error',
+        self,
+        block,
+        prompts,
+        max_new_tokens,
+        valid_length,
+        *,
+        temperature=None,
+        top_k=None,
+        top_p=None,
+        num_beams=1,
+        length_penalty=1.0,
+        num_return_sequences=1,
+        stop_tokens=(),
+        min_new_tokens=0,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        bad_words_ids=(),
+        seed=None,
+        overflow='error',
     ):
         self.prompts = _read_prompts(prompts, valid_length)
         self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
@@ -188,8 +203,11 @@ class Request:
             raise InputError('bad_words_ids has a word without ids')
         self._ids = {'stop token': self.stop_tokens, 'token of bad_words_ids': sum(bad_words, ())}
         self.processor = LogitsProcessor(
-            self.stop_tokens, _number('min_new_tokens', min_new_tokens, 0), repetition_penalty,
-            _number('no_repeat_ngram_size', no_repeat_ngram_size, 0), bad_words,
+            self.stop_tokens,
+            _number('min_new_tokens', min_new_tokens, 0),
+            repetition_penalty,
+            _number('no_repeat_ngram_size', no_repeat_ngram_size, 0),
+            bad_words,
         )
         self.sampler = self._make_sampler(temperature, top_k, top_p)
         self._check_methods()

@@ -41,7 +41,8 @@ class LogitsProcessor:
         self._bad_words = [word for word in bad_words if word[1:] or word[0] not in stop_tokens]
         #: whether no score is changed
         self.is_idle = (
-            repetition_penalty == 1 and not (no_repeat_ngram_size or self._bad_words)
+            repetition_penalty == 1
+            and not (no_repeat_ngram_size or self._bad_words)
             and not (min_new_tokens and stop_tokens)
         )
 

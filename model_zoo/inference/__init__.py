@@ -22,8 +22,16 @@ from .tokens import FillMask, QuestionAnswering, TokenClassification
 from .vectors import INDEXES, FeatureExtraction, SentenceSimilarity, nearest, unit_vectors
 
 __all__ = [
-    'ENGINES', 'INDEXES', 'PIPELINES', 'Engine', 'MXNetEngine', 'Pipeline', 'make_engine',
-    'nearest', 'pipeline', 'unit_vectors',
+    'ENGINES',
+    'INDEXES',
+    'PIPELINES',
+    'Engine',
+    'MXNetEngine',
+    'Pipeline',
+    'make_engine',
+    'nearest',
+    'pipeline',
+    'unit_vectors',
 ]
 
 #: pipelines by the names of their tasks
@@ -61,17 +69,20 @@ DEFAULT_MODELS = {
 @overload
 def pipeline(
     task: Literal['text-classification', 'sentiment-analysis'],
-    model: str | os.PathLike | None = ..., **options: Any,
+    model: str | os.PathLike | None = ...,
+    **options: Any,
 ) -> TextClassification: ...
 @overload
 def pipeline(
     task: Literal['token-classification', 'ner'],
-    model: str | os.PathLike | None = ..., **options: Any,
+    model: str | os.PathLike | None = ...,
+    **options: Any,
 ) -> TokenClassification: ...
 @overload
 def pipeline(
     task: Literal['question-answering'],
-    model: str | os.PathLike | None = ..., **options: Any,
+    model: str | os.PathLike | None = ...,
+    **options: Any,
 ) -> QuestionAnswering: ...
 @overload
 def pipeline(
@@ -100,23 +111,28 @@ def pipeline(
 @overload
 def pipeline(
     task: Literal['zero-shot-classification'],
-    model: str | os.PathLike | None = ..., **options: Any,
+    model: str | os.PathLike | None = ...,
+    **options: Any,
 ) -> ZeroShotClassification: ...
 @overload
 def pipeline(
     task: Literal['rerank', 'text-ranking'],
-    model: str | os.PathLike | None = ..., **options: Any,
+    model: str | os.PathLike | None = ...,
+    **options: Any,
 ) -> Reranking: ...
 @overload
 def pipeline(
-    task: str | os.PathLike | None = ..., model: str | os.PathLike | None = ..., *,
-    engine: str = ..., precision: str = ..., ctx: Any = ..., **options: Any,
+    task: str | os.PathLike | None = ...,
+    model: str | os.PathLike | None = ...,
+    *,
+    engine: str = ...,
+    precision: str = ...,
+    ctx: Any = ...,
+    **options: Any,
 ) -> Pipeline: ...
 
 
-def pipeline(
-    task=None, model=None, *, engine='mxnet', precision='float32', ctx=None, **options
-):
+def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=None, **options):
     """Make a pipeline: from texts to labels, answers, entities, words, vectors, or more text.
 
     Parameters
@@ -164,14 +180,15 @@ def pipeline(
     if model is None:
         raise InputError(
             f'the task {task} needs a model that was trained for it: pipeline({task!r}, FOLDER)'
-            if task else f'name a task or a model; the tasks are {", ".join(known)}'
+            if task
+            else f'name a task or a model; the tasks are {", ".join(known)}'
         )
     refuse_arguments_of_transformers(options)
     options = without_truncation(options)
     if isinstance(options.get('tokenizer'), str):  # its name, as transformers takes it
         if options['tokenizer'] != model:
             raise InputError(
-                f"`tokenizer` is {options['tokenizer']!r}: leave it out, a model has its own, "
+                f'`tokenizer` is {options["tokenizer"]!r}: leave it out, a model has its own, '
                 'or give a tokenizer, such as open_model() returns'
             )
         del options['tokenizer']

@@ -9,7 +9,11 @@ from ..util.arrays import sigmoid, softmax
 from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
 
 __all__ = [
-    'MultipleChoice', 'NextSentence', 'Reranking', 'TextClassification', 'TextPairs',
+    'MultipleChoice',
+    'NextSentence',
+    'Reranking',
+    'TextClassification',
+    'TextPairs',
     'ZeroShotClassification',
 ]
 
@@ -90,7 +94,8 @@ class TextClassification(TextPairs):
     def _chooses(self, options):
         """Whether the model says how many labels a text has."""
         return self.is_multi_label and not {*self._defaults, *options} & {
-            'top_k', 'return_all_scores'
+            'top_k',
+            'return_all_scores',
         }
 
     def _options(
@@ -104,9 +109,9 @@ class TextClassification(TextPairs):
         if function_to_apply is None:
             problem = self.block.config.extras.get('problem_type')
             usual = 'sigmoid' if len(self.labels) == 1 else 'softmax'
-            function_to_apply = {
-                'regression': 'none', 'multi_label_classification': 'sigmoid'
-            }.get(problem, usual)
+            function_to_apply = {'regression': 'none', 'multi_label_classification': 'sigmoid'}.get(
+                problem, usual
+            )
         return {'top_k': top_k, 'function': function_to_apply, 'least': -np.inf}
 
     def _shown(self, result, item, options):
@@ -127,7 +132,8 @@ class TextClassification(TextPairs):
         order = np.argsort(-scores, kind='stable')[: options['top_k']]
         return [
             {'label': self.labels[index], 'score': float(scores[index])}
-            for index in order if scores[index] >= options['least']
+            for index in order
+            if scores[index] >= options['least']
         ]
 
 

@@ -37,7 +37,8 @@ PRECISIONS = {
     'openvino': ('float32', 'bfloat16', 'int8'),
 }
 _LIBRARIES = {
-    'mxnet': (), 'onnxruntime': ('onnx', 'onnxruntime'),
+    'mxnet': (),
+    'onnxruntime': ('onnx', 'onnxruntime'),
     'openvino': ('onnx', 'onnxruntime', 'openvino'),
 }
 _EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
@@ -87,7 +88,7 @@ def _figures():
 def choices(precision, work='forward'):
     """Engines for a precision, fastest first on this kind of processor."""
     rows = []
-    for level in _PROCESSORS[_PROCESSORS.index(processor()):]:
+    for level in _PROCESSORS[_PROCESSORS.index(processor()) :]:
         cases = _figures()['processors'].get(level, {}).get('ours', {}).get(work, {})
         rows = rows or [
             {name.split()[0]: ms for name, ms in case.items() if name.split()[1] == precision}
@@ -98,13 +99,20 @@ def choices(precision, work='forward'):
     ranked = []
     for engine in {name: None for row in rows for name in row}:
         ratios = [
-            row.get('mxnet', next(iter(row.values()))) / row[engine] for row in rows
+            row.get('mxnet', next(iter(row.values()))) / row[engine]
+            for row in rows
             if engine in row
         ]
-        ranked.append(Choice(
-            engine, math.exp(sum(map(math.log, ratios)) / len(ratios)), has_engine(engine),
-            '' if engine == 'mxnet' else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
-        ))
+        ranked.append(
+            Choice(
+                engine,
+                math.exp(sum(map(math.log, ratios)) / len(ratios)),
+                has_engine(engine),
+                ''
+                if engine == 'mxnet'
+                else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
+            )
+        )
     return sorted(ranked, key=lambda choice: -choice.speed)
 
 
@@ -152,7 +160,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         able = [name for name in PRECISIONS if precision in PRECISIONS[name]]
         hint = f'; {able[0]} does that: engine={able[0]!r}' if able else ''
         raise InputError(
-            f"{engine} computes in {' or '.join(PRECISIONS[engine])}, not {precision}{hint}"
+            f'{engine} computes in {" or ".join(PRECISIONS[engine])}, not {precision}{hint}'
         )
     is_writer = isinstance(block, GenerationMixin)
     if engine == 'mxnet':
@@ -208,7 +216,7 @@ def _tell_of_faster(precision, work):
         if choice.speed >= _LEAST_GAIN:
             logger.info(
                 f"engine={choice.engine!r} is {choice.speed:.1f} times as fast as 'mxnet' in "
-                f"{precision} here{'' if choice.is_installed else f': {choice.cure}'}"
+                f'{precision} here{"" if choice.is_installed else f": {choice.cure}"}'
             )
 
 
@@ -228,10 +236,14 @@ class AutoEngine(Engine):
         self._tokens, self._changing = 0, threading.Lock()
         is_on_cpu = ctx is None or ctx.device_type == 'cpu'
         work = 'generation' if isinstance(block, GenerationMixin) else 'forward'
-        self._better = next((
-            choice for choice in choices(precision, work)
-            if choice.is_installed and choice.speed >= _LEAST_GAIN and is_on_cpu
-        ), None)
+        self._better = next(
+            (
+                choice
+                for choice in choices(precision, work)
+                if choice.is_installed and choice.speed >= _LEAST_GAIN and is_on_cpu
+            ),
+            None,
+        )
         self._has_file = None  # not looked yet
 
     @property

@@ -90,8 +90,12 @@ class OnnxEngine(Engine):
                     1 + millions * SECONDS_OF_EXPORT,
                 )
                 load_exporter().export_onnx(
-                    block, folder, name, block.fuses_in_onnx and measures is None,
-                    precision if precision == 'int8' else 'float32', measures,
+                    block,
+                    folder,
+                    name,
+                    block.fuses_in_onnx and measures is None,
+                    precision if precision == 'int8' else 'float32',
+                    measures,
                 )
         return path
 
@@ -186,17 +190,20 @@ class OpenVINOEngine(OnnxEngine):
     def _open(self):
         import openvino
 
-        return self._compile(openvino.Core(), {
-            'INFERENCE_PRECISION_HINT': _PRECISIONS[self.precision],
-            'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
-            'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
-            'INFERENCE_NUM_THREADS': used_processors(),
-            'NUM_STREAMS': self._streams,
-            'ENABLE_CPU_PINNING': False,
-            # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
-            # after the same file has been opened in float32.
-            'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
-        })
+        return self._compile(
+            openvino.Core(),
+            {
+                'INFERENCE_PRECISION_HINT': _PRECISIONS[self.precision],
+                'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
+                'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
+                'INFERENCE_NUM_THREADS': used_processors(),
+                'NUM_STREAMS': self._streams,
+                'ENABLE_CPU_PINNING': False,
+                # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
+                # after the same file has been opened in float32.
+                'CACHE_DIR': os.path.join(os.path.dirname(self.path), 'openvino', self.precision),
+            },
+        )
 
     def _compile(self, core, config):
         """Set `model`; returns `inputs` and `outputs`."""
@@ -326,17 +333,20 @@ class _GenerationEngine(OnnxEngine):
 
     def _go_on(self, words, mask, positions, lengths, past):
         given = {
-            'input_ids': words, 'attention_mask': mask, 'position_ids': positions,
+            'input_ids': words,
+            'attention_mask': mask,
+            'position_ids': positions,
             'valid_length': lengths,
         }
         feed = {
-            name: np.ascontiguousarray(array.astype(np.int64)) for name, array in given.items()
+            name: np.ascontiguousarray(array.astype(np.int64))
+            for name, array in given.items()
             if name in self.inputs
         }
         return self._compute(feed, past)
 
     def _empty(self, rows):
-        """The past of a text's first call: no keys, and the memory that Transformer-XL begins with."""
+        """Return the past of a first call: no keys, and Transformer-XL's initial memory."""
         past = {}
         for name, shape in self.inputs.items():
             if name == f'{_MEMORY}_length':
@@ -417,9 +427,9 @@ class _Values(dict):
     """ONNX Runtime's values by the names of inputs."""
 
     def select(self, rows):
-        return _Values({
-            name: _value(_rows_of(name, value.numpy(), rows)) for name, value in self.items()
-        })
+        return _Values(
+            {name: _value(_rows_of(name, value.numpy(), rows)) for name, value in self.items()}
+        )
 
 
 class _Request(NamedTuple):

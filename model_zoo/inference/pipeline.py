@@ -14,8 +14,20 @@ from ..errors import InputError, UnknownNameError
 from .engine import MXNetEngine
 
 __all__ = [
-    'ALL', 'BATCH_ROWS', 'COUNT', 'FLAG', 'TEXT', 'Meter', 'Row', 'TooLargeError', 'Work',
-    'a_list', 'check_option', 'number', 'one_of', 'refuse_arguments_of_transformers',
+    'ALL',
+    'BATCH_ROWS',
+    'COUNT',
+    'FLAG',
+    'TEXT',
+    'Meter',
+    'Row',
+    'TooLargeError',
+    'Work',
+    'a_list',
+    'check_option',
+    'number',
+    'one_of',
+    'refuse_arguments_of_transformers',
     'without_truncation',
 ]
 
@@ -56,8 +68,12 @@ def a_list(items, most=10_000, or_one=False):
 
 
 _TYPES = {
-    'array': (list, tuple, set), 'boolean': (bool, np.bool_), 'integer': numbers.Integral,
-    'null': type(None), 'number': numbers.Real, 'string': str,
+    'array': (list, tuple, set),
+    'boolean': (bool, np.bool_),
+    'integer': numbers.Integral,
+    'null': type(None),
+    'number': numbers.Real,
+    'string': str,
 }
 
 
@@ -87,8 +103,13 @@ def _is_within(value, type_name, schema):
 def _described(schema, types):
     if 'enum' in schema:
         return f'one of: {", ".join(schema["enum"])}'
-    names = {'boolean': 'true or false', 'integer': 'an integer', 'null': 'None for all',
-             'number': 'a number', 'string': 'a str'}
+    names = {
+        'boolean': 'true or false',
+        'integer': 'an integer',
+        'null': 'None for all',
+        'number': 'a number',
+        'string': 'a str',
+    }
     if 'array' in types:
         items = _described(schema['items'], [schema['items']['type']])
         names['array'] = f'a list of at most {schema["maxItems"]}, each {items}'
@@ -110,8 +131,10 @@ class Meter:
 
     #: what is counted, and the server's setting for it
     _NAMES = {
-        'rows': ('rows (texts, a text with each label or choice, windows of a long text)',
-                 'max_rows'),
+        'rows': (
+            'rows (texts, a text with each label or choice, windows of a long text)',
+            'max_rows',
+        ),
         'tokens': ('tokens in all rows', 'max_tokens'),
         'answer': ('bytes of an answer', 'max_answer'),
         'characters': ('characters of texts with each of their labels or choices', 'max_body'),
@@ -231,9 +254,7 @@ class Pipeline:
     #: if not 0, only so many of the model's outputs are kept; padding is cut off these
     token_outputs = 0
 
-    def __init__(
-        self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults
-    ):
+    def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         self.block, self.tokenizer, self.files = opened
         self.engine = engine or MXNetEngine(self.block)
         limit = self.block.base.context_length
@@ -284,9 +305,7 @@ class Pipeline:
                 f'{self.task} takes a text, a list or an iterable of them, not '
                 f'{type(inputs).__name__}'
             ) from None
-        return (
-            self._shown(result, None, options) for result in self._results(items, checked)
-        )
+        return (self._shown(result, None, options) for result in self._results(items, checked))
 
     def __repr__(self):
         labels = f', labels={self.labels!r:.200}' if getattr(self.block, 'num_labels', 0) else ''
@@ -414,7 +433,7 @@ class Pipeline:
         return 100 + 2 * NUMBER * len(rows)
 
     def _finish(self, item, rows, outputs, options):
-        """The result of an item; `outputs` has for each row the list of what `_reduced` returned."""
+        """Return an item's result; `outputs` has each row's list of what `_reduced` returned."""
         raise NotImplementedError
 
     # -- what all have in common ------------------------------------------------------------------

@@ -16,8 +16,13 @@ import numpy as np
 from ..errors import InputError, UnknownNameError
 
 __all__ = [
-    'CALIBRATION_MODES', 'LAYER_TYPES', 'QUANTIZED_DTYPES', 'Quantizer', 'choose_layers',
-    'leave_out', 'quantize',
+    'CALIBRATION_MODES',
+    'LAYER_TYPES',
+    'QUANTIZED_DTYPES',
+    'Quantizer',
+    'choose_layers',
+    'leave_out',
+    'quantize',
 ]
 
 logger = logging.getLogger(__name__)
@@ -35,7 +40,7 @@ _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')
 
 
 class _Ranges:
-    """Collects the least and greatest outputs, `clipped` as by GluonNLP's ``BertLayerCollector``."""
+    """Collect the least and greatest outputs, `clipped` as in GluonNLP's BertLayerCollector."""
 
     largest_gelu, smallest_norm = 10.0, -50.0
 
@@ -115,10 +120,13 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         ``SymbolBlock.imports`` reads.
     """
     quantizer = Quantizer(block, batches, mode, dtype)
-    return quantizer.block([
-        layer for layer, names in quantizer.layers.items()
-        if any(part in name for part in exclude for name in names)
-    ])
+    return quantizer.block(
+        [
+            layer
+            for layer, names in quantizer.layers.items()
+            if any(part in name for part in exclude for name in names)
+        ]
+    )
 
 
 class Quantizer:
@@ -237,7 +245,8 @@ class Quantizer:
         known = set(symbol.list_inputs())
         values = {**weights, **dict(zip(_INPUTS, batch))}
         executor = symbol.bind(
-            mx.cpu(), {name: array for name, array in values.items() if name in known},
+            mx.cpu(),
+            {name: array for name, array in values.items() if name in known},
             grad_req='null',
         )
         if collect is not None:
@@ -253,7 +262,7 @@ def _products(symbol, prefix):
             inputs = [nodes[n]['name'] for n, *_ in node['inputs']]
             weight = next((name for name in inputs if name.endswith('_weight')), None)
             name = node['name'] if weight is None else weight[: -len('_weight')]
-            name = name[len(prefix):] if name.startswith(prefix) else name
+            name = name[len(prefix) :] if name.startswith(prefix) else name
             yield name, [node['name'], *inputs]
 
 
@@ -304,7 +313,10 @@ def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most
     )
     logger.info('INT8%s: %s %.4f, of float32 %.4f', _without(exclude), metric, score, best)
     return made, {
-        'metric': metric, 'float32': report, 'int8': int8_report, 'lost': best - score,
+        'metric': metric,
+        'float32': report,
+        'int8': int8_report,
+        'lost': best - score,
         'float32_layers': exclude,
     }
 

@@ -19,10 +19,23 @@ _ID = {**COUNT, 'minimum': 0}
 _LENGTHS = ('max_new_tokens', 'max_length')
 # fields of generation_config.json that change texts, and have no option here
 _UNUSED = (
-    'begin_suppress_tokens', 'constraints', 'diversity_penalty', 'early_stopping',
-    'encoder_repetition_penalty', 'epsilon_cutoff', 'eta_cutoff', 'force_words_ids',
-    'exponential_decay_length_penalty', 'forced_bos_token_id', 'forced_eos_token_id', 'min_length',
-    'min_p', 'penalty_alpha', 'sequence_bias', 'suppress_tokens', 'top_h',
+    'begin_suppress_tokens',
+    'constraints',
+    'diversity_penalty',
+    'early_stopping',
+    'encoder_repetition_penalty',
+    'epsilon_cutoff',
+    'eta_cutoff',
+    'force_words_ids',
+    'exponential_decay_length_penalty',
+    'forced_bos_token_id',
+    'forced_eos_token_id',
+    'min_length',
+    'min_p',
+    'penalty_alpha',
+    'sequence_bias',
+    'suppress_tokens',
+    'top_h',
 )
 
 
@@ -87,9 +100,12 @@ class TextGeneration(Pipeline):
     ):
         # the model forgets the beginning of a text that is longer than its context
         options = {
-            'num_return_sequences': num_return_sequences, 'min_new_tokens': min_new_tokens,
-            'repetition_penalty': repetition_penalty, 'overflow': 'slide',
-            'no_repeat_ngram_size': no_repeat_ngram_size, 'bad_words_ids': bad_words_ids or (),
+            'num_return_sequences': num_return_sequences,
+            'min_new_tokens': min_new_tokens,
+            'repetition_penalty': repetition_penalty,
+            'overflow': 'slide',
+            'no_repeat_ngram_size': no_repeat_ngram_size,
+            'bad_words_ids': bad_words_ids or (),
         }
         if do_sample:
             options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
@@ -100,8 +116,10 @@ class TextGeneration(Pipeline):
         ends = self.end_tokens if eos_token_id is None else eos_token_id
         options['stop_tokens'] = ends if stop_at_end else ()
         return {
-            'full': return_full_text, 'generate': options,
-            'new': max_new_tokens or (None if max_length else MAX_NEW_TOKENS), 'all': max_length,
+            'full': return_full_text,
+            'generate': options,
+            'new': max_new_tokens or (None if max_length else MAX_NEW_TOKENS),
+            'all': max_length,
         }
 
     def new_tokens(self, ids, options):
@@ -126,8 +144,10 @@ class TextGeneration(Pipeline):
                     chosen = [places[index] for index in indices]
                     with self.engine.lock:
                         continuations = generate(
-                            self.engine.language_model, [prompts[place] for place in chosen],
-                            count, **options['generate'],
+                            self.engine.language_model,
+                            [prompts[place] for place in chosen],
+                            count,
+                            **options['generate'],
                         )
                     for place, group in zip(chosen, continuations):
                         start = pool[place] if options['full'] else ''

@@ -87,7 +87,7 @@ class TokenClassification(Pipeline):
         return [self._windows(encoding, options, meter) for encoding in encodings]
 
     def _windows(self, encoding, options, meter):
-        """Rows of a text; `about` has a row's pieces, and the first one's position in text and row."""
+        """Return a text's rows; `about` has a row's pieces, and where the first one is in both."""
         ids, room = encoding.input_ids, options['room']
         windows = [(0, len(ids))]
         if room is not None and len(ids) > room:
@@ -117,7 +117,8 @@ class TokenClassification(Pipeline):
                 groups = groups_of_entities(row_entities, labels)
                 row_entities = [self._group(*group) for group in groups]
             entities += [
-                entity for entity in row_entities
+                entity
+                for entity in row_entities
                 if entity.get('entity', entity.get('entity_group')) not in options['ignored']
             ]
         if len(rows) > 1:
@@ -192,7 +193,8 @@ def _without_overlaps(entities):
             continue
         old = kept[-1]
         if (entity['end'] - entity['start'], entity['score']) > (
-            old['end'] - old['start'], old['score']
+            old['end'] - old['start'],
+            old['score'],
         ):
             kept[-1] = entity
     return kept

@@ -201,8 +201,15 @@ class EncoderStack(nn.HybridSequential):
     """
 
     def __init__(
-        self, config, attention_dropout, dropout, activation, layer_norm_eps, initializer,
-        prefix='', params=None,
+        self,
+        config,
+        attention_dropout,
+        dropout,
+        activation,
+        layer_norm_eps,
+        initializer,
+        prefix='',
+        params=None,
     ):
         super().__init__(prefix=prefix, params=params)
         self._config = config

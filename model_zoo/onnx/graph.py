@@ -166,8 +166,11 @@ class Writer:
     def same_type(self, *tensors):
         """All in the widest of their types; a truth value counts as a number."""
         order = ('int64', 'float16', 'float32', 'float64')
-        dtype = max((tensor.dtype for tensor in tensors if tensor.dtype != 'bool'), key=order.index,
-                    default='float32')
+        dtype = max(
+            (tensor.dtype for tensor in tensors if tensor.dtype != 'bool'),
+            key=order.index,
+            default='float32',
+        )
         return [self.cast(tensor, dtype) for tensor in tensors]
 
     def shape(self, tensor, begin=0, end=None):
@@ -248,11 +251,13 @@ def to_onnx(symbol, params, inputs, outputs):
         tensor = writer.add('Identity', [values[i, k]])
         writer.nodes[-1].output[0] = name
         results.append(_value_info(Tensor(name, tensor.dtype, tensor.rank), axes))
-    sources = [_value_info(data[name], axes) for name, (_, _, axes) in inputs.items()
-               if name in data]
+    sources = [
+        _value_info(data[name], axes) for name, (_, _, axes) in inputs.items() if name in data
+    ]
     model = helper.make_model(
-        helper.make_graph(writer.nodes, 'gluon_transformer_zoo', sources, results,
-                          writer.initializers()),
+        helper.make_graph(
+            writer.nodes, 'gluon_transformer_zoo', sources, results, writer.initializers()
+        ),
         producer_name='gluon-transformer-zoo',
         opset_imports=[helper.make_opsetid('', OPSET)],
         ir_version=_IR_VERSION,
@@ -290,8 +295,10 @@ def _folded(symbol, nodes, heads, params):
     outputs = [node for node in symbol.get_internals() if node.name in made]
     if outputs:
         group = mx.sym.Group(outputs)
-        arrays = {name: mx.nd.array(params[name], dtype=params[name].dtype)
-                  for name in group.list_arguments()}
+        arrays = {
+            name: mx.nd.array(params[name], dtype=params[name].dtype)
+            for name in group.list_arguments()
+        }
         with without_subgraphs(), mx.autograd.pause():
             values = group.eval(mx.cpu(), **arrays)
         for output, value in zip(outputs, values):

@@ -221,19 +221,40 @@ def _with_scalar(op, swapped=False, truth=False):
     return translate
 
 
-for _name, _op in {'exp': 'Exp', 'sin': 'Sin', 'cos': 'Cos', 'relu': 'Relu', 'sqrt': 'Sqrt',
-                   'abs': 'Abs', 'log': 'Log', 'erf': 'Erf', 'tanh': 'Tanh',
-                   'sigmoid': 'Sigmoid'}.items():
+for _name, _op in {
+    'exp': 'Exp',
+    'sin': 'Sin',
+    'cos': 'Cos',
+    'relu': 'Relu',
+    'sqrt': 'Sqrt',
+    'abs': 'Abs',
+    'log': 'Log',
+    'erf': 'Erf',
+    'tanh': 'Tanh',
+    'sigmoid': 'Sigmoid',
+}.items():
     OPERATORS[_name] = _unary(_op)
 for _name, _op in {'add': 'Add', 'sub': 'Sub', 'mul': 'Mul', 'div': 'Div'}.items():
     OPERATORS[f'elemwise_{_name}'] = OPERATORS[f'broadcast_{_name}'] = _binary(_op)
 OPERATORS['broadcast_maximum'], OPERATORS['broadcast_minimum'] = _binary('Max'), _binary('Min')
-for _name, _op in {'greater': 'Greater', 'greater_equal': 'GreaterOrEqual', 'lesser': 'Less',
-                   'lesser_equal': 'LessOrEqual', 'equal': 'Equal'}.items():
+for _name, _op in {
+    'greater': 'Greater',
+    'greater_equal': 'GreaterOrEqual',
+    'lesser': 'Less',
+    'lesser_equal': 'LessOrEqual',
+    'equal': 'Equal',
+}.items():
     OPERATORS[f'broadcast_{_name}'] = _comparison(_op)
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op, truth=True)
-for _name, _op in {'plus': 'Add', 'minus': 'Sub', 'mul': 'Mul', 'div': 'Div', 'maximum': 'Max',
-                   'minimum': 'Min', 'power': 'Pow'}.items():
+for _name, _op in {
+    'plus': 'Add',
+    'minus': 'Sub',
+    'mul': 'Mul',
+    'div': 'Div',
+    'maximum': 'Max',
+    'minimum': 'Min',
+    'power': 'Pow',
+}.items():
     OPERATORS[f'_{_name}_scalar'] = _with_scalar(_op)
 OPERATORS['_rminus_scalar'] = _with_scalar('Sub', swapped=True)
 OPERATORS['_rdiv_scalar'] = _with_scalar('Div', swapped=True)

@@ -20,8 +20,21 @@ from .schedules import (
 )
 
 __all__ = [
-    'LAMB', 'NO_DECAY', 'SCHEDULES', 'BERTAdam', 'ConstantLR', 'OpenAIAdam', 'Schedule',
-    'WarmupConstantSchedule', 'WarmupCosineSchedule', 'WarmupCosineWithHardRestartsSchedule',
-    'WarmupCosineWithWarmupRestartsSchedule', 'WarmupLinearSchedule', 'clip_grad_global_norm',
-    'disable_weight_decay', 'finetune_schedule', 'get_schedule', 'grad_global_norm',
+    'LAMB',
+    'NO_DECAY',
+    'SCHEDULES',
+    'BERTAdam',
+    'ConstantLR',
+    'OpenAIAdam',
+    'Schedule',
+    'WarmupConstantSchedule',
+    'WarmupCosineSchedule',
+    'WarmupCosineWithHardRestartsSchedule',
+    'WarmupCosineWithWarmupRestartsSchedule',
+    'WarmupLinearSchedule',
+    'clip_grad_global_norm',
+    'disable_weight_decay',
+    'finetune_schedule',
+    'get_schedule',
+    'grad_global_norm',
 ]

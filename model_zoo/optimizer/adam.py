@@ -119,7 +119,10 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         mean_factor, root_factor = self._moment_factors()
         step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
         return host.Step(
-            step * root_factor / mean_factor, factor, self._epsilon(index) * root_factor, decay,
+            step * root_factor / mean_factor,
+            factor,
+            self._epsilon(index) * root_factor,
+            decay,
             late_decay,
         )
 
@@ -414,7 +417,11 @@ class LAMB(DecoupledAdam):
             indices, arrays, scales, lrs, wds = zip(*groups[True])
             steps = self._steps(indices, arrays, lrs, wds)
             host.update_by_lamb(
-                arrays, scales, steps, (self.beta1, self.beta2), self.clip_gradient,
+                arrays,
+                scales,
+                steps,
+                (self.beta1, self.beta2),
+                self.clip_gradient,
                 *map(self._bounds.get, ('lower_bound', 'upper_bound')),
             )
 

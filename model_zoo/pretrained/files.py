@@ -20,10 +20,21 @@ from ..errors import InputError, ZooError
 from ..util.reading import read_json
 
 __all__ = [
-    'BESIDE_VOCAB', 'BPE_NAMES', 'GENERATION_CONFIG', 'GLUONNLP', 'LABEL_ORDER', 'MODULES_NAME',
-    'ONNX_NAME', 'ORIGINALS', 'SENTENCE_CONFIGS', 'TOKENIZER_CONFIG', 'VOCAB_NAMES', 'Module',
+    'BESIDE_VOCAB',
+    'BPE_NAMES',
+    'GENERATION_CONFIG',
+    'GLUONNLP',
+    'LABEL_ORDER',
+    'MODULES_NAME',
+    'ONNX_NAME',
+    'ORIGINALS',
+    'SENTENCE_CONFIGS',
+    'TOKENIZER_CONFIG',
+    'VOCAB_NAMES',
+    'Module',
     'merges_beside',
-    'modules_in_folder', 'read_tokenizer_config',
+    'modules_in_folder',
+    'read_tokenizer_config',
 ]
 
 #: name of the file
@@ -90,7 +101,10 @@ TOKENIZER_CONFIG = 'tokenizer_config.json'
 GENERATION_CONFIG = 'generation_config.json'
 #: names of the files that say more of a tokenizer than its vocabulary
 BESIDE_VOCAB = (
-    TOKENIZER_CONFIG, 'special_tokens_map.json', 'added_tokens.json', 'special_tokens.txt',
+    TOKENIZER_CONFIG,
+    'special_tokens_map.json',
+    'added_tokens.json',
+    'special_tokens.txt',
 )
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
@@ -126,7 +140,9 @@ class Files:
     def with_vocab_of(self, files):
         """Return these files with the vocabulary of others, and what is known about it."""
         return dataclasses.replace(
-            self, vocab=files.vocab, do_lower_case=files.do_lower_case,
+            self,
+            vocab=files.vocab,
+            do_lower_case=files.do_lower_case,
             special_tokens=files.special_tokens,
         )
 
@@ -200,8 +216,10 @@ def files_at(path, format=None):
         raise InputError(f'no such file or folder: {path!r}')
     beside = files_in_folder(os.path.dirname(path) or '.')
     name = os.path.basename(path)
-    if name.endswith(_VOCAB_EXTENSIONS) or name in VOCAB_NAMES or (
-        name.endswith('.json') and name not in WEIGHTS_NAMES
+    if (
+        name.endswith(_VOCAB_EXTENSIONS)
+        or name in VOCAB_NAMES
+        or (name.endswith('.json') and name not in WEIGHTS_NAMES)
     ):
         return dataclasses.replace(beside, weights=None, vocab=path)
     return dataclasses.replace(beside, weights=path)

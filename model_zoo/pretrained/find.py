@@ -151,7 +151,9 @@ def _on_hub(entry, root, weights=True):
 
 #: name -> place on this machine, in the order of the search
 HERE = {
-    'cache': _in_cache, 'Python package': _in_package, "Hugging Face hub's cache": _in_hub_cache,
+    'cache': _in_cache,
+    'Python package': _in_package,
+    "Hugging Face hub's cache": _in_hub_cache,
 }
 #: name -> place elsewhere, from which files are downloaded
 ELSEWHERE = {"GluonNLP's repository": _in_repository, 'Hugging Face hub': _on_hub}
@@ -203,7 +205,13 @@ def is_model_folder(name):
 
 
 def find_files(
-    model=None, dataset=None, root=None, path=None, weights=True, vocab=True, format=None,
+    model=None,
+    dataset=None,
+    root=None,
+    path=None,
+    weights=True,
+    vocab=True,
+    format=None,
     exported=False,
 ):
     """Find the files of a model: at `path`, or in the first place that has them.
@@ -313,8 +321,12 @@ def _find_named(entry, root, weights):
         *_, roles = gluonnlp.data.utils._vocab_sha1.get(entry.vocab_name, ({},))
         lower = entry.do_lower_case if files.do_lower_case is None else files.do_lower_case
         return dataclasses.replace(
-            files, weights=files.weights if weights else None, do_lower_case=lower,
-            special_tokens={**roles, **files.special_tokens}, source=name, labels=entry.labels,
+            files,
+            weights=files.weights if weights else None,
+            do_lower_case=lower,
+            special_tokens={**roles, **files.special_tokens},
+            source=name,
+            labels=entry.labels,
         )
     raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
 
@@ -337,8 +349,10 @@ def _not_found(entry, root, missing, tried):
     ways.append(f'name {here}a folder that has them (in get_model: pretrained=FOLDER)')
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
-    return PretrainedNotFoundError.of([
-        f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
-        *(f'or {way}' for way in ways[1:]),
-        f'Tried: {"; ".join(tried)}',
-    ])
+    return PretrainedNotFoundError.of(
+        [
+            f'no {missing} found for {entry.model}, {entry.dataset}: {ways[0]}',
+            *(f'or {way}' for way in ways[1:]),
+            f'Tried: {"; ".join(tried)}',
+        ]
+    )

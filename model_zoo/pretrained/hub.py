@@ -35,8 +35,13 @@ from huggingface_hub.errors import (
 __all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub', 'upload']
 
 _SMALL = (
-    *BESIDE_VOCAB, *VOCAB_NAMES, *BPE_NAMES.values(), GENERATION_CONFIG, *SENTENCE_CONFIGS,
-    MODULES_NAME, 'config_sentence_transformers.json',
+    *BESIDE_VOCAB,
+    *VOCAB_NAMES,
+    *BPE_NAMES.values(),
+    GENERATION_CONFIG,
+    *SENTENCE_CONFIGS,
+    MODULES_NAME,
+    'config_sentence_transformers.json',
 )
 #: kind of weights -> the parts of several files, and the file without which these aren't complete
 _WEIGHTS = (
@@ -149,9 +154,7 @@ def _get_weights(get, path):
 
 
 def _snapshot(name, revision, patterns, local):
-    return _ask(
-        snapshot_download, name, revision, allow_patterns=patterns, local_files_only=local
-    )
+    return _ask(snapshot_download, name, revision, allow_patterns=patterns, local_files_only=local)
 
 
 def _ask(method, name, revision, **options):
@@ -200,7 +203,9 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
         hub = HfApi(constants.ENDPOINT, token=token)
         made = hub.create_repo(repo_id, exist_ok=True, **options)
         return hub.upload_folder(
-            repo_id=made.repo_id, folder_path=folder, allow_patterns=names,
+            repo_id=made.repo_id,
+            folder_path=folder,
+            allow_patterns=names,
             commit_message=commit_message,
         ).commit_url
     except Exception as error:  # of requests or httpx, by the library's version

@@ -53,8 +53,14 @@ class SentenceModules:
     """
 
     def __init__(
-        self, modes=('mean',), steps=(), max_length=None, lowers=False, prompts=None,
-        default_prompt=None, counts_prompt=True,
+        self,
+        modes=('mean',),
+        steps=(),
+        max_length=None,
+        lowers=False,
+        prompts=None,
+        default_prompt=None,
+        counts_prompt=True,
     ):
         self.modes, self.steps = tuple(modes), tuple(steps)
         self.max_length, self.lowers = max_length, lowers
@@ -161,7 +167,7 @@ def _read_dense(folder):
 
 
 def _settings(folder, transformer):
-    """How a sentence is prepared for the model's first part, which is in the folder `transformer`."""
+    """Return how sentences are prepared for the first part, in the folder `transformer`."""
     fields = {}
     for name in SENTENCE_CONFIGS:
         fields = fields or read_tokenizer_config(transformer, name)

@@ -302,9 +302,7 @@ def read_story_cloze(path):
     for location, fields in read_records(path, 'csv', exact=True):
         missing = [name for name in columns if name not in fields]
         if missing:
-            raise InputError(
-                f'{str(path)!r}: its first line lacks {", ".join(missing)}; {advice}'
-            )
+            raise InputError(f'{str(path)!r}: its first line lacks {", ".join(missing)}; {advice}')
         stories.append(_story(fields, f'{path}, {location}'))
     if not stories:
         raise InputError(
@@ -357,8 +355,13 @@ SPECIAL_TOKENS = '_start_', '_delimiter_', '_classify_'
 
 
 @settings(
-    optimizer='openaiadam', batch_size=8, dev_batch_size=16, lr=6.25e-5, epsilon=1e-8,
-    warmup_ratio=0.002, seed=42,
+    optimizer='openaiadam',
+    batch_size=8,
+    dev_batch_size=16,
+    lr=6.25e-5,
+    epsilon=1e-8,
+    warmup_ratio=0.002,
+    seed=42,
 )
 class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
@@ -473,7 +476,9 @@ class StoryTask(MultipleChoice):
         """Scores of the endings, (batch, 2), without those of the language model."""
         hidden = model.transformer(batch.words, valid_length=batch.valid_length)
         last = mx.nd.SequenceLast(  # the token _classify_
-            hidden.reshape((-3, 0, 0)), batch.valid_length.reshape(-1), use_sequence_length=True,
+            hidden.reshape((-3, 0, 0)),
+            batch.valid_length.reshape(-1),
+            use_sequence_length=True,
             axis=1,
         )
         return model.mc_head(last).reshape(batch.words.shape[:2])

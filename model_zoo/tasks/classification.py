@@ -344,10 +344,12 @@ class Distillation:
         scores, states = _run(self.student, batch)
         error = mx.nd.zeros((1,), ctx=scores.context)
         if self.states_weight:
-            error = mx.nd.add_n(*[
-                losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
-                for state, layer in zip(states, self.layers)
-            ]) / len(self.layers)
+            error = mx.nd.add_n(
+                *[
+                    losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
+                    for state, layer in zip(states, self.layers)
+                ]
+            ) / len(self.layers)
         if self.student.num_labels == 1:
             of_teacher = losses.mean_squared_error(mx.nd, scores, their_scores)
             of_labels = losses.mean_squared_error(mx.nd, scores, batch.labels)
@@ -405,8 +407,12 @@ class Teacher:
         """What the student's training minimizes."""
         settings = self._settings
         return Distillation(
-            student, self.block, settings.teacher_layers, settings.temperature,
-            settings.teacher_weight, settings.states_weight,
+            student,
+            self.block,
+            settings.teacher_layers,
+            settings.temperature,
+            settings.teacher_weight,
+            settings.states_weight,
         ).objective()
 
 
@@ -414,8 +420,15 @@ class Teacher:
 OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
 #: settings that name another model than the teacher
 OTHER_MODEL = (
-    'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model_parameters', 'from_scratch',
-    'vocab_file', 'hparams', 'init_checkpoint', 'bert_config_file',
+    'bert_model',
+    'bert_dataset',
+    'pretrained_bert_parameters',
+    'model_parameters',
+    'from_scratch',
+    'vocab_file',
+    'hparams',
+    'init_checkpoint',
+    'bert_config_file',
 )
 
 
@@ -434,11 +447,15 @@ class TeacherSettings(FinetuneSettings):
         None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
     )
     student_layers: int | None = setting(
-        None, "start from N of the teacher's layers, its embeddings and its head, instead of "
-        'another model', at_least=1, flag={'metavar': 'N'},
+        None,
+        "start from N of the teacher's layers, its embeddings and its head, instead of "
+        'another model',
+        at_least=1,
+        flag={'metavar': 'N'},
     )
     teacher_layers: list[int] | None = setting(
-        None, "the teacher's layer for each of the student's layers, counted from 1; default: "
+        None,
+        "the teacher's layer for each of the student's layers, counted from 1; default: "
         'evenly spaced',
         flag={'metavar': 'N'},
     )
@@ -446,8 +463,10 @@ class TeacherSettings(FinetuneSettings):
         2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
     )
     teacher_weight: float | None = setting(
-        0.5, "share of the teacher's scores in the loss; the labels have the rest",
-        at_least=0, at_most=1,
+        0.5,
+        "share of the teacher's scores in the loss; the labels have the rest",
+        at_least=0,
+        at_most=1,
     )
     states_weight: float | None = setting(
         1.0, "weight of the layers' states", at_least=0, below=float('inf')
@@ -473,14 +492,17 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None, "folder with the task's TSV files; default: GluonNLP downloads them"
     )
     train_file: str | None = setting(
-        None, 'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
+        None,
+        'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
         'has saved',
     )
     dev_file: str | None = setting(None, 'your own rows to score each epoch on')
     test_file: str | None = setting(None, 'your own rows to predict')
     dev_split: float | None = setting(
-        None, 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
-        'by label; `seed` selects the examples', flag={'metavar': 'SHARE'},
+        None,
+        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
+        'by label; `seed` selects the examples',
+        flag={'metavar': 'SHARE'},
     )
     text_columns: list[str] | None = setting(
         None, 'custom task: name or number of one or two text columns; default: the usual names'
@@ -490,10 +512,12 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None, 'custom task: the column of the second text of a pair'
     )
     label_column: str | None = setting(
-        None, 'custom task: name or number (from 0) of the label column; default: the usual names',
+        None,
+        'custom task: name or number (from 0) of the label column; default: the usual names',
     )
     labels: list[str] | None = setting(
-        None, "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
+        None,
+        "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
         "a new custom task the training file's labels, sorted",
     )
     header: bool = setting(False, 'files with numbered columns begin with a header')
@@ -502,14 +526,17 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         False, 'custom task: a text has any number of labels, separated by commas or as a list'
     )
     label_order: str = setting(
-        GLUONNLP, "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT "
-        'and Google', choices=[GLUONNLP, ORIGINALS],
+        GLUONNLP,
+        "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",
+        choices=[GLUONNLP, ORIGINALS],
     )
     max_len: int = setting(128, 'in tokens, including special tokens')
     do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(
-        False, 'also write test_results.tsv for the test set: one line per sample, one column per '
-        'class; alone: `only_inference` on the test set', flag=YES_OR_NO,
+        False,
+        'also write test_results.tsv for the test set: one line per sample, one column per '
+        'class; alone: `only_inference` on the test set',
+        flag=YES_OR_NO,
     )
     do_eval: bool | None = setting(
         None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
@@ -528,7 +555,13 @@ class ClassificationTask(Task):
     samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
     free = (
-        'data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval', 'label_order',
+        'data_dir',
+        'train_file',
+        'dev_file',
+        'test_file',
+        'vocab_file',
+        'do_eval',
+        'label_order',
     )
 
     def __init__(self, settings, record=None):
@@ -569,9 +602,14 @@ class ClassificationTask(Task):
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
-            self.record, choice.model, settings.labels, dataset=settings.bert_dataset,
-            config=choice.config, parameters=deployed or settings.model_parameters,
-            teacher=settings.teacher, trains=not settings.only_inference,
+            self.record,
+            choice.model,
+            settings.labels,
+            dataset=settings.bert_dataset,
+            config=choice.config,
+            parameters=deployed or settings.model_parameters,
+            teacher=settings.teacher,
+            trains=not settings.only_inference,
             order=settings.label_order,
         )
 
@@ -592,7 +630,8 @@ class ClassificationTask(Task):
     def _write_rows(self, rows, segment):
         is_pair = segment == 'test' and self._has_pairs
         names = {
-            1: ('text',), 2: ('text', 'text_pair') if is_pair else ('text', 'label'),
+            1: ('text',),
+            2: ('text', 'text_pair') if is_pair else ('text', 'label'),
             3: ('text', 'text_pair', 'label'),
         }
         source, rows = rows, [row for _, row in tables.given_rows(rows, names, segment)]
@@ -706,7 +745,9 @@ class ClassificationTask(Task):
         if record.multi_label:
             usual = (labels.mean(axis=0) > 0.5).astype(int)  # labels that most texts have
             return Examination(
-                segment, texts, [', '.join(row.label) for row in data.rows],
+                segment,
+                texts,
+                [', '.join(row.label) for row in data.rows],
                 [', '.join(names) for names in self.decode(data, outputs)],
                 _entropies_of_each(labels, outputs).mean(axis=-1),
                 _multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1))),

@@ -330,7 +330,9 @@ _SENTIMENT = {'negative': '0', 'positive': '1'}
 def _data_set(name, *layouts, **fields):
     """A data set whose folders, files and name in GluonNLP are the usual ones."""
     usual = {
-        'folders': (name, name.lower()), 'files': _SEGMENTS, 'submissions': {'test': f'{name}.tsv'},
+        'folders': (name, name.lower()),
+        'files': _SEGMENTS,
+        'submissions': {'test': f'{name}.tsv'},
         'gluonnlp_name': name,
     }
     return DataSet(name, layouts, **{**usual, **fields})
@@ -665,7 +667,9 @@ def recognize(task, path, is_test):
             positions, first = wanted, [(location, cells)]
         count = len(layout.text)
         columns = {
-            'text': positions[:count], 'label': positions[count] if label else None, 'guid': None,
+            'text': positions[:count],
+            'label': positions[count] if label else None,
+            'guid': None,
             'where': positions[-1],  # if the layout has one
         }
         if layout.header:
@@ -718,9 +722,7 @@ def short(text):
 def make_example(task, cells, columns, number, parse_label):
     """The example in a row of fields."""
     if task.multi_label:
-        cells = [
-            ','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells
-        ]
+        cells = [','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells]
     cells = [field_text(cell) for cell in cells]
     used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
     for column in used:
@@ -898,7 +900,10 @@ def read_file(task, path, segment, parse_label):
     if broken:
         logger.warning(
             '%s: skipped %d broken rows of %d, the first at %s',
-            path, len(broken), len(examples) + len(broken), broken[0],
+            path,
+            len(broken),
+            len(examples) + len(broken),
+            broken[0],
         )
     if elsewhere:
         logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)

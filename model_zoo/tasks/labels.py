@@ -46,9 +46,10 @@ class _Statement:
         if self.names is None:
             return self.of_transformers  # which leaves out LABEL_0 and LABEL_1
         positions = map(str, range(len(self.names)))
-        return all(map(_NUMBERED.fullmatch, self.names)) or (self.task is None and all(
-            name == position for name, position in zip(self.names, positions)
-        ))
+        return all(map(_NUMBERED.fullmatch, self.names)) or (
+            self.task is None
+            and all(name == position for name, position in zip(self.names, positions))
+        )
 
 
 def _names_in(fields, model):
@@ -65,7 +66,7 @@ def _names_in(fields, model):
 
 
 def labels_of_folder(folder):
-    """The names of a model's classes; None if there is no such folder, or they are only numbered."""
+    """Return the names of a model's classes, or None if they are numbered or it has no folder."""
     names = _state(folder).names
     return None if names is None or all(map(_NUMBERED.fullmatch, names)) else list(names)
 
@@ -114,8 +115,15 @@ def _numbered(names):
 
 
 def adopt_labels(
-    task, model, labels=None, dataset=None, config=None, parameters=None, teacher=None,
-    trains=False, order=GLUONNLP,
+    task,
+    model,
+    labels=None,
+    dataset=None,
+    config=None,
+    parameters=None,
+    teacher=None,
+    trains=False,
+    order=GLUONNLP,
 ):
     """A task with its labels in the order of a model's outputs.
 
@@ -128,8 +136,10 @@ def adopt_labels(
     stated = _state(model, dataset, config)
     if parameters is not None:
         other = _state(parameters)
-        stated = other if other.names or not stated.names else dataclasses.replace(
-            stated, order=other.order, reason=other.reason
+        stated = (
+            other
+            if other.names or not stated.names
+            else dataclasses.replace(stated, order=other.order, reason=other.reason)
         )
     if trains:
         task = infer_labels(task)
@@ -168,7 +178,8 @@ def _override(task, labels, stated):
     if names and not stated.is_numbered and task.match(names) != ordered:
         logger.warning(
             'the outputs are read as %s, as `labels` says; the model calls them %s',
-            ', '.join(ordered), ', '.join(names),
+            ', '.join(ordered),
+            ', '.join(names),
         )
     return task.with_labels(ordered)
 
@@ -220,7 +231,8 @@ def _take_names(task, stated, known, names):
         _refuse(inferred, stated, names)
     logger.warning(
         'the model only numbers its labels; its outputs are assumed to be %s, the labels of the '
-        'file in alphabetical order', ', '.join(labels),
+        'file in alphabetical order',
+        ', '.join(labels),
     )
     return inferred
 
@@ -238,14 +250,18 @@ def _in_model_order(task, stated, names):
     if not stated.is_numbered:
         logger.info(
             'the model has no label names; its outputs are assumed to be %s, the order of %s: %s',
-            ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
+            ', '.join(ordered),
+            _AUTHORS[stated.order],
+            stated.reason,
         )
         return ordered
     other = task.in_order('hub')
     logger.warning(
         'the model only numbers its labels; its outputs are assumed to be %s, the order of %s (%s).'
         ' `labels` names them in another order%s',
-        ', '.join(ordered), _AUTHORS[stated.order], stated.reason,
+        ', '.join(ordered),
+        _AUTHORS[stated.order],
+        stated.reason,
         '' if other == ordered else f", such as the data set's own: {' '.join(other)}",
     )
     return ordered
@@ -268,8 +284,15 @@ def _refuse(task, stated, names):
 
 
 _OF_A_TASK = (
-    LABEL_ORDER, 'finetuning_task', 'id2label', 'label2id', 'problem_type', 'task_specific_params',
-    'text_pairs', 'sentence_transformers', 'sbert_ce_default_activation_function',
+    LABEL_ORDER,
+    'finetuning_task',
+    'id2label',
+    'label2id',
+    'problem_type',
+    'task_specific_params',
+    'text_pairs',
+    'sentence_transformers',
+    'sbert_ce_default_activation_function',
 )
 
 

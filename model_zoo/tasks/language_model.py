@@ -129,7 +129,11 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
 
 
 @settings(
-    optimizer='openaiadam', batch_size=8, lr=2.5e-4, epsilon=1e-8, warmup_ratio=0.01,
+    optimizer='openaiadam',
+    batch_size=8,
+    lr=2.5e-4,
+    epsilon=1e-8,
+    warmup_ratio=0.01,
     lr_schedule='warmup_cosine',
 )
 class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
@@ -144,27 +148,27 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         None, 'text whose perplexity to measure', flag={'required': True}
     )
     text_column: str | None = setting(None, 'column of the texts, if a file is a table')
-    block_size: int | None = setting(
-        None, "tokens per block; default: the model's context"
-    )
+    block_size: int | None = setting(None, "tokens per block; default: the model's context")
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
-    ext_len: int | None = setting(
-        None, 'positions of a segment that the next one repeats'
-    )
+    ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
     mem_len: int | None = setting(None, "positions in the model's memory")
     split_special_tokens: bool = setting(
-        False, "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
+        False,
+        "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
         'any other text, like the originals; by default each is its own id',
     )
     learn_vocab: int | None = setting(
-        None, 'with `from_scratch`: learn a vocabulary from the training text, with at most this '
+        None,
+        'with `from_scratch`: learn a vocabulary from the training text, with at most this '
         'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
-        at_least=1, flag={'metavar': 'SIZE'},
+        at_least=1,
+        flag={'metavar': 'SIZE'},
     )
     cutoffs: list[int] | None = setting(
-        None, 'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
+        None,
+        'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
         "words' frequencies",
         flag={'nargs': '*'},
     )
@@ -218,7 +222,12 @@ class BlockReading:
         text = read_text(path)
         tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
-            tokens, self._settings.block_size, batch_size, train, self._settings.seed, contexts,
+            tokens,
+            self._settings.block_size,
+            batch_size,
+            train,
+            self._settings.seed,
+            contexts,
             self._workers if train else None,
         )
         return loader, len(text.split()), tokens
@@ -242,9 +251,9 @@ class BlockReading:
         marks = re.compile(f'({"|".join(map(re.escape, special))})')
         parts = filter(None, marks.split(text))
         return [
-            i for part in parts for i in (
-                [special[part]] if part in special else tokenizer.encode(part)
-            )
+            i
+            for part in parts
+            for i in ([special[part]] if part in special else tokenizer.encode(part))
         ]
 
     def mean_loss(self, batch):
@@ -362,7 +371,8 @@ class LanguageModelTask(TextTask):
 
     def objective(self, model, data):
         return Objective(
-            lambda batch: [self._reading.mean_loss(batch)], lambda batch: (batch.count,),
+            lambda batch: [self._reading.mean_loss(batch)],
+            lambda batch: (batch.count,),
             unit='tokens',
         )
 

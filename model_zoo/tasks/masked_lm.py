@@ -78,7 +78,8 @@ class SampleSettings(Settings):
     title = 'data'
 
     masked_lm_only: bool | None = setting(
-        None, 'train on masked words alone, without next sentences, with samples of full '
+        None,
+        'train on masked words alone, without next sentences, with samples of full '
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
         flag={'action': 'store_true', 'rank_last': True},
     )
@@ -92,11 +93,14 @@ class SampleSettings(Settings):
         0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
     )
     short_seq_prob: float = setting(
-        0.1, 'samples made from a text: share of documents cut into shorter samples', at_least=0,
+        0.1,
+        'samples made from a text: share of documents cut into shorter samples',
+        at_least=0,
         at_most=1,
     )
-    whole_word_mask: bool = setting(False, 'samples made from a text: mask all pieces of a word or '
-        'none')
+    whole_word_mask: bool = setting(
+        False, 'samples made from a text: mask all pieces of a word or none'
+    )
 
 
 @settings(dev_batch_size=32, seed=42)
@@ -112,7 +116,8 @@ class MaskedLMSettings(
         None, 'text in UTF-8; wildcards and commas for several files'
     )
     pregenerated_data: str | None = setting(
-        None, 'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
+        None,
+        'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
     )
     dev_corpus: str | None = setting(
@@ -121,13 +126,15 @@ class MaskedLMSettings(
     dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
     text_column: str | None = setting(None, 'column of the texts, if a file is a table')
     reduce_memory: bool = setting(
-        False, 'with `pregenerated_data`: unpack the samples to memory-mapped files in '
+        False,
+        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
         '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
     )
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
-        1, 'samples made from a text: number of processes; '
-        '0: between updates, in this process', at_least=0
+        1,
+        'samples made from a text: number of processes; 0: between updates, in this process',
+        at_least=0,
     )
 
     def check(self):
@@ -157,7 +164,12 @@ class MaskedLMTask(TextTask):
     metric, score_name, use = 'mlm_loss', 'negative loss', 'fill-mask'
     title = 'pre-trained further'
     free = (
-        'comm_backend', 'dev_corpus', 'dev_data', 'num_workers', 'reduce_memory', 'vocab_file',
+        'comm_backend',
+        'dev_corpus',
+        'dev_data',
+        'num_workers',
+        'reduce_memory',
+        'vocab_file',
         'text_column',
     )
 
@@ -240,9 +252,13 @@ class MaskedLMTask(TextTask):
             source.take_one_an_epoch()
         by_tokens = settings.batch_tokens is not None
         loader = PretrainingLoader(
-            source, settings.batch_tokens or settings.batch_size,
-            num_buckets=NUM_BUCKETS if by_tokens else 1, use_avg_len=by_tokens,
-            seed=settings.seed, accumulate=accumulate, **options,
+            source,
+            settings.batch_tokens or settings.batch_size,
+            num_buckets=NUM_BUCKETS if by_tokens else 1,
+            use_avg_len=by_tokens,
+            seed=settings.seed,
+            accumulate=accumulate,
+            **options,
         )
         # epochs of a text, or of epochs' files, have different numbers of batches
         if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
@@ -286,9 +302,7 @@ class MaskedLMTask(TextTask):
         if not segments:
             return 0.0, {}
         loader = evaluator.sets[segments[0]].loader
-        return evaluate_pretraining(
-            self._objective, loader, self.workers, guard, self.most_batches
-        )
+        return evaluate_pretraining(self._objective, loader, self.workers, guard, self.most_batches)
 
     def results(self):
         return {}
@@ -333,19 +347,30 @@ def _check_generator(model, dataset):
 
 
 @settings(
-    model='bert_12_768_12', max_seq_length=512, max_predictions_per_seq=80, lr=1e-4,
-    warmup_ratio=0.01, seed=0,
+    model='bert_12_768_12',
+    max_seq_length=512,
+    max_predictions_per_seq=80,
+    lr=1e-4,
+    warmup_ratio=0.01,
+    seed=0,
 )
 class PretrainingSettings(
-    SampleSettings, CheckpointSettings, NamedModelSettings, BatchTokensSettings, BackendSettings,
-    OptimizerSettings, DeviceSettings,
+    SampleSettings,
+    CheckpointSettings,
+    NamedModelSettings,
+    BatchTokensSettings,
+    BackendSettings,
+    OptimizerSettings,
+    DeviceSettings,
 ):
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
     exclusive = (
-        ('resume', 'overwrite_output_dir'), ('pretrained', 'from_scratch'),
-        ('sentencepiece', 'vocab_file'), ('batch_tokens', 'total_batch_size'),
+        ('resume', 'overwrite_output_dir'),
+        ('pretrained', 'from_scratch'),
+        ('sentencepiece', 'vocab_file'),
+        ('batch_tokens', 'total_batch_size'),
         ('batch_tokens', 'use_avg_len'),
         ('batch_tokens', 'synthetic_data'),  # whose samples have one length
     )
@@ -360,19 +385,18 @@ class PretrainingSettings(
         None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
     )
     batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
-    total_batch_size_eval: int | None = setting(
-        None, '`batch_size_eval` x workers', at_least=1
-    )
-    max_eval_steps: int | None = setting(
-        None, 'maximum number of evaluation batches', at_least=1
-    )
+    total_batch_size_eval: int | None = setting(None, '`batch_size_eval` x workers', at_least=1)
+    max_eval_steps: int | None = setting(None, 'maximum number of evaluation batches', at_least=1)
     use_avg_len: bool = setting(
-        False, '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
-        'unless `num_buckets` says more'
+        False,
+        '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
+        'unless `num_buckets` says more',
     )
     num_buckets: int = setting(
-        1, 'make batches of similar lengths; of `batch_tokens` there are '
-        f'{NUM_BUCKETS} unless this says more than 1', at_least=1
+        1,
+        'make batches of similar lengths; of `batch_tokens` there are '
+        f'{NUM_BUCKETS} unless this says more than 1',
+        at_least=1,
     )
     circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
     synthetic_data: bool = setting(False, 'train on random words, to measure speed')
@@ -387,9 +411,7 @@ class PretrainingSettings(
     num_steps: int = setting(20, 'number of updates', at_least=1)
     accumulate: int = setting(1, 'number of batches per update', at_least=1)
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: int | None = setting(
-        None, 'continue from the checkpoint of this step', at_least=1
-    )
+    start_step: int | None = setting(None, 'continue from the checkpoint of this step', at_least=1)
     phase2: bool = setting(False, 'second phase: start from the end of the first one')
     phase1_num_steps: int | None = setting(
         None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
@@ -434,9 +456,19 @@ class PretrainingTask(MaskedLMTask):
 
     settings_class, family, in_python = PretrainingSettings, None, {}
     free = (
-        'batch_size_eval', 'ckpt_dir', 'comm_backend', 'data_eval', 'eval_interval', 'eval_use_npz',
-        'max_eval_steps', 'num_dataset_workers', 'profile', 'start_step', 'total_batch_size',
-        'total_batch_size_eval', 'verbose',
+        'batch_size_eval',
+        'ckpt_dir',
+        'comm_backend',
+        'data_eval',
+        'eval_interval',
+        'eval_use_npz',
+        'max_eval_steps',
+        'num_dataset_workers',
+        'profile',
+        'start_step',
+        'total_batch_size',
+        'total_batch_size_eval',
+        'verbose',
     )
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
@@ -455,7 +487,9 @@ class PretrainingTask(MaskedLMTask):
         check_files(settings, 'vocab_file')
         given = settings.pretrained_parameters or settings.model_parameters
         settings.from_scratch = not (
-            settings.pretrained or given or settings.init_checkpoint
+            settings.pretrained
+            or given
+            or settings.init_checkpoint
             or is_model_folder(settings.model)
         )
 
@@ -475,9 +509,7 @@ class PretrainingTask(MaskedLMTask):
             self._set_batch_size('batch_size_eval', workers.size)
             is_text = settings.raw and not settings.eval_use_npz
             source = self._source_of(settings.data_eval, is_text, tokenizer)
-            return PretrainingLoader(
-                source, settings.batch_size_eval, shuffle=is_text, **options
-            )
+            return PretrainingLoader(source, settings.batch_size_eval, shuffle=is_text, **options)
         self._set_batch_size('batch_size', accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
@@ -486,9 +518,13 @@ class PretrainingTask(MaskedLMTask):
                 settings.batch_size, settings.max_seq_length, masks, tokenizer.vocab, **options
             )
         return PretrainingLoader(
-            self._source_of(settings.data, settings.raw, tokenizer), settings.batch_size,
-            num_buckets=settings.num_buckets, use_avg_len=settings.use_avg_len,
-            circle_length=settings.circle_length, accumulate=accumulate, **options,
+            self._source_of(settings.data, settings.raw, tokenizer),
+            settings.batch_size,
+            num_buckets=settings.num_buckets,
+            use_avg_len=settings.use_avg_len,
+            circle_length=settings.circle_length,
+            accumulate=accumulate,
+            **options,
         )
 
     def _set_batch_size(self, name, count):
@@ -571,7 +607,12 @@ class PretrainingLoss(HybridBlock):
         self._accuracies = accuracies
 
     def hybrid_forward(
-        self, F, masked_lm, masked_ids, masked_weights, next_sentence=None,
+        self,
+        F,
+        masked_lm,
+        masked_ids,
+        masked_weights,
+        next_sentence=None,
         next_sentence_labels=None,
     ):
         words = F.cast(masked_ids, 'float32')

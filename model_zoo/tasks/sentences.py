@@ -30,8 +30,12 @@ __all__ = [
 ]
 
 #: columns that are taken if none are named: the first of these that a file has
-TEXT_COLUMNS = (('sentence1', 'sentence2'), ('anchor', 'positive', 'negative'),
-                ('anchor', 'positive'), ('query', 'answer'))
+TEXT_COLUMNS = (
+    ('sentence1', 'sentence2'),
+    ('anchor', 'positive', 'negative'),
+    ('anchor', 'positive'),
+    ('query', 'answer'),
+)
 SCORE_COLUMN = 'score'
 
 
@@ -156,28 +160,34 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     """Settings of a sentence encoder."""
 
     text_columns: list[str] | None = setting(
-        None, 'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
+        None,
+        'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
         'and negative; or query and answer',
     )
     score_column: str | None = setting(
         None, "column of the pairs' scores; default: score, if it exists"
     )
     max_score: float | None = setting(
-        None, 'score of two identical texts; default: the highest of the training set', above=0,
+        None,
+        'score of two identical texts; default: the highest of the training set',
+        above=0,
         below=float('inf'),
     )
     loss: str | None = setting(
         None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
     )
     scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
-    margin: float = setting(0.5, 'for triplet: margin '
-        'between the cosines', above=0, below=float('inf'))
+    margin: float = setting(
+        0.5, 'for triplet: margin between the cosines', above=0, below=float('inf')
+    )
     pooling: str | None = setting(
-        None, "how to combine the pieces' vectors; "
-        "default: the model's own, else mean", choices=POOLINGS
+        None,
+        "how to combine the pieces' vectors; default: the model's own, else mean",
+        choices=POOLINGS,
     )
     normalize: bool = setting(
-        True, 'the saved model returns vectors of length 1; no loss depends on it',
+        True,
+        'the saved model returns vectors of length 1; no loss depends on it',
         flag=YES_OR_NO,
     )
     max_len: int = setting(128, 'in tokens, including special tokens')
@@ -298,8 +308,12 @@ class SentenceTask(Task):
         settings = self.settings
         super().save(folder, model, tokenizer, **options)
         write_sentence_modules(
-            folder, model.config.hidden_size, settings.pooling, settings.normalize,
-            settings.max_len, self._own.lowers,
+            folder,
+            model.config.hidden_size,
+            settings.pooling,
+            settings.normalize,
+            settings.max_len,
+            self._own.lowers,
         )
 
     def results(self):

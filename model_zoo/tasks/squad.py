@@ -187,7 +187,10 @@ def read_squad(source, version_2=False, training=False, strict=False):
     if skipped:
         logger.warning(
             '%s: %d of %d questions cannot be used and are skipped: %s%s',
-            path, len(skipped), len(locations), '; '.join(map(str, skipped[:3])),
+            path,
+            len(skipped),
+            len(locations),
+            '; '.join(map(str, skipped[:3])),
             '; ...' if skipped[3:] else '',
         )
     return SquadSet(path, paragraphs, questions, training, checksum)
@@ -195,8 +198,6 @@ def read_squad(source, version_2=False, training=False, strict=False):
 
 class _UnusableError(InputError):
     """A question that can be skipped."""
-
-
 
 
 def _read_articles(source):
@@ -385,7 +386,10 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
     started = time.perf_counter()
     logger.info(
         '%s: encoding %d questions on %d paragraphs with %d processes',
-        name, len(squad.questions), len(squad.paragraphs), processes,
+        name,
+        len(squad.questions),
+        len(squad.paragraphs),
+        processes,
     )
     with tqdm(total=len(squad.questions), unit=' questions', desc=name, disable=None) as bar:
         parts = [], [], [], []  # pieces of paragraphs, their words, pieces of questions, spans
@@ -395,7 +399,11 @@ def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
             bar.update(len(chunk[-1]))
     docs, words, queries, spans = parts
     encoding = SquadEncoding(
-        _bounds(docs), _flat(docs), _flat(words), _bounds(queries), _flat(queries),
+        _bounds(docs),
+        _flat(docs),
+        _flat(words),
+        _bounds(queries),
+        _flat(queries),
         np.array(spans, dtype=np.int32).reshape(-1, 2),
     )
     seconds = time.perf_counter() - started
@@ -906,30 +914,34 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
 
     exclusive = (('sentencepiece', 'vocab_file'),)
 
-    train_file: str | None = setting(None, "file in SQuAD's JSON format; default: GluonNLP "
-        'downloads it')
+    train_file: str | None = setting(
+        None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
+    )
     predict_file: str | None = setting(
-        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
+        None,
+        'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
     )
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
     f1_characters: bool | None = setting(
-        None, 'F1 over characters, for languages without spaces between words; default: if the '
-        'file to evaluate on is called KorQuAD or DRCD', flag=YES_OR_NO,
+        None,
+        'F1 over characters, for languages without spaces between words; default: if the '
+        'file to evaluate on is called KorQuAD or DRCD',
+        flag=YES_OR_NO,
     )
     strict: bool = setting(
         False, 'refuse files with questions that cannot be used, instead of skipping these'
     )
     null_score_diff_threshold: float = setting(
-        0.0, 'answer "no answer" if its score exceeds the best answer\'s by more than this; '
-        'usually -1 to -5'
+        0.0,
+        'answer "no answer" if its score exceeds the best answer\'s by more than this; '
+        'usually -1 to -5',
     )
     max_seq_length: int = setting(384, 'in tokens, including special tokens')
     doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in '
-        '`output_dir`')
+    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in `output_dir`')
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
@@ -1008,7 +1020,11 @@ class SquadTask(Task):
         with self.workers.first_alone():  # it fills the cache
             encoding = encode_squad(rows, tokenizer, cache_dir)
         samples = SquadFeatures(
-            rows, encoding, tokenizer, settings.max_seq_length, settings.doc_stride,
+            rows,
+            encoding,
+            tokenizer,
+            settings.max_seq_length,
+            settings.doc_stride,
             settings.max_query_length,
         )
         if not len(samples):
@@ -1032,8 +1048,11 @@ class SquadTask(Task):
             for index, start, end, size in zip(batch.indices, starts, ends, sizes):
                 scores[index] = start[:size], end[:size]
         return find_answers(
-            data.samples, scores, version_2=settings.version_2,
-            n_best_size=settings.n_best_size, max_answer_length=settings.max_answer_length,
+            data.samples,
+            scores,
+            version_2=settings.version_2,
+            n_best_size=settings.n_best_size,
+            max_answer_length=settings.max_answer_length,
             null_score_diff_threshold=settings.null_score_diff_threshold,
         )
 

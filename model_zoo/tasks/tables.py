@@ -48,8 +48,13 @@ logger = logging.getLogger(__name__)
 TEXT_COLUMNS = ('text', 'sentence', 'review', 'content')
 #: usual names of the columns of a pair of texts
 PAIR_COLUMNS = (
-    ('sentence1', 'sentence2'), ('premise', 'hypothesis'), ('question1', 'question2'),
-    ('question', 'sentence'), ('text_a', 'text_b'), ('text', 'text_pair'), ('question', 'context'),
+    ('sentence1', 'sentence2'),
+    ('premise', 'hypothesis'),
+    ('question1', 'question2'),
+    ('question', 'sentence'),
+    ('text_a', 'text_b'),
+    ('text', 'text_pair'),
+    ('question', 'context'),
 )
 _FORMATS = {'.csv': 'csv', '.jsonl': 'json', '.ndjson': 'json', '.json': 'json'}
 #: segment -> the names that its split may have in a `datasets.DatasetDict`

@@ -267,7 +267,10 @@ class TaggingFeatures:
         if long:
             logger.info(
                 '%s: %d of %d sentences have more than %d pieces: they are seen in windows',
-                source, long, len(sentences), self._room,
+                source,
+                long,
+                len(sentences),
+                self._room,
             )
         return features
 
@@ -401,8 +404,9 @@ class TaggingSettings(FileSettings, FinetuneSettings):
 
     exclusive = (('cased', 'bert_dataset'),)
 
-    word_column: int = setting(0, 'column of the words, from 0; negative '
-        'numbers count from the end')
+    word_column: int = setting(
+        0, 'column of the words, from 0; negative numbers count from the end'
+    )
     label_column: int = setting(-1, 'column of the labels, counted in the same way')
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
@@ -413,7 +417,8 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
     cased: bool | None = setting(
-        None, 'use the weights for cased English, not uncased',
+        None,
+        'use the weights for cased English, not uncased',
         flag=YES_OR_NO,
     )
 

@@ -22,16 +22,27 @@ from ..util.remote import is_file
 from .tables import segment_files, write_table
 
 __all__ = [
-    'Data', 'Examination', 'Task', 'TextTask', 'check_finite', 'check_room', 'class_scores',
-    'cross_entropies', 'encode_several', 'hold_out', 'mean_cross_entropy', 'save_trained',
-    'squeeze', 'tell_cut',
+    'Data',
+    'Examination',
+    'Task',
+    'TextTask',
+    'check_finite',
+    'check_room',
+    'class_scores',
+    'cross_entropies',
+    'encode_several',
+    'hold_out',
+    'mean_cross_entropy',
+    'save_trained',
+    'squeeze',
+    'tell_cut',
 ]
 
 logger = logging.getLogger(__name__)
 
 
 class Data(NamedTuple):
-    """One set of a task: `rows` of `Task.read`, `samples` of `Task.encode`, and a loader of these."""
+    """A set of a task: `rows` of `Task.read`, `samples` of `Task.encode`, and their loader."""
 
     rows: Sequence
     samples: Sequence
@@ -204,7 +215,7 @@ class Task:
             self.labels = names
 
     def take(self, sources):
-        """Sets that a caller gives, by segment, as `read` takes them; None if `sources` has them."""
+        """Return the sets that a caller gives, by segment, or None if `sources` has them."""
         return sources
 
     def split(self, rows, share):
@@ -279,7 +290,9 @@ class Task:
         if isinstance(settings, FinetuneSettings):
             options['round_to'] = settings.round_to
         loader = BucketedLoader(
-            samples, seed=settings.seed, ctx=contexts,
+            samples,
+            seed=settings.seed,
+            ctx=contexts,
             **{'pad_val': tokenizer.pad_token_id or 0, **options, **self.loader_options(segment)},
         )
         return Data(rows, samples, loader)
@@ -569,8 +582,11 @@ def class_scores(classes, labels, predictions):
     )
     return [
         {
-            'label': label, 'precision': float(precision), 'recall': float(recall),
-            'f1': float(f1), 'examples': int(count),
+            'label': label,
+            'precision': float(precision),
+            'recall': float(recall),
+            'f1': float(f1),
+            'examples': int(count),
         }
         for label, precision, recall, f1, count in zip(classes, *columns)
     ]

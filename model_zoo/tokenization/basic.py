@@ -126,7 +126,10 @@ class BasicTokenizer:
     _kinds = _Kinds('C')
 
     def __init__(
-        self, do_lower_case=True, never_split=SPECIAL_TOKENS, strip_accents=None,
+        self,
+        do_lower_case=True,
+        never_split=SPECIAL_TOKENS,
+        strip_accents=None,
         tokenize_chinese_chars=True,
     ):
         self.do_lower_case = bool(do_lower_case)

@@ -178,8 +178,9 @@ class BPETokenizer(Tokenizer):
         tokens, unknown = encoding.tokens, self.unk_token
         if unknown not in tokens:
             return tokens
-        symbols = (word[start:end] + self.suffix * (end == len(word))
-                   for start, end in encoding.offsets)
+        symbols = (
+            word[start:end] + self.suffix * (end == len(word)) for start, end in encoding.offsets
+        )
         return [s if token == unknown else token for s, token in zip(symbols, tokens)]
 
 

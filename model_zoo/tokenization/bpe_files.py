@@ -33,8 +33,12 @@ def read_bpe_vocab(path):
         owners[token_id] = token
     gaps = max(owners) + 1 - len(ids)
     if gaps:
-        _log.warning('vocabulary %r: no token has %d of the ids up to %d; is it whole?',
-                     path, gaps, max(owners))
+        _log.warning(
+            'vocabulary %r: no token has %d of the ids up to %d; is it whole?',
+            path,
+            gaps,
+            max(owners),
+        )
     return ids
 
 

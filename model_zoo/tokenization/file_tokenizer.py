@@ -182,7 +182,8 @@ class FileTokenizer(Tokenizer):
         settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
         rust = settings.applied_to(rust)
         given = {
-            'special_tokens': settings.roles_among(rust.get_vocab()), 'max_len': settings.max_len()
+            'special_tokens': settings.roles_among(rust.get_vocab()),
+            'max_len': settings.max_len(),
         }
         tokenizer = cls.__new__(cls)  # a class for a kind of files is made of them
         FileTokenizer.__init__(tokenizer, rust, **{**given, **kwargs})

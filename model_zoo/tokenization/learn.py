@@ -63,7 +63,9 @@ class _ShortWords:
             self._has_told = True
             _log.warning(
                 'words of more than %d characters are left out, such as one of %d: %.40s...',
-                LONGEST_WORD, len(word), word,
+                LONGEST_WORD,
+                len(word),
+                word,
             )
         return ' '
 

@@ -159,8 +159,7 @@ def unigrams(processor):
     trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
     if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
         raise InputError(
-            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be '
-            'opened'
+            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be opened'
         )
     scores = {
         processor.IdToPiece(number): processor.GetScore(number)

@@ -19,7 +19,11 @@ from .library_files import steps_of, token_id
 from .vocab import ROLES
 
 __all__ = [
-    'ADDED_NAME', 'OWN_ADDED_NAME', 'PYTHON_OPTIONS', 'SPECIAL_NAME', 'SWITCHES',
+    'ADDED_NAME',
+    'OWN_ADDED_NAME',
+    'PYTHON_OPTIONS',
+    'SPECIAL_NAME',
+    'SWITCHES',
     'TokenizerSettings',
 ]
 
@@ -34,7 +38,10 @@ OWN_ADDED_NAME = 'special_tokens.txt'
 PYTHON_OPTIONS = ('do_basic_tokenize', 'max_input_chars_per_word', 'never_split')
 #: options that are true or false
 SWITCHES = (
-    'add_prefix_space', 'do_basic_tokenize', 'do_lower_case', 'strip_accents',
+    'add_prefix_space',
+    'do_basic_tokenize',
+    'do_lower_case',
+    'strip_accents',
     'tokenize_chinese_chars',
 )
 
@@ -126,7 +133,8 @@ class TokenizerSettings:
         for step in steps_of(content.get('normalizer')):
             if step.get('type') == 'BertNormalizer':
                 for name, ours in (
-                    ('lowercase', 'do_lower_case'), ('strip_accents', 'strip_accents'),
+                    ('lowercase', 'do_lower_case'),
+                    ('strip_accents', 'strip_accents'),
                     ('handle_chinese_chars', 'tokenize_chinese_chars'),
                 ):
                     step[name] = self.fields.get(ours, step.get(name))

@@ -120,13 +120,26 @@ eos_token_id : int or None
     def __call__(self, text: str) -> list[str]: ...
     @overload
     def __call__(
-        self, text: str | Iterable[str], pair: str | Iterable[str] | None = None, *,
-        padding: bool | str | None = None, truncation: bool | str | None = None,
-        max_length: int | None = None, ctx: Any = None, **options: Any,
+        self,
+        text: str | Iterable[str],
+        pair: str | Iterable[str] | None = None,
+        *,
+        padding: bool | str | None = None,
+        truncation: bool | str | None = None,
+        max_length: int | None = None,
+        ctx: Any = None,
+        **options: Any,
     ) -> Batch: ...
 
     def __call__(
-        self, text, pair=None, *, padding=None, truncation=None, max_length=None, ctx=None,
+        self,
+        text,
+        pair=None,
+        *,
+        padding=None,
+        truncation=None,
+        max_length=None,
+        ctx=None,
         **options,
     ):
         """Tokens of a text, as in GluonNLP; with any other argument, a batch of texts for a model.
@@ -177,7 +190,8 @@ eos_token_id : int or None
         batch = self.encode_batch(
             [text] if isinstance(text, str) else text,
             [pair] if isinstance(pair, str) else pair,
-            limit if cuts else None, **options,
+            limit if cuts else None,
+            **options,
         )
         if not len(batch):
             raise InputError('there is no text in the batch')
@@ -187,7 +201,8 @@ eos_token_id : int or None
         ids, types, length = (
             mx.nd.array(array, ctx=ctx or mx.cpu(), dtype=dtype)
             for array, dtype in (
-                (batch.input_ids, 'int32'), (batch.token_types, 'int32'),
+                (batch.input_ids, 'int32'),
+                (batch.token_types, 'int32'),
                 (batch.valid_length, 'float32'),
             )
         )
@@ -288,8 +303,12 @@ eos_token_id : int or None
         """The `Pieces` of each text."""
 
     def encode(
-        self, text: str, pair: str | None = None, max_length: int | None = None,
-        add_special_tokens: bool = True, **special: Any,
+        self,
+        text: str,
+        pair: str | None = None,
+        max_length: int | None = None,
+        add_special_tokens: bool = True,
+        **special: Any,
     ) -> Encoding:
         """Ids of a text or a pair, with the model's special tokens around them.
 
@@ -582,9 +601,7 @@ eos_token_id : int or None
         return processors.TemplateProcessing(
             single=[*before, '$A', *after],
             pair=[*before, '$A', *between, f'$B{end}', *(token + end for token in after)],
-            special_tokens=[
-                (token, self._id_of(token)) for token in {*before, *between, *after}
-            ],
+            special_tokens=[(token, self._id_of(token)) for token in {*before, *between, *after}],
         )
 
 

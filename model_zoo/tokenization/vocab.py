@@ -128,7 +128,11 @@ def load_vocab(source, roles=None):
         _log.warning(
             '%s: token %r is on line %d and again on line %d; the last line is its id, as in '
             "BERT's original (%d such lines); is the file damaged?",
-            origin, token, position + 1, ids[token] + 1, len(shadowed),
+            origin,
+            token,
+            position + 1,
+            ids[token] + 1,
+            len(shadowed),
         )
     named = dict(zip(_BERT_ROLES, SPECIAL_TOKENS))
     named.update((role, token) for role, token in (roles or {}).items() if token in ids)
@@ -141,7 +145,8 @@ def load_vocab(source, roles=None):
     if missing:
         _log.warning(
             '%s has no %s; is it whole? Without them no word can be masked, or no padding named',
-            origin, ' and no '.join(missing.values()),
+            origin,
+            ' and no '.join(missing.values()),
         )
     # GluonNLP's vocabularies know no token twice: while one is made, earlier lines have other names
     held = {position: f'{token} on line {position + 1}' for position, token in shadowed.items()}

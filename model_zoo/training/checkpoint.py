@@ -239,7 +239,10 @@ class Checkpoint:
         if self._blas != blas():
             logger.warning(
                 'the training was computed by %s and continues with %s, whose last digits differ; '
-                'ZOO_BLAS=%s chooses', self._blas, blas(), str(self._blas).lower(),
+                'ZOO_BLAS=%s chooses',
+                self._blas,
+                blas(),
+                str(self._blas).lower(),
             )
         path = os.path.join(self.path, _MODEL)
         is_plain = type(block).load_parameters is mx.gluon.Block.load_parameters

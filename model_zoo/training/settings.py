@@ -44,7 +44,14 @@ _NAMES = {int: 'a whole number', float: 'a number', str: 'a text', bool: 'true o
 
 
 def setting(
-    default=None, help=None, *, at_least=None, above=None, below=None, at_most=None, choices=None,
+    default=None,
+    help=None,
+    *,
+    at_least=None,
+    above=None,
+    below=None,
+    at_most=None,
+    choices=None,
     flag=None,
 ):
     """A field of a `Settings` class.
@@ -75,9 +82,7 @@ YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
 
 def lower_case():
     """The field for lower-casing texts."""
-    return setting(
-        None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO
-    )
+    return setting(None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO)
 
 
 def pretraining_set():
@@ -164,8 +169,9 @@ def _converted(field, item_type, value):
     return value
 
 
-def _is_within(value, at_least=-float('inf'), above=-float('inf'), below=float('inf'),
-               at_most=float('inf')):
+def _is_within(
+    value, at_least=-float('inf'), above=-float('inf'), below=float('inf'), at_most=float('inf')
+):
     return above < value < below and at_least <= value <= at_most
 
 
@@ -218,7 +224,8 @@ class Settings(_Given):
     def defaults(cls):
         """The default of each field, by name."""
         return {
-            field.name: field.default_factory() if field.default is dataclasses.MISSING
+            field.name: field.default_factory()
+            if field.default is dataclasses.MISSING
             else field.default
             for field in dataclasses.fields(cls)
         }
@@ -247,7 +254,9 @@ class DeviceSettings(Settings):
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
     loss_scale: float | None = setting(
-        None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0,
+        None,
+        'with float16: fixed loss scale, such as 128; default, and 0: dynamic',
+        at_least=0,
     )
     mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
@@ -262,7 +271,8 @@ class OptimizerSettings(Settings):
     """The optimizer and its rates."""
 
     optimizer: str = setting(
-        'bertadam', 'bertadam, also for small data; openaiadam, which needs more updates or a '
+        'bertadam',
+        'bertadam, also for small data; openaiadam, which needs more updates or a '
         "higher learning rate; lamb; or one of MXNet's",
     )
     lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
@@ -287,7 +297,8 @@ class OutputSettings(Settings):
 
     output_dir: str | None = setting('./output_dir')
     save_last: str | None = setting(
-        None, "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
+        None,
+        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
         'model.safetensors or model.params; predictions and eval_results.txt come from it',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
     )
@@ -296,12 +307,15 @@ class OutputSettings(Settings):
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
     ckpt_interval: int = setting(
-        1000, 'updates between checkpoints; one is always saved after each epoch',
+        1000,
+        'updates between checkpoints; one is always saved after each epoch',
         at_least=1,
     )
     keep_checkpoints: int = setting(
-        2, 'number of last epochs and of newest checkpoints to keep; by default one of each at the '
-        'end', at_least=1,
+        2,
+        'number of last epochs and of newest checkpoints to keep; by default one of each at the '
+        'end',
+        at_least=1,
     )
     no_resume_state: bool = setting(
         False, 'remove the checkpoints at the end; `resume` is then impossible'
@@ -319,14 +333,13 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     title = 'training'
 
     epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
-    training_steps: int | None = setting(
-        None, 'number of updates; overrides `epochs`', at_least=1
-    )
+    training_steps: int | None = setting(None, 'number of updates; overrides `epochs`', at_least=1)
     batch_size: int = setting(32, at_least=1)
     dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
     accumulate: int | None = setting(None, 'number of batches per update', at_least=1)
     as_bertadam: bool | None = setting(
-        None, "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
+        None,
+        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
         'all together, and let the warm-up end within an update',
         flag={'action': 'store_true'},
     )
@@ -350,12 +363,15 @@ class BackendSettings(Settings):
     """Several processes."""
 
     comm_backend: str | None = setting(
-        None, 'horovod: train with the processes that horovodrun started, `batch_size` examples in '
-        'each; device: with one process', choices=BACKENDS,
+        None,
+        'horovod: train with the processes that horovodrun started, `batch_size` examples in '
+        'each; device: with one process',
+        choices=BACKENDS,
     )
     allreduce_dtype: str | None = setting(
-        None, 'with `comm_backend` horovod: send gradients '
-        'in float16, for slow networks', choices=['float16'],
+        None,
+        'with `comm_backend` horovod: send gradients in float16, for slow networks',
+        choices=['float16'],
     )
 
 
@@ -366,8 +382,11 @@ class BatchTokensSettings(Settings):
     exclusive = (('batch_tokens', 'batch_size'),)
 
     batch_tokens: int | None = setting(
-        None, 'instead of `batch_size`: batches of up to N tokens, including padding, from '
-        'examples of similar length', at_least=1, flag={'metavar': 'N'},
+        None,
+        'instead of `batch_size`: batches of up to N tokens, including padding, from '
+        'examples of similar length',
+        at_least=1,
+        flag={'metavar': 'N'},
     )
 
 
@@ -412,9 +431,7 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     title = 'task'
     exclusive = (('resume', 'only_inference'),)
 
-    round_to: int | None = setting(
-        None, 'pad batches to multiples of this length', at_least=1
-    )
+    round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
     engine: str = setting('mxnet', 'what runs a model without training it')
     precision: str | None = setting(
@@ -440,15 +457,25 @@ class CheckpointSettings(Settings):
 
     title = "a model in Google's form"
     exclusive = (
-        *(('init_checkpoint', name) for name in (
-            'bert_model', 'bert_dataset', 'pretrained_bert_parameters', 'model', 'dataset',
-            'pretrained_parameters', 'from_scratch', 'hparams',
-        )),
+        *(
+            ('init_checkpoint', name)
+            for name in (
+                'bert_model',
+                'bert_dataset',
+                'pretrained_bert_parameters',
+                'model',
+                'dataset',
+                'pretrained_parameters',
+                'from_scratch',
+                'hparams',
+            )
+        ),
         ('bert_config_file', 'hparams'),
     )
 
     init_checkpoint: str | None = setting(
-        None, "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
+        None,
+        "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
         'means its newest ones',
     )
     bert_config_file: str | None = setting(
@@ -462,9 +489,7 @@ class DeploySettings(Settings):
 
     title = 'exported models and INT8'
     exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
-    needs = (
-        ('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy')
-    )
+    needs = (('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy'))
 
     deploy: bool = setting(False, '`only_inference` with an exported model')
     model_prefix: str | None = setting(

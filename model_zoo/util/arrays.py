@@ -6,7 +6,14 @@ import numpy as np
 from ..errors import InputError
 
 __all__ = [
-    'POOLINGS', 'check_gpu', 'check_range', 'check_shape', 'flatten', 'pad_rows', 'pool', 'sigmoid',
+    'POOLINGS',
+    'check_gpu',
+    'check_range',
+    'check_shape',
+    'flatten',
+    'pad_rows',
+    'pool',
+    'sigmoid',
     'softmax',
 ]
 

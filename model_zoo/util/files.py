@@ -179,9 +179,10 @@ def written_together(directory, prefix=''):
 
     After an error in the block, none are.
     """
-    with reporting(f'cannot write to {directory!r}'), tempfile.TemporaryDirectory(
-        prefix=f'.{prefix}', dir=directory
-    ) as folder:
+    with (
+        reporting(f'cannot write to {directory!r}'),
+        tempfile.TemporaryDirectory(prefix=f'.{prefix}', dir=directory) as folder,
+    ):
         yield folder
         names = sorted(os.listdir(folder))
         put_in_place({os.path.join(folder, name): os.path.join(directory, name) for name in names})

@@ -30,8 +30,14 @@ __all__ = [
 ]
 
 _WORDS = {
-    dict: 'an object', list: 'a list', str: 'a text', int: 'a whole number', bool: 'true or false',
-    float: 'a finite number', numbers.Real: 'a number', type(None): 'null',
+    dict: 'an object',
+    list: 'a list',
+    str: 'a text',
+    int: 'a whole number',
+    bool: 'true or false',
+    float: 'a finite number',
+    numbers.Real: 'a number',
+    type(None): 'null',
 }
 
 
@@ -94,8 +100,8 @@ def parse_json(text, shape=object):
     shape : type or dict
         What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
         integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
-        ``list[str]``, ``tuple[float, float]`` (a list of two), ``dict[str, int]``, ``int | str`` and
-        ``int | None``; a dataclass for an object that has its fields and no others; or a dict, such
+        ``list[str]``, ``tuple[float, float]`` (a list of two), ``dict[str, int]``, ``int | str``
+        and ``int | None``; a dataclass for an object that has its fields and no others; or a dict, such
         as ``{'weight_map': dict[str, str]}``, for an object that has these names among others. Of a
         dict's names, those that may be None may be missing.
     """
@@ -143,7 +149,8 @@ def _check_fields(value, shape, where):
     else:
         fields = typing.get_type_hints(shape)
         required = [
-            field.name for field in dataclasses.fields(shape)
+            field.name
+            for field in dataclasses.fields(shape)
             if field.default is field.default_factory is dataclasses.MISSING
         ]
         unknown = next((name for name in value if name not in fields), None)

@@ -115,7 +115,7 @@ def sizes_in(url):
 
 
 def _is_plain(name):
-    """Return whether a key of an object store, which may be any text, names a file below a folder."""
+    """Return whether an object store's key, which may be any text, is a file below a folder."""
     has_others = '\0' in name or ('\\' in name and os.sep == '\\')
     return not has_others and not {'', '.', '..'}.intersection(name.split('/'))
 

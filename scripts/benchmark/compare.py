@@ -74,9 +74,7 @@ PEERS = {
     ),
     'generation': (
         Peer('torch', 'pytorch:generation', TORCH, HALF),
-        Peer(
-            'ctranslate2', 'runtimes:ctranslate2', (*TORCH, 'ctranslate2'), ('float32', 'int8')
-        ),
+        Peer('ctranslate2', 'runtimes:ctranslate2', (*TORCH, 'ctranslate2'), ('float32', 'int8')),
     ),
     'training': (
         Peer('gluonnlp', 'gluon:gluonnlp_training', ('gluonnlp',), tasks=('classifier',)),
@@ -85,15 +83,23 @@ PEERS = {
         Peer('original', 'pytorch:original_training', ORIGINAL, tasks=('gpt2', 'transfo_xl')),
         Peer('torch', 'programs:train_peer', TORCH, HALF, ('program',)),
     ),
-    'serving': (
-        Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),
-    ),
+    'serving': (Peer('torch', 'programs:serve_peer', (*TORCH, 'starlette', 'uvicorn')),),
 }
-OURS = {'forward': 'gluon:forward', 'vectors': 'gluon:vectors', 'generation': 'gluon:generation',
-        'training': 'gluon:training', 'serving': 'programs:serve'}
+OURS = {
+    'forward': 'gluon:forward',
+    'vectors': 'gluon:vectors',
+    'generation': 'gluon:generation',
+    'training': 'gluon:training',
+    'serving': 'programs:serve',
+}
 #: training's task -> layers, size of the vocabulary
-TASKS = {'classifier': (12, None), 'pretraining': (12, None), 'gpt2': (12, 50257),
-         'transfo_xl': (6, 267735), 'program': (None, None)}
+TASKS = {
+    'classifier': (12, None),
+    'pretraining': (12, None),
+    'gpt2': (12, 50257),
+    'transfo_xl': (6, 267735),
+    'program': (None, None),
+}
 
 
 def parse_arguments(argv=None):
@@ -102,8 +108,13 @@ def parse_arguments(argv=None):
     add('work', choices=OURS)
     add('--precision', nargs='+', default=['float32'], choices=PRECISIONS)
     add('--only', nargs='+', default=(), metavar='TEXT', help='contenders whose names have it')
-    add('--checkout', action='append', default=[], metavar='DIR',
-        help='another version of this project, with the Python of its .venv; may be repeated')
+    add(
+        '--checkout',
+        action='append',
+        default=[],
+        metavar='DIR',
+        help='another version of this project, with the Python of its .venv; may be repeated',
+    )
     add('--rounds', type=int, default=10, help='turns of each contender')
     add('--seconds', type=float, default=60, help='limit for one case')
     add('--shapes', help='batch x length; of prompts with generation')
@@ -148,7 +159,9 @@ def contenders(args):
     make = 'programs:train' if args.task == 'program' else OURS[args.work]
     ours = [
         Contender(
-            ' '.join(filter(None, ('ours,', engine, precision))), make, needs,
+            ' '.join(filter(None, ('ours,', engine, precision))),
+            make,
+            needs,
             {'precision': precision, **({'engine': engine} if engine else {})},
         )
         for precision in args.precision
@@ -255,8 +268,9 @@ def speed_lines(table):
     rows = []
     for precision in PRECISIONS[:3]:
         for engine in ENGINES:
-            cells = [table['ours'][work][case].get(f'{engine} {precision}')
-                     for work, case in columns]
+            cells = [
+                table['ours'][work][case].get(f'{engine} {precision}') for work, case in columns
+            ]
             texts = ['' if ms is None else f'{ms:.1f}' for ms in cells]
             rows.append([f'{engine} {precision}', *texts])
         cells = []

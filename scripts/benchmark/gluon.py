@@ -57,8 +57,8 @@ def vectors(options, engine, precision):
         model=options.model, max_seq_length=options.max_len, engine=engine, dtype=precision
     )
     sentences = read_sentences(options)
-    return lambda count: lambda: embedding.sentence_vectors(
-        sentences[:count], 'mean', normalize=True
+    return lambda count: (
+        lambda: embedding.sentence_vectors(sentences[:count], 'mean', normalize=True)
     )
 
 
@@ -130,7 +130,9 @@ def training(options, precision):
         block.mirror()
     optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
     trainer = mx.gluon.Trainer(
-        block.collect_params(), 'openaiadam' if is_lm else 'bertadam', dict(optimizer),
+        block.collect_params(),
+        'openaiadam' if is_lm else 'bertadam',
+        dict(optimizer),
         update_on_kvstore=False,
     )
     updater, workers = Updater(block, trainer), Workers()
@@ -174,10 +176,17 @@ def _gluonnlp_block(options):
 
     words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
     block, _ = gluonnlp.model.get_model(
-        'bert_12_768_12', vocab=gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words)),
-        pretrained=False, use_decoder=False, use_classifier=False, hparam_allow_override=True,
-        num_layers=options.layers, units=options.units, embed_size=options.units,
-        hidden_size=4 * options.units, num_heads=12,
+        'bert_12_768_12',
+        vocab=gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words)),
+        pretrained=False,
+        use_decoder=False,
+        use_classifier=False,
+        hparam_allow_override=True,
+        num_layers=options.layers,
+        units=options.units,
+        embed_size=options.units,
+        hidden_size=4 * options.units,
+        num_heads=12,
     )
     block.initialize(mx.init.Normal(0.02))
     block.hybridize(static_alloc=True)

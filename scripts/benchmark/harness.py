@@ -161,17 +161,19 @@ def rows_of(measured, unit):
     for result in measured:
         ours = first.setdefault(result.case.label, result.seconds)
         median = statistics.median(result.seconds)
-        rows.append({
-            'case': result.case.label,
-            'contender': result.contender,
-            'best ms': 1e3 * min(result.seconds),
-            'median ms': 1e3 * median,
-            unit: result.case.work / median,
-            'added MB': result.megabytes,
-            'best / first': min(result.seconds) / min(ours),
-            # round by round, so that a slow moment counts for both
-            'median / first': statistics.median(a / b for a, b in zip(result.seconds, ours)),
-        })
+        rows.append(
+            {
+                'case': result.case.label,
+                'contender': result.contender,
+                'best ms': 1e3 * min(result.seconds),
+                'median ms': 1e3 * median,
+                unit: result.case.work / median,
+                'added MB': result.megabytes,
+                'best / first': min(result.seconds) / min(ours),
+                # round by round, so that a slow moment counts for both
+                'median / first': statistics.median(a / b for a, b in zip(result.seconds, ours)),
+            }
+        )
     return rows
 
 

@@ -12,8 +12,10 @@ SEGMENTS = 4  # of a text for Transformer-XL, whose memory goes from one to the 
 def bert_sizes(options):
     """Return the sizes of a BERT, by the names of our configuration and of transformers'."""
     return {
-        'hidden_size': options.units, 'num_hidden_layers': options.layers,
-        'num_attention_heads': 12, 'intermediate_size': 4 * options.units,
+        'hidden_size': options.units,
+        'num_hidden_layers': options.layers,
+        'num_attention_heads': 12,
+        'intermediate_size': 4 * options.units,
     }
 
 
@@ -65,8 +67,11 @@ def training_batches(options, shape):
 def transfo_xl_sizes(options):
     """Return the sizes of a Transformer-XL."""
     return {
-        'vocab_size': options.vocab_size, 'n_layer': options.layers, 'tgt_len': options.tgt_len,
-        'mem_len': options.mem_len, 'clamp_len': options.mem_len + options.tgt_len,
+        'vocab_size': options.vocab_size,
+        'n_layer': options.layers,
+        'tgt_len': options.tgt_len,
+        'mem_len': options.mem_len,
+        'clamp_len': options.mem_len + options.tgt_len,
         'cutoffs': [number for number in (20000, 40000, 200000) if number < options.vocab_size],
     }
 

@@ -30,11 +30,28 @@ def _peer(call):
 def train(options, precision):
     """scripts/finetune_classifier.py, from the command to the trained model."""
     command = [
-        *_script('finetune_classifier'), '--train_file', options.train_file, '--dev_file',
-        options.dev_file, '--bert_model', options.model, '--dtype', precision, '--optimizer',
-        'openaiadam', '--lr', '5e-5', '--epochs', options.epochs, '--batch_size',
-        options.batch_size, '--max_len', options.max_len, '--overwrite_output_dir',
-        '--output_dir', os.path.join(options.folder, 'ours'),
+        *_script('finetune_classifier'),
+        '--train_file',
+        options.train_file,
+        '--dev_file',
+        options.dev_file,
+        '--bert_model',
+        options.model,
+        '--dtype',
+        precision,
+        '--optimizer',
+        'openaiadam',
+        '--lr',
+        '5e-5',
+        '--epochs',
+        options.epochs,
+        '--batch_size',
+        options.batch_size,
+        '--max_len',
+        options.max_len,
+        '--overwrite_output_dir',
+        '--output_dir',
+        os.path.join(options.folder, 'ours'),
     ]
     return lambda case: lambda: _run(command)
 
@@ -42,8 +59,14 @@ def train(options, precision):
 def train_peer(options, precision):
     """The same with transformers' parts."""
     command = [
-        *_peer('train_program'), options.classifier, options.train_file, options.dev_file,
-        options.epochs, options.batch_size, options.max_len, precision,
+        *_peer('train_program'),
+        options.classifier,
+        options.train_file,
+        options.dev_file,
+        options.epochs,
+        options.batch_size,
+        options.max_len,
+        precision,
         os.path.join(options.folder, 'theirs'),
     ]
     return lambda case: lambda: _run(command)

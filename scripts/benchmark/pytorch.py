@@ -76,8 +76,11 @@ def generation(options, precision):
         @torch.inference_mode()
         def call():
             result = model.generate(
-                words, attention_mask=torch.ones_like(words), max_new_tokens=options.new_tokens,
-                do_sample=False, pad_token_id=0,
+                words,
+                attention_mask=torch.ones_like(words),
+                max_new_tokens=options.new_tokens,
+                do_sample=False,
+                pad_token_id=0,
             )
             return result[:, words.shape[1] :].tolist()
 

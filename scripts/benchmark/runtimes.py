@@ -76,10 +76,14 @@ def openvino(options, precision):
     import openvino
 
     path = _file(options, 'write_openvino', '.xml')
-    model = openvino.Core().compile_model(path, 'CPU', {
-        'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
-        'INFERENCE_NUM_THREADS': threads(),
-    })
+    model = openvino.Core().compile_model(
+        path,
+        'CPU',
+        {
+            'INFERENCE_PRECISION_HINT': {'float32': 'f32', 'bfloat16': 'bf16'}[precision],
+            'INFERENCE_NUM_THREADS': threads(),
+        },
+    )
     request = model.create_infer_request()
 
     def prepare(shape):
@@ -121,8 +125,11 @@ def ctranslate2(options, precision):
 
         def call():
             results = model.generate_batch(
-                words, max_length=options.new_tokens, min_length=options.new_tokens,
-                sampling_topk=1, include_prompt_in_result=False,
+                words,
+                max_length=options.new_tokens,
+                min_length=options.new_tokens,
+                sampling_topk=1,
+                include_prompt_in_result=False,
             )
             return [result.sequences_ids[0] for result in results]
 

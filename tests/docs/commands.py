@@ -33,7 +33,10 @@ REMOTE = 's3://'
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
 PARSED_ONLY = (
-    'scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/',
+    'scripts/benchmark/',
+    'scripts/originals/',
+    'scripts/serve.py',
+    'tests/oracle/',
 )
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
@@ -246,8 +249,14 @@ def _data_that_is_downloaded(name, argv):
 
 def _run_process(command, cwd=None):
     result = subprocess.run(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=900, check=False,
+        command,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=900,
+        check=False,
     )
     if result.returncode:
         last = '\n'.join(result.stdout.strip().splitlines()[-8:])

@@ -51,8 +51,12 @@ def make_downloads(folder):
     text = 'Red birds sing in the morning. Blue fish swim at night.'
     for version, part in itertools.product(('1.1', '2.0'), ('train', 'dev')):
         questions = [
-            {'id': f'{part}{number}', 'question': 'What sings?', 'is_impossible': not answers,
-             'answers': answers}
+            {
+                'id': f'{part}{number}',
+                'question': 'What sings?',
+                'is_impossible': not answers,
+                'answers': answers,
+            }
             for number, answers in enumerate(
                 [[{'text': 'Red birds', 'answer_start': 0}], []][: 2 if version == '2.0' else 1] * 4
             )

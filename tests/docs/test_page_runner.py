@@ -1,12 +1,11 @@
 """The runner of the pages: a made-up page that is right, and ways to spoil it."""
 
-
 import commands
 import pages
 import places
 import pytest
 
-PAGE = '''Title
+PAGE = """Title
 =====
 
 Text::
@@ -53,7 +52,7 @@ Text::
 
     $ head own.txt
     a line
-'''
+"""
 
 
 @pytest.fixture(autouse=True)

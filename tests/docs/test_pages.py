@@ -61,8 +61,13 @@ def serve_peers(monkeypatch, hub_cache, models):
         'PRETRAINED_MERGES_ARCHIVE_MAP': 'merges.txt',
     }
     modules = (
-        peer.modeling, peer.modeling_gpt2, peer.modeling_openai, peer.modeling_transfo_xl,
-        peer.tokenization, peer.tokenization_gpt2, peer.tokenization_openai,
+        peer.modeling,
+        peer.modeling_gpt2,
+        peer.modeling_openai,
+        peer.modeling_transfo_xl,
+        peer.tokenization,
+        peer.tokenization_gpt2,
+        peer.tokenization_openai,
     )
     for module, (name, file) in itertools.product(modules, files.items()):
         urls = getattr(module, name, {})

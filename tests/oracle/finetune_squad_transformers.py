@@ -64,7 +64,18 @@ def evaluate(model, examples, features, tokenizer, args):
                 scores = [each[row, :size].tolist() for each in scores]
                 results.append(SquadResult(feature.unique_id, *scores))
     predictions = compute_predictions_logits(
-        examples, features, results, 20, 30, True, None, None, None, False, args.version_2, 0.0,
+        examples,
+        features,
+        results,
+        20,
+        30,
+        True,
+        None,
+        None,
+        None,
+        False,
+        args.version_2,
+        0.0,
         tokenizer,
     )
     return squad_evaluate(examples, predictions)

@@ -96,8 +96,12 @@ def bert_tensorflow(originals):
             config, False, tf.constant(words), tf.constant(mask), tf.constant(types)
         )
         mlm_loss, _, mlm = training.get_masked_lm_output(
-            config, model.get_sequence_output(), model.get_embedding_table(),
-            tf.constant(positions), tf.constant(words), tf.constant(mask.astype('float32')),
+            config,
+            model.get_sequence_output(),
+            model.get_embedding_table(),
+            tf.constant(positions),
+            tf.constant(words),
+            tf.constant(mask.astype('float32')),
         )
         nsp_loss, _, nsp = training.get_next_sentence_output(
             config, model.get_pooled_output(), tf.constant([0, 1, 1])
@@ -118,8 +122,7 @@ def bert_tensorflow(originals):
     write_json(folder / 'bert_config.json', BERT)
     tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *'abcdefghijklmnopqrstuvwxyz']
     (folder / 'vocab.txt').write_text('\n'.join(tokens) + '\n')
-    np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid,
-                        **outputs)
+    np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid, **outputs)
 
 
 def bert_squad_tensorflow(originals):
@@ -140,8 +143,9 @@ def bert_squad_tensorflow(originals):
             saver.save(session, str(folder / 'model.ckpt'), step, write_meta_graph=False)
         start, end = session.run(outputs)
     write_json(folder / 'bert_config.json', {**BERT, 'num_hidden_layers': 1})
-    np.savez_compressed(folder / 'outputs.npz', words=words, types=types, valid=valid,
-                        start=start, end=end)
+    np.savez_compressed(
+        folder / 'outputs.npz', words=words, types=types, valid=valid, start=start, end=end
+    )
 
 
 def gpt2_tensorflow(originals):
@@ -161,8 +165,17 @@ def gpt2_tensorflow(originals):
 
 
 XL = {
-    'vocab_size': VOCAB, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
-    'd_inner': 10, 'n_layer': 2, 'tgt_len': LENGTH, 'mem_len': 5, 'clamp_len': 9,
+    'vocab_size': VOCAB,
+    'cutoffs': [8, 16],
+    'd_model': 8,
+    'd_embed': 8,
+    'n_head': 2,
+    'd_head': 3,
+    'd_inner': 10,
+    'n_layer': 2,
+    'tgt_len': LENGTH,
+    'mem_len': 5,
+    'clamp_len': 9,
     'same_length': False,
 }
 XL_TIED = {**XL, 'div_val': 1, 'untie_r': False, 'tie_projs': [True] * 3}
@@ -194,9 +207,14 @@ def write_transfo_xl(originals, name, config):
         for segment in words:
             with tf.variable_scope(tf.get_variable_scope(), reuse=bool(losses)):
                 loss, mems = original.transformer(
-                    dec_inp=tf.constant(segment[:, :-1].T), target=tf.constant(segment[:, 1:].T),
-                    mems=mems, is_training=False, use_tpu=False,
-                    initializer=initializer, proj_initializer=initializer, **arguments,
+                    dec_inp=tf.constant(segment[:, :-1].T),
+                    target=tf.constant(segment[:, 1:].T),
+                    mems=mems,
+                    is_training=False,
+                    use_tpu=False,
+                    initializer=initializer,
+                    proj_initializer=initializer,
+                    **arguments,
                 )
             losses.append(loss)
             states.append(tf.stack(mems))
@@ -220,8 +238,18 @@ def gpt_numpy(originals):
     original = load_original(str(originals / 'finetune-transformer-lm/train.py'))
     tf = original.tf
     vars(original).update(
-        n_vocab=VOCAB, n_special=3, n_ctx=12, n_embd=8, n_head=2, n_layer=2, afn='gelu',
-        clf_token=VOCAB + 2, embd_pdrop=0, attn_pdrop=0, resid_pdrop=0, clf_pdrop=0,
+        n_vocab=VOCAB,
+        n_special=3,
+        n_ctx=12,
+        n_embd=8,
+        n_head=2,
+        n_layer=2,
+        afn='gelu',
+        clf_token=VOCAB + 2,
+        embd_pdrop=0,
+        attn_pdrop=0,
+        resid_pdrop=0,
+        clf_pdrop=0,
     )
     layers, block = [], original.block
     original.block = lambda *args, **kwargs: layers.append(block(*args, **kwargs)) or layers[-1]
@@ -294,8 +322,14 @@ def gpt2_transformers(originals):
 WRITERS = {
     writer.__name__: writer
     for writer in (
-        bert_tensorflow, bert_squad_tensorflow, gpt2_tensorflow, transfo_xl_tensorflow,
-        transfo_xl_tied_tensorflow, gpt_numpy, bert_transformers, gpt_transformers,
+        bert_tensorflow,
+        bert_squad_tensorflow,
+        gpt2_tensorflow,
+        transfo_xl_tensorflow,
+        transfo_xl_tied_tensorflow,
+        gpt_numpy,
+        bert_transformers,
+        gpt_transformers,
         gpt2_transformers,
     )
 }

@@ -19,18 +19,80 @@ import torch
 
 FIXTURES = pathlib.Path(__file__).parent.parent / 'fixtures' / 'pytorchic'
 ARRAYS = FIXTURES / 'expected.npz'
-MODEL = {'dim': 16, 'n_layers': 2, 'n_heads': 2, 'dim_ff': 24, 'p_drop_hidden': 0.0,
-         'p_drop_attn': 0.0, 'max_len': 40}
+MODEL = {
+    'dim': 16,
+    'n_layers': 2,
+    'n_heads': 2,
+    'dim_ff': 24,
+    'p_drop_hidden': 0.0,
+    'p_drop_attn': 0.0,
+    'max_len': 40,
+}
 # one batch an epoch of classify.py, so that its random order doesn't matter; total_steps ends it
-CLASSIFY = {'seed': 3, 'batch_size': 12, 'lr': 2e-2, 'n_epochs': 9, 'warmup': 0.25, 'save_steps': 2,
-            'total_steps': 6}
-PRETRAIN = {'seed': 5, 'batch_size': 4, 'lr': 1e-2, 'n_epochs': 3, 'warmup': 0.2, 'save_steps': 5,
-            'total_steps': 1000}
+CLASSIFY = {
+    'seed': 3,
+    'batch_size': 12,
+    'lr': 2e-2,
+    'n_epochs': 9,
+    'warmup': 0.25,
+    'save_steps': 2,
+    'total_steps': 6,
+}
+PRETRAIN = {
+    'seed': 5,
+    'batch_size': 4,
+    'lr': 1e-2,
+    'n_epochs': 3,
+    'warmup': 0.2,
+    'save_steps': 5,
+    'total_steps': 1000,
+}
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-WORDS = ['the', 'cat', 'dog', 'sat', 'ran', 'on', 'under', 'a', 'mat', 'tree', 'red', 'old', '##s',
-         '##ing', '##ed', 'sing', 'bark', ',', '.', "'", 'cafe', 'n', '##aive']
-SAID = ['The', 'cat', 'dogs', 'sat', 'ran', 'on', 'under', 'a', 'mats', 'tree,', 'Red', 'old',
-        'singing', 'barked', 'caf\u00e9', 'naive', 'xyz', "cat's"]
+WORDS = [
+    'the',
+    'cat',
+    'dog',
+    'sat',
+    'ran',
+    'on',
+    'under',
+    'a',
+    'mat',
+    'tree',
+    'red',
+    'old',
+    '##s',
+    '##ing',
+    '##ed',
+    'sing',
+    'bark',
+    ',',
+    '.',
+    "'",
+    'cafe',
+    'n',
+    '##aive',
+]
+SAID = [
+    'The',
+    'cat',
+    'dogs',
+    'sat',
+    'ran',
+    'on',
+    'under',
+    'a',
+    'mats',
+    'tree,',
+    'Red',
+    'old',
+    'singing',
+    'barked',
+    'caf\u00e9',
+    'naive',
+    'xyz',
+    "cat's",
+]
 
 
 def load(checkout):
@@ -115,8 +177,11 @@ def main():
         said['accuracy'] = output.getvalue().splitlines()[-1]
         # the embeddings and layers of a pretraining alone
         model = classify.Classifier(config, 2)
-        state = {k[12:]: v for k, v in torch.load(path('pretrained.pt')).items()
-                 if k.startswith('transformer')}
+        state = {
+            k[12:]: v
+            for k, v in torch.load(path('pretrained.pt')).items()
+            if k.startswith('transformer')
+        }
         model.transformer.load_state_dict(state)
         ids = torch.randint(5, config.vocab_size, (3, 9), generator=torch.manual_seed(2))
         types_, mask = (ids > 14).long(), torch.arange(9)[None] < torch.tensor([[9], [4], [7]])
@@ -149,8 +214,13 @@ def main():
         pretrain.SentPairDataLoader.__iter__ = recording
         pretrain.train.Trainer.train = listening
         pretrain.main(
-            **common, train_cfg=path('pretrain.json'), data_file=path('corpus.txt'), max_len=32,
-            max_pred=5, model_file=path('pretrained.pt'), save_dir=folder,
+            **common,
+            train_cfg=path('pretrain.json'),
+            data_file=path('corpus.txt'),
+            max_len=32,
+            max_pred=5,
+            model_file=path('pretrained.pt'),
+            save_dir=folder,
         )
         files = saved(folder)
         said['pretrain'] = sorted(files)

@@ -14,8 +14,24 @@ from sentence_transformers import SentenceTransformer, models
 from transformers import BertConfig, BertModel, BertTokenizer
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'sentence_transformers'
-WORDS = ['a', 'the', 'cat', 'dog', 'barks', 'sleeps', 'and', 'then', 'runs', 'query', ':',
-         'passage', '##', '##s', '!', '.']
+WORDS = [
+    'a',
+    'the',
+    'cat',
+    'dog',
+    'barks',
+    'sleeps',
+    'and',
+    'then',
+    'runs',
+    'query',
+    ':',
+    'passage',
+    '##',
+    '##s',
+    '!',
+    '.',
+]
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
 SENTENCES = [
     'The cat sleeps.',
@@ -29,8 +45,13 @@ SENTENCES = [
 def make_transformer(folder, length):
     torch.manual_seed(len(TOKENS) + length)
     config = BertConfig(
-        vocab_size=len(TOKENS), hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=16, max_position_embeddings=24, initializer_range=0.5,
+        vocab_size=len(TOKENS),
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=24,
+        initializer_range=0.5,
     )
     BertModel(config, add_pooling_layer=False).save_pretrained(folder)
     vocab = pathlib.Path(folder) / 'vocab.txt'
@@ -54,8 +75,10 @@ def as_of_2020(folder):
     (folder / 'modules.json').write_text(json.dumps(modules))
     (inner / 'sentence_bert_config.json').write_text('{"max_seq_length": 10}')
     pooling = {
-        'word_embedding_dimension': 8, 'pooling_mode_cls_token': True,
-        'pooling_mode_mean_tokens': False, 'pooling_mode_max_tokens': True,
+        'word_embedding_dimension': 8,
+        'pooling_mode_cls_token': True,
+        'pooling_mode_mean_tokens': False,
+        'pooling_mode_max_tokens': True,
         'pooling_mode_mean_sqrt_len_tokens': False,
     }
     (folder / '1_Pooling' / 'config.json').write_text(json.dumps(pooling))
@@ -82,8 +105,13 @@ def main():
     FOLDER.mkdir()
     prompts = {'query': 'query: ', 'passage': 'passage: '}
     make(
-        'today', 12, {'pooling_mode': 'mean'}, models.Dense(8, 5), models.Normalize(),
-        prompts=prompts, default_prompt_name='passage',
+        'today',
+        12,
+        {'pooling_mode': 'mean'},
+        models.Dense(8, 5),
+        models.Normalize(),
+        prompts=prompts,
+        default_prompt_name='passage',
     )
     modes = ('weightedmean', 'lasttoken', 'mean_sqrt_len_tokens', 'mean', 'max', 'cls')
     make('joined', 20, {'pooling_mode': modes, 'include_prompt': False}, prompts=prompts)

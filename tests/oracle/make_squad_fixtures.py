@@ -31,9 +31,9 @@ NUM_REAL = 40  # questions with scores
 CONTEXTS = [
     'The leader was John Smith (1895-1943). He was born in  New\tYork, and died in "Paris".',
     'Caf\u00e9 Z\u00fcrich\u2019s owner, Jos\u00e9 Mu\u00f1oz-P\u00e9rez, paid $1,234.50 (half of '
-    'it in cash) on 3\u00a0May 1999; na\u00efve co\u0308operation wasn\'t his style.',
+    "it in cash) on 3\u00a0May 1999; na\u00efve co\u0308operation wasn't his style.",
     '\u5317\u4eac\u662f\u4e2d\u56fd\u7684\u9996\u90fd abc\u4e2ddef. \u0130stanbul lies\u202fon the '
-    'Bosphorus,\u200bsaid A.B.C. D\'Arc!!! zero\u00adwidth ... unknown \u2603\u2603 words',
+    "Bosphorus,\u200bsaid A.B.C. D'Arc!!! zero\u00adwidth ... unknown \u2603\u2603 words",
     ' '.join(
         f'In the year {1900 + 7 * number} the town of Place{number} (pop. {number * 31},000) had '
         f'{number} bridges.'
@@ -146,7 +146,15 @@ def answers_of(original, examples, features, scores, config):
         names = ('predictions', 'nbest', 'null_odds')
         paths = {name: os.path.join(folder, name) for name in names}
         original.write_predictions(
-            examples, features, results, n_best, longest, lower, *paths.values(), False, version_2,
+            examples,
+            features,
+            results,
+            n_best,
+            longest,
+            lower,
+            *paths.values(),
+            False,
+            version_2,
             -1.0,
         )
         found = {'null_odds': {}}  # not written for version 1.1

@@ -100,8 +100,12 @@ def hidden_states(originals, tokenizer):
 def spans(originals, tokenizer):
     squad = read_squad(str(DATA / 'squad_dev.json'))
     features = SquadFeatures(
-        squad, encode_squad(squad, tokenizer), tokenizer,
-        max_seq_length=128, doc_stride=64, max_query_length=24,
+        squad,
+        encode_squad(squad, tokenizer),
+        tokenizer,
+        max_seq_length=128,
+        doc_stride=64,
+        max_query_length=24,
     )
     words, types, mask = (np.zeros((WINDOWS, 128), 'int32') for _ in range(3))
     for row in range(WINDOWS):
@@ -121,8 +125,14 @@ def spans(originals, tokenizer):
         ),
     )
     weight = block.span_classifier.weight.data().asnumpy()
-    return {'squad_words': words, 'squad_types': types, 'squad_mask': mask,
-            'squad_weight': weight, 'squad_start': start, 'squad_end': end}
+    return {
+        'squad_words': words,
+        'squad_types': types,
+        'squad_mask': mask,
+        'squad_weight': weight,
+        'squad_start': start,
+        'squad_end': end,
+    }
 
 
 def masked_words(originals, tokenizer):
@@ -137,14 +147,22 @@ def masked_words(originals, tokenizer):
         model = google.model(config, words, types, np.ones_like(words))
         constant = google.tf.constant
         return google.module.get_masked_lm_output(
-            config, model.get_sequence_output(), model.get_embedding_table(), constant(places),
-            constant(places), constant(np.ones(places.shape, 'float32')),
+            config,
+            model.get_sequence_output(),
+            model.get_embedding_table(),
+            constant(places),
+            constant(places),
+            constant(np.ones(places.shape, 'float32')),
         )[2]
 
     scores = google.run(block, build)
     best = np.argsort(-scores, axis=-1)[:, :5]
-    return {'masked_words': words, 'masked_places': places, 'masked_best': best.astype('int32'),
-            'masked_scores': scores[:, ::EVERY]}
+    return {
+        'masked_words': words,
+        'masked_places': places,
+        'masked_best': best.astype('int32'),
+        'masked_scores': scores[:, ::EVERY],
+    }
 
 
 def main():

@@ -55,17 +55,20 @@ def write_tensorflow(folder):
     prefixes = [str(folder / f'part_{n}') for n in range(2)]
     raw = tensorflow.raw_ops
     raw.SaveV2(
-        prefix=prefixes[0], tensor_names=[*first, 'table', 'text'],
+        prefix=prefixes[0],
+        tensor_names=[*first, 'table', 'text'],
         shape_and_slices=[''] * len(first) + ['150 4 0,100:-', ''],
         tensors=[*map(tensorflow.constant, first.values()), table[:100], 'no weight'],
     )
     raw.SaveV2(
-        prefix=prefixes[1], tensor_names=[*second, 'table', 'brain'],
+        prefix=prefixes[1],
+        tensor_names=[*second, 'table', 'brain'],
         shape_and_slices=[''] * len(second) + ['150 4 100,50:-', ''],
         tensors=[*map(tensorflow.constant, second.values()), table[100:], brain],
     )
     raw.MergeV2Checkpoints(
-        checkpoint_prefixes=prefixes, destination_prefix=str(folder / 'model.ckpt'),
+        checkpoint_prefixes=prefixes,
+        destination_prefix=str(folder / 'model.ckpt'),
         delete_old_dirs=False,
     )
     reader = tensorflow.train.load_checkpoint(str(folder / 'model.ckpt'))

@@ -29,8 +29,14 @@ def google_original(folder):
         flags.do_whole_word_mask = options.whole_word_mask
         tokenizer = original.tokenization.FullTokenizer(vocab_file, do_lower_case=True)
         return original.create_training_instances(
-            files, tokenizer, options.max_seq_length, options.dupe_factor, options.short_seq_prob,
-            options.masked_lm_prob, options.max_predictions_per_seq, random.Random(seed),
+            files,
+            tokenizer,
+            options.max_seq_length,
+            options.dupe_factor,
+            options.short_seq_prob,
+            options.masked_lm_prob,
+            options.max_predictions_per_seq,
+            random.Random(seed),
         )
 
     return run
@@ -46,10 +52,21 @@ def gluonnlp_original(folder):
     def run(files, vocab, options, seed=12345, path=None):
         random.seed(seed)
         tokenizer = gluonnlp.data.BERTTokenizer(vocab, lower=True)
-        return original.create_training_instances((
-            files, tokenizer, options.max_seq_length, options.short_seq_prob,
-            options.masked_lm_prob, options.max_predictions_per_seq, options.whole_word_mask,
-            vocab, options.dupe_factor, 1, None, path,
-        ))
+        return original.create_training_instances(
+            (
+                files,
+                tokenizer,
+                options.max_seq_length,
+                options.short_seq_prob,
+                options.masked_lm_prob,
+                options.max_predictions_per_seq,
+                options.whole_word_mask,
+                vocab,
+                options.dupe_factor,
+                1,
+                None,
+                path,
+            )
+        )
 
     return run

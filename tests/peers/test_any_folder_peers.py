@@ -12,8 +12,14 @@ pytestmark = pytest.mark.peers
 
 MODEL_TYPES = {'XLMRoberta': 'xlm-roberta'}
 TEXTS = [
-    'The cat sat', 'Sch\xf6n die \u4e2da', '<e1>x the <e1> cat<e1>', 'a [MASK] b <mask> c',
-    '  the   cat ', "it's 10 o'clock!", '', '\xc1<|endoftext|>b',
+    'The cat sat',
+    'Sch\xf6n die \u4e2da',
+    '<e1>x the <e1> cat<e1>',
+    'a [MASK] b <mask> c',
+    '  the   cat ',
+    "it's 10 o'clock!",
+    '',
+    '\xc1<|endoftext|>b',
 ]
 
 

@@ -20,10 +20,19 @@ GPT2 = ['--layers', '1', '--vocab_size', '1000']
 def compare(path, work, *flags):
     """The names of the contenders that have times."""
     done = subprocess.run(
-        [sys.executable, ROOT / 'scripts' / 'benchmark' / 'compare.py', work, *flags,
-         '--rounds', '1', '--json', path],
+        [
+            sys.executable,
+            ROOT / 'scripts' / 'benchmark' / 'compare.py',
+            work,
+            *flags,
+            '--rounds',
+            '1',
+            '--json',
+            path,
+        ],
         env={**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'},
-        capture_output=True, text=True,
+        capture_output=True,
+        text=True,
     )
     assert not done.returncode, done.stderr
     rows = json.loads(path.read_text('utf-8'))['rows']
@@ -34,19 +43,44 @@ def compare(path, work, *flags):
 @pytest.mark.parametrize(
     ('work', 'flags', 'contenders'),
     [
-        ('forward', ['--precision', 'int8', *BERT],
-         {'ours, onnxruntime int8', 'ours, openvino int8', 'torch int8', 'onnxruntime int8'}),
-        ('forward', ['--only', 'openvino', 'gluonnlp', *BERT],
-         {'ours, openvino float32', 'openvino float32', 'gluonnlp float32'}),
-        ('generation', [*GPT2, '--shapes', '1x8', '--new_tokens', '2', '--only', 'mxnet', 'torch'],
-         {'ours, mxnet float32', 'torch float32'}),
+        (
+            'forward',
+            ['--precision', 'int8', *BERT],
+            {'ours, onnxruntime int8', 'ours, openvino int8', 'torch int8', 'onnxruntime int8'},
+        ),
+        (
+            'forward',
+            ['--only', 'openvino', 'gluonnlp', *BERT],
+            {'ours, openvino float32', 'openvino float32', 'gluonnlp float32'},
+        ),
+        (
+            'generation',
+            [*GPT2, '--shapes', '1x8', '--new_tokens', '2', '--only', 'mxnet', 'torch'],
+            {'ours, mxnet float32', 'torch float32'},
+        ),
         ('training', BERT, {'ours, float32', 'gluonnlp float32', 'torch float32'}),
         ('training', [*BERT, '--task', 'pretraining'], {'ours, float32', 'torch float32'}),
-        ('training', ['--task', 'gpt2', *GPT2, '--shapes', '1x8'],
-         {'ours, float32', 'torch float32', 'original float32'}),
-        ('training', ['--task', 'transfo_xl', '--layers', '1', '--vocab_size', '30000', '--mem_len',
-                      '8', '--shapes', '1x8'],
-         {'ours, float32', 'original float32'}),
+        (
+            'training',
+            ['--task', 'gpt2', *GPT2, '--shapes', '1x8'],
+            {'ours, float32', 'torch float32', 'original float32'},
+        ),
+        (
+            'training',
+            [
+                '--task',
+                'transfo_xl',
+                '--layers',
+                '1',
+                '--vocab_size',
+                '30000',
+                '--mem_len',
+                '8',
+                '--shapes',
+                '1x8',
+            ],
+            {'ours, float32', 'original float32'},
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else '',
 )

@@ -1,6 +1,5 @@
 """BERT against pytorch-pretrained-bert and transformers themselves."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest

@@ -22,15 +22,30 @@ load_file = pytest.importorskip('safetensors.torch').load_file
 pytestmark = pytest.mark.peers
 
 BERT = bert.BertConfig(
-    vocab_size=31, hidden_size=8, num_hidden_layers=2, num_attention_heads=2, intermediate_size=16,
-    max_position_embeddings=12, num_labels=3,
+    vocab_size=31,
+    hidden_size=8,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=16,
+    max_position_embeddings=12,
+    num_labels=3,
 )
 SIZES = {'vocab_size': 31, 'n_positions': 12, 'n_ctx': 12, 'n_embd': 8, 'n_layer': 2, 'n_head': 2}
 GPT = gpt.OpenAIGPTConfig(**SIZES)
 GPT2 = gpt2.GPT2Config(**SIZES)
 XL = {
-    'vocab_size': 31, 'cutoffs': [8, 16], 'd_model': 8, 'd_embed': 8, 'n_head': 2, 'd_head': 3,
-    'd_inner': 10, 'n_layer': 2, 'tgt_len': 7, 'mem_len': 5, 'clamp_len': 9, 'same_length': False,
+    'vocab_size': 31,
+    'cutoffs': [8, 16],
+    'd_model': 8,
+    'd_embed': 8,
+    'n_head': 2,
+    'd_head': 3,
+    'd_inner': 10,
+    'n_layer': 2,
+    'tgt_len': 7,
+    'mem_len': 5,
+    'clamp_len': 9,
+    'same_length': False,
     'layer_norm_epsilon': 1e-5,
 }
 XL_SPLIT = transfo_xl.TransfoXLConfig(**XL, div_val=2, untie_r=True)
@@ -144,7 +159,9 @@ def make_2019(name):
     """The 2019 model with the weights of one of ours, and its configuration."""
     ours = BLOCKS[name][1]
     config_class = {
-        'B': original.BertConfig, 'O': original.OpenAIGPTConfig, 'G': original.GPT2Config,
+        'B': original.BertConfig,
+        'O': original.OpenAIGPTConfig,
+        'G': original.GPT2Config,
         'T': original.TransfoXLConfig,
     }[name[0]]
     config = config_class(ours.vocab_size)
@@ -230,8 +247,23 @@ def every_kind():
     torch.manual_seed(0)
     whole = torch.randn(4, 6, 5)
     numbers = (torch.randn(3, 4) * 10).abs()
-    types = ['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32',
-             'float64', 'complex64', 'complex128', 'uint16', 'uint32', 'uint64']
+    types = [
+        'bool',
+        'uint8',
+        'int8',
+        'int16',
+        'int32',
+        'int64',
+        'float16',
+        'bfloat16',
+        'float32',
+        'float64',
+        'complex64',
+        'complex128',
+        'uint16',
+        'uint32',
+        'uint64',
+    ]
     return {
         **{name: numbers.to(getattr(torch, name)) for name in types},
         'whole': whole,
@@ -255,14 +287,22 @@ def test_same_as_torch_reads(zipped, nested, tmp_path):
     content = every_kind()
     content['parameter'].note = 'an attribute'
     if not zipped:  # torch cannot read what it wrote of these
-        content = {name: value for name, value in content.items() if name[:5] not in
-                   ('uint1', 'uint3', 'uint6')}
+        content = {
+            name: value
+            for name, value in content.items()
+            if name[:5] not in ('uint1', 'uint3', 'uint6')
+        }
     if nested:
         optimizer = torch.optim.Adam([content['parameter']])
         content['parameter'].sum().backward()
         optimizer.step()
-        content = {'step': 3, 'optimizer': optimizer.state_dict(), 'state_dict': content,
-                   'ema': {'whole': content['whole']}, 'options': ['a', (1, 2.5, None)]}
+        content = {
+            'step': 3,
+            'optimizer': optimizer.state_dict(),
+            'state_dict': content,
+            'ema': {'whole': content['whole']},
+            'options': ['a', (1, 2.5, None)],
+        }
     torch.save(content, path, _use_new_zipfile_serialization=zipped)
     theirs = torch.load(path, weights_only=True)
     theirs = theirs['state_dict'] if nested else theirs

@@ -36,8 +36,11 @@ def load(block_class, folder, **options):
     with np.load(os.path.join(folder, 'outputs.npz')) as file:
         expected = dict(file)
     block = block_class.from_pretrained(folder, from_tf=True, **options)
-    inputs = [mx.nd.array(expected[name], dtype='int32') for name in ('words', 'types', 'valid')
-              if name in expected]
+    inputs = [
+        mx.nd.array(expected[name], dtype='int32')
+        for name in ('words', 'types', 'valid')
+        if name in expected
+    ]
     return block, inputs, expected
 
 
@@ -135,8 +138,13 @@ def test_bert_for_pytorch_programs(folder, tmp_path):
 def test_task_heads(tmp_path):
     """The classifier is where run_classifier.py has it; its pooled text is untouched."""
     config = bert.BertConfig(
-        vocab_size=31, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, num_labels=3,
-        intermediate_size=512, max_position_embeddings=12,
+        vocab_size=31,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_labels=3,
+        intermediate_size=512,
+        max_position_embeddings=12,
     )
     block = bert.BertForSequenceClassification(config)
     block.initialize(mx.init.Normal(0.3))
@@ -167,7 +175,10 @@ def test_writing_fails_whole(tmp_path):
         write_tensorflow(str(tmp_path / 'file' / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
     write_tensorflow(str(tmp_path / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
     assert sorted(os.listdir(tmp_path)) == [
-        'checkpoint', 'file', 'model.ckpt.data-00000-of-00001', 'model.ckpt.index',
+        'checkpoint',
+        'file',
+        'model.ckpt.data-00000-of-00001',
+        'model.ckpt.index',
     ]
 
 
@@ -177,15 +188,20 @@ def keras_tensors(theirs, heads):
         'embeddings.word_embeddings.weight': '0/embeddings',
         'embeddings.position_embeddings.weight': '1/embeddings',
         'embeddings.token_type_embeddings.weight': '2/embeddings',
-        'embeddings.LayerNorm.weight': '3/gamma', 'embeddings.LayerNorm.bias': '3/beta',
-        'pooler.dense.weight': '6/kernel', 'pooler.dense.bias': '6/bias',
+        'embeddings.LayerNorm.weight': '3/gamma',
+        'embeddings.LayerNorm.bias': '3/beta',
+        'pooler.dense.weight': '6/kernel',
+        'pooler.dense.bias': '6/bias',
     }
     layers = {
-        **{f'attention.self.{part}': f'_attention_layer/_{part}_dense'
-           for part in ('query', 'key', 'value')},
+        **{
+            f'attention.self.{part}': f'_attention_layer/_{part}_dense'
+            for part in ('query', 'key', 'value')
+        },
         'attention.output.dense': '_attention_layer/_output_dense',
         'attention.output.LayerNorm': '_attention_layer_norm',
-        'intermediate.dense': '_intermediate_dense', 'output.dense': '_output_dense',
+        'intermediate.dense': '_intermediate_dense',
+        'output.dense': '_output_dense',
         'output.LayerNorm': '_output_layer_norm',
     }
     for layer in range(2):
@@ -209,8 +225,13 @@ def test_checkpoints_by_objects(tmp_path):
     torch, transformers = pytest.importorskip('torch'), pytest.importorskip('transformers')
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=30, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=24, max_position_embeddings=20, initializer_range=0.5,
+        vocab_size=30,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=24,
+        max_position_embeddings=20,
+        initializer_range=0.5,
     )
     theirs = transformers.BertModel(config).eval()
     model = tensorflow.Module()

@@ -111,8 +111,10 @@ def test_int8_is_close():
 def test_what_cannot_be():
     block, memory = small('BertModel'), writer('transfo_xl', same_length=False)
     for each, engine, precision in (
-        (block, 'onnxruntime', 'bfloat16'), (block, 'mxnet', 'int8'),
-        (block, 'openvino', 'float16'), (writer('gpt2'), 'openvino', 'int8'),
+        (block, 'onnxruntime', 'bfloat16'),
+        (block, 'mxnet', 'int8'),
+        (block, 'openvino', 'float16'),
+        (writer('gpt2'), 'openvino', 'int8'),
         (memory, 'onnxruntime', 'float32'),
     ):
         with pytest.raises(InputError):
@@ -131,15 +133,22 @@ def test_openvino_computes_in_what_it_is_told(cache):
         model = OpenVINOEngine.of(block, precision, streams=2).model
         found = {
             each: model.get_property(each)
-            for each in ('INFERENCE_PRECISION_HINT', 'KV_CACHE_PRECISION', 'NUM_STREAMS',
-                         'INFERENCE_NUM_THREADS', 'ENABLE_CPU_PINNING',
-                         'DYNAMIC_QUANTIZATION_GROUP_SIZE')
+            for each in (
+                'INFERENCE_PRECISION_HINT',
+                'KV_CACHE_PRECISION',
+                'NUM_STREAMS',
+                'INFERENCE_NUM_THREADS',
+                'ENABLE_CPU_PINNING',
+                'DYNAMIC_QUANTIZATION_GROUP_SIZE',
+            )
         }
         assert found.pop('INFERENCE_PRECISION_HINT').get_type_name() == name
         assert found.pop('KV_CACHE_PRECISION').get_type_name() == name
         assert found == {
-            'NUM_STREAMS': min(2, used_processors()), 'INFERENCE_NUM_THREADS': used_processors(),
-            'ENABLE_CPU_PINNING': False, 'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,
+            'NUM_STREAMS': min(2, used_processors()),
+            'INFERENCE_NUM_THREADS': used_processors(),
+            'ENABLE_CPU_PINNING': False,
+            'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,
         }
     assert list((cache / 'openvino').rglob('*.blob'))  # a second start is fast
 
@@ -193,8 +202,11 @@ def test_openvino_in_int8_gives_each_token_its_output(name):
 @pytest.fixture
 def fast_openvino(monkeypatch):
     """A table in which OpenVINO is twice as fast."""
-    rows = {f'{name} {dtype}': ms for name, ms in (('mxnet', 2), ('openvino', 1))
-            for dtype in ('float32', 'bfloat16')}
+    rows = {
+        f'{name} {dtype}': ms
+        for name, ms in (('mxnet', 2), ('openvino', 1))
+        for dtype in ('float32', 'bfloat16')
+    }
     table = {'ours': {'forward': {'1x32': rows}, 'generation': {'1x32': rows}}}
     figures = {'processors': dict.fromkeys(('amx', 'avx512', 'avx2'), table)}
     monkeypatch.setattr(engines, '_figures', lambda: figures)
@@ -232,9 +244,7 @@ def test_auto_generates(fast_openvino):
 
 
 @pytest.mark.parametrize('problem', ['read-only', 'attentions', 'export'])
-def test_auto_stays_with_mxnet_where_it_must(
-    problem, fast_openvino, monkeypatch, tmp_path
-):
+def test_auto_stays_with_mxnet_where_it_must(problem, fast_openvino, monkeypatch, tmp_path):
     block, batch = small('BertForSequenceClassification', num_labels=5), arrays()
     if problem == 'read-only':
         (tmp_path / 'models').write_text('no folder can be made here')
@@ -323,9 +333,17 @@ def writer(name, same_length=True):
     kind, sizes = {
         'gpt': (OpenAIGPTLMHeadModel, {}),
         'gpt2': (GPT2LMHeadModel, {}),
-        'transfo_xl': (TransfoXLLMHeadModel, {
-            'cutoffs': (20, 40), 'div_val': 1, 'tgt_len': 8, 'mem_len': 6, 'clamp_len': 6,
-            'same_length': same_length}),
+        'transfo_xl': (
+            TransfoXLLMHeadModel,
+            {
+                'cutoffs': (20, 40),
+                'div_val': 1,
+                'tgt_len': 8,
+                'mem_len': 6,
+                'clamp_len': 6,
+                'same_length': same_length,
+            },
+        ),
     }[name]
     return tiny.make(kind, 60, 0.4, **sizes)
 
@@ -333,8 +351,13 @@ def writer(name, same_length=True):
 PROMPTS = [[3, 17, 40, 8], [5], [9, 2, 11, 30, 21, 7, 7]]
 WAYS = {
     'greedy': {'max_new_tokens': 12},
-    'drawn': {'max_new_tokens': 12, 'temperature': 0.8, 'top_k': 20, 'num_return_sequences': 2,
-              'seed': 3},
+    'drawn': {
+        'max_new_tokens': 12,
+        'temperature': 0.8,
+        'top_k': 20,
+        'num_return_sequences': 2,
+        'seed': 3,
+    },
     'beams': {'max_new_tokens': 12, 'num_beams': 3},
 }
 

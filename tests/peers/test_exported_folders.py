@@ -27,11 +27,16 @@ MODELS = {
     'regression': (bert.BertForSequenceClassification, ['mark'], 'the cat', 'predict'),
     'tagging': (bert.BertForTokenClassification, ['O', 'B-X'], 'the cat sleeps', 'tag'),
     'question_answering': (
-        bert.BertForQuestionAnswering, None, {'question': 'where ?', 'context': 'the cat in paris'},
+        bert.BertForQuestionAnswering,
+        None,
+        {'question': 'where ?', 'context': 'the cat in paris'},
         None,
     ),
     'multiple_choice': (
-        bert.BertForMultipleChoice, None, {'text': 'the', 'choices': ['cat', 'dog sleeps']}, None
+        bert.BertForMultipleChoice,
+        None,
+        {'text': 'the', 'choices': ['cat', 'dog sleeps']},
+        None,
     ),
     'next_sentence': (bert.BertForNextSentencePrediction, None, ('the cat', 'a dog'), None),
     'masked_lm': (bert.BertForMaskedLM, None, 'the [MASK]', 'fill'),
@@ -106,9 +111,7 @@ def test_the_proposed_line_of_a_symbol_opens_it(tmp_path, capsys):
     argv = ('--task', 'classification', '--model_name', source, '--output_dir', tmp_path / 'out')
     assert run(export_script, *argv) == 0
     line = re.sub('^python ', f'{sys.executable} ', proposed(capsys))
-    done = subprocess.run(
-        shlex.split(line), cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(shlex.split(line), cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.startswith('SymbolBlock(')
 
 

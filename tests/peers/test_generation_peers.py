@@ -13,7 +13,12 @@ transformers = pytest.importorskip('transformers')
 pytestmark = pytest.mark.peers
 
 SIZES = {
-    'vocab_size': 61, 'n_positions': 96, 'n_ctx': 96, 'n_embd': 32, 'n_layer': 3, 'n_head': 4,
+    'vocab_size': 61,
+    'n_positions': 96,
+    'n_ctx': 96,
+    'n_embd': 32,
+    'n_layer': 3,
+    'n_head': 4,
     'initializer_range': 0.3,
 }
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 14)), [60, 60]]
@@ -47,9 +52,14 @@ def their_tokens(model, prompts, count, stop_tokens=(), **options):
     mask = torch.tensor([[0] * (longest - len(each)) + [1] * len(each) for each in prompts])
     with torch.inference_mode():
         result = model.generate(
-            words, attention_mask=mask, max_new_tokens=count, pad_token_id=0,
-            eos_token_id=list(stop_tokens) or None, return_dict_in_generate=True,
-            output_scores=True, **options,
+            words,
+            attention_mask=mask,
+            max_new_tokens=count,
+            pad_token_id=0,
+            eos_token_id=list(stop_tokens) or None,
+            return_dict_in_generate=True,
+            output_scores=True,
+            **options,
         )
     cut = []
     for row in result.sequences[:, longest:].tolist():
@@ -74,7 +84,11 @@ def test_greedy(models, prompts, stop_tokens):
 @pytest.mark.parametrize(
     'num_beams, stop_tokens, length_penalty',
     [
-        (2, (), 0.0), (5, (7,), 1.0), (2, (7,), 2.0), (5, (0, 20, 33), -0.5), (2, (0, 20, 33), 0.0),
+        (2, (), 0.0),
+        (5, (7,), 1.0),
+        (2, (7,), 2.0),
+        (5, (0, 20, 33), -0.5),
+        (2, (0, 20, 33), 0.0),
         *((beams, tuple(range(0, 61, 4)), power) for beams in (2, 5) for power in (1.0, 2.0, -0.5)),
     ],
 )
@@ -82,7 +96,9 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
     """Texts that end among those that go on, and when the search is over, included."""
     block, theirs = models
     options = {
-        'num_beams': num_beams, 'num_return_sequences': num_beams, 'length_penalty': length_penalty
+        'num_beams': num_beams,
+        'num_return_sequences': num_beams,
+        'length_penalty': length_penalty,
     }
     expected, result = their_tokens(
         theirs, PROMPTS, 30, stop_tokens, do_sample=False, early_stopping=False, **options
@@ -101,11 +117,18 @@ def test_beams(models, num_beams, stop_tokens, length_penalty):
 @pytest.mark.parametrize(
     'options',
     [
-        {'repetition_penalty': 1.7}, {'repetition_penalty': 0.6}, {'no_repeat_ngram_size': 1},
-        {'no_repeat_ngram_size': 3}, {'min_new_tokens': 6},
+        {'repetition_penalty': 1.7},
+        {'repetition_penalty': 0.6},
+        {'no_repeat_ngram_size': 1},
+        {'no_repeat_ngram_size': 3},
+        {'min_new_tokens': 6},
         {'bad_words_ids': [[7], [20], [33, 2], [5, 5, 5]]},
-        {'repetition_penalty': 1.2, 'no_repeat_ngram_size': 2, 'bad_words_ids': [[4], [9, 60]],
-         'min_new_tokens': 3},
+        {
+            'repetition_penalty': 1.2,
+            'no_repeat_ngram_size': 2,
+            'bad_words_ids': [[4], [9, 60]],
+            'min_new_tokens': 3,
+        },
     ],
 )
 def test_scores_that_are_changed(models, options, num_beams):

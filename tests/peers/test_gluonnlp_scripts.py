@@ -23,8 +23,26 @@ import bert
 pytestmark = pytest.mark.peers
 
 WORDS = [
-    'the', 'a', 'cat', 'dog', 'sat', 'ran', 'on', 'mat', '.', ',', 'fast', 'slow', 'red', 'blue',
-    'was', 'it', 'who', 'what', 'where', '?',
+    'the',
+    'a',
+    'cat',
+    'dog',
+    'sat',
+    'ran',
+    'on',
+    'mat',
+    '.',
+    ',',
+    'fast',
+    'slow',
+    'red',
+    'blue',
+    'was',
+    'it',
+    'who',
+    'what',
+    'where',
+    '?',
 ]
 #: what a run tells of its results: losses, scores, vectors
 RESULT = re.compile(
@@ -68,9 +86,11 @@ def write_squad(folder):
         for number in range(count):
             context = sentence(20)
             answer = context.split()[number + 2]
-            question = {'id': f'{split}{number}', 'question': sentence(5), 'answers': [
-                {'text': answer, 'answer_start': context.index(answer)}
-            ]}
+            question = {
+                'id': f'{split}{number}',
+                'question': sentence(5),
+                'answers': [{'text': answer, 'answer_start': context.index(answer)}],
+            }
             paragraphs.append({'context': context, 'qas': [question]})
         data = {'version': '1.1', 'data': [{'title': 'a', 'paragraphs': paragraphs}]}
         (folder / f'{split}-v1.1.json').write_text(json.dumps(data))
@@ -87,9 +107,9 @@ def home(tmp_path_factory, originals):
     write_glue(home / 'datasets' / 'glue_stsb', None)
     write_squad(home / 'datasets' / 'squad')
     lines = (f'{word} X X {random.choice(["O", "B-PER", "I-PER"])}' for word in WORDS * 8)
-    (home / 'tags.txt').write_text(''.join(
-        line + '\n' * (1 + (number % 7 == 6)) for number, line in enumerate(lines)
-    ))
+    (home / 'tags.txt').write_text(
+        ''.join(line + '\n' * (1 + (number % 7 == 6)) for number, line in enumerate(lines))
+    )
     text = (sentence() + '\n' * (1 + (number % 4 == 3)) for number in range(40))
     (home / 'text.txt').write_text(''.join(text))
     return home
@@ -101,7 +121,11 @@ def run(side, script, arguments, home, folder):
     command = [sys.executable, str(ROOT / 'tests' / 'gluonnlp_script.py'), side, str(script)]
     arguments = [str(argument).replace('HOME', str(home)) for argument in arguments]
     done = subprocess.run(
-        [*command, *arguments], cwd=folder, capture_output=True, text=True, check=False,
+        [*command, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
         env={**os.environ, 'MXNET_HOME': str(home), 'OMP_NUM_THREADS': '1'},
     )
     output = done.stdout + done.stderr
@@ -110,24 +134,82 @@ def run(side, script, arguments, home, folder):
 
 
 def numbers(output):
-    found = [number for line in RESULT.findall(output) for number in NUMBER.findall(
-        re.sub(r'(latency|throughput|Thoughput|samples|lr|time)\S*', '', line)
-    )]
+    found = [
+        number
+        for line in RESULT.findall(output)
+        for number in NUMBER.findall(
+            re.sub(r'(latency|throughput|Thoughput|samples|lr|time)\S*', '', line)
+        )
+    ]
     return list(map(float, found))
 
 
 SCRIPTS = {
-    'classes': ('bert/finetune_classifier.py', ['--task_name', 'RTE', '--batch_size', 4,
-        '--epochs', 2, '--log_interval', 1, '--lr', 1e-3]),
-    'numbers': ('bert/finetune_classifier.py', ['--task_name', 'STS-B', '--batch_size', 4,
-        '--epochs', 2, '--log_interval', 1, '--lr', 1e-3, '--accumulate', 2]),
-    'squad': ('bert/finetune_squad.py', ['--optimizer', 'bertadam', '--batch_size', 4, '--lr', 1e-3,
-        '--epochs', 2, '--log_interval', 1, '--max_seq_length', 48, '--doc_stride', 16,
-        '--max_query_length', 8]),
-    'tags': ('ner/finetune_bert.py', ['--train-path', 'HOME/tags.txt', '--dev-path',
-        'HOME/tags.txt', '--test-path', 'HOME/tags.txt', '--cased', 'false', '--batch-size', 4,
-        '--num-epochs', 2, '--seq-len', 32, '--learning-rate', 1e-3, '--save-checkpoint-prefix',
-        'tags']),
+    'classes': (
+        'bert/finetune_classifier.py',
+        ['--task_name', 'RTE', '--batch_size', 4, '--epochs', 2, '--log_interval', 1, '--lr', 1e-3],
+    ),
+    'numbers': (
+        'bert/finetune_classifier.py',
+        [
+            '--task_name',
+            'STS-B',
+            '--batch_size',
+            4,
+            '--epochs',
+            2,
+            '--log_interval',
+            1,
+            '--lr',
+            1e-3,
+            '--accumulate',
+            2,
+        ],
+    ),
+    'squad': (
+        'bert/finetune_squad.py',
+        [
+            '--optimizer',
+            'bertadam',
+            '--batch_size',
+            4,
+            '--lr',
+            1e-3,
+            '--epochs',
+            2,
+            '--log_interval',
+            1,
+            '--max_seq_length',
+            48,
+            '--doc_stride',
+            16,
+            '--max_query_length',
+            8,
+        ],
+    ),
+    'tags': (
+        'ner/finetune_bert.py',
+        [
+            '--train-path',
+            'HOME/tags.txt',
+            '--dev-path',
+            'HOME/tags.txt',
+            '--test-path',
+            'HOME/tags.txt',
+            '--cased',
+            'false',
+            '--batch-size',
+            4,
+            '--num-epochs',
+            2,
+            '--seq-len',
+            32,
+            '--learning-rate',
+            1e-3,
+            '--save-checkpoint-prefix',
+            'tags',
+        ],
+    ),
     'embedding': ('bert/embedding.py', ['--sentences', 'the cat sat', 'a dog ran fast ?']),
 }
 
@@ -149,17 +231,57 @@ def test_pretraining(originals, home, tmp_path):
     data.mkdir()
     for path in (home / 'models').glob('*.vocab'):  # where their script looks for it
         shutil.copy(path, data)
-    run('ours', originals / 'bert/data/create_pretraining_data.py', [
-        '--input_file', 'HOME/text.txt', '--output_dir', data, '--max_seq_length', 32,
-        '--dataset_name', 'book_corpus_wiki_en_uncased', '--max_predictions_per_seq', 4,
-        '--dupe_factor', 2, '--num_workers', 1,
-    ], home, tmp_path)
-    script, arguments = originals / 'bert/run_pretraining.py', [
-        '--data', data / '*.npz', '--data_eval', data / '*.npz', '--num_steps', 4, '--lr', 1e-3,
-        '--total_batch_size', 4, '--total_batch_size_eval', 4, '--log_interval', 1,
-        '--ckpt_dir', 'ckpt', '--ckpt_interval', 2, '--dtype', 'float32', '--num_dataset_workers',
-        1, '--num_batch_workers', 1,
-    ]
+    run(
+        'ours',
+        originals / 'bert/data/create_pretraining_data.py',
+        [
+            '--input_file',
+            'HOME/text.txt',
+            '--output_dir',
+            data,
+            '--max_seq_length',
+            32,
+            '--dataset_name',
+            'book_corpus_wiki_en_uncased',
+            '--max_predictions_per_seq',
+            4,
+            '--dupe_factor',
+            2,
+            '--num_workers',
+            1,
+        ],
+        home,
+        tmp_path,
+    )
+    script, arguments = (
+        originals / 'bert/run_pretraining.py',
+        [
+            '--data',
+            data / '*.npz',
+            '--data_eval',
+            data / '*.npz',
+            '--num_steps',
+            4,
+            '--lr',
+            1e-3,
+            '--total_batch_size',
+            4,
+            '--total_batch_size_eval',
+            4,
+            '--log_interval',
+            1,
+            '--ckpt_dir',
+            'ckpt',
+            '--ckpt_interval',
+            2,
+            '--dtype',
+            'float32',
+            '--num_dataset_workers',
+            1,
+            '--num_batch_workers',
+            1,
+        ],
+    )
     found = []
     for side in ('ours', 'theirs'):
         run(side, script, [*arguments, '--pretrained'], home, tmp_path / side)
@@ -178,12 +300,29 @@ def test_exported_with_trained_parameters(originals, home, tmp_path):
         folder = tmp_path / side
         run(side, originals / train, [*arguments, '--output_dir', 'out'], home, folder)
         parameters = folder / 'out' / 'model_bert_STS-B_0.params'
-        options = ['--model_parameters', parameters, '--task', 'regression', '--dropout', 0.1,
-                   '--output_dir', 'exported', '--seq_length', 8]
+        options = [
+            '--model_parameters',
+            parameters,
+            '--task',
+            'regression',
+            '--dropout',
+            0.1,
+            '--output_dir',
+            'exported',
+            '--seq_length',
+            8,
+        ]
         for name in (side, other):
             run(name, originals / 'bert/export.py', options, home, folder)
-            deployed = [*arguments, '--deploy', '--only_inference', '--model_parameters',
-                        parameters, '--model_prefix', 'exported/regression']
+            deployed = [
+                *arguments,
+                '--deploy',
+                '--only_inference',
+                '--model_parameters',
+                parameters,
+                '--model_prefix',
+                'exported/regression',
+            ]
             found[side, name] = numbers(run('ours', originals / train, deployed, home, folder))
     first, *others = found.values()
     assert len(first) > 1

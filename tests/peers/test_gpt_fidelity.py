@@ -79,7 +79,10 @@ def theirs(family):
     torch.manual_seed(3)
     part = {'gpt': 'OpenAIGPT', 'gpt2': 'GPT2'}[family]
     config = getattr(transformers, f'{part}Config')(
-        **OF_TRANSFORMERS, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+        **OF_TRANSFORMERS,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
         attn_implementation='eager',
     )
     return getattr(transformers, f'{part}LMHeadModel')(config).eval()

@@ -28,8 +28,12 @@ pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
 COUNT, LENGTH = 60, 48
 SIZES = {
-    'hidden_size': 16, 'num_hidden_layers': 1, 'num_attention_heads': 2, 'intermediate_size': 512,
-    'max_position_embeddings': LENGTH, 'initializer_range': 0.5,
+    'hidden_size': 16,
+    'num_hidden_layers': 1,
+    'num_attention_heads': 2,
+    'intermediate_size': 512,
+    'max_position_embeddings': LENGTH,
+    'initializer_range': 0.5,
 }
 #: the lists of pytorch-pretrained-BERT's and Google's run_classifier.py
 LABELS = {
@@ -119,8 +123,17 @@ class Rows:
         """What our command says of a model."""
         main, output = main_of(script, ROOT), self.folder / 'out'
         argv = [
-            '--task_name', self.task.name, '--data_dir', self.folder, '--max_seq_length', LENGTH,
-            '--output_dir', output, evaluates, '--overwrite_output_dir', *words,
+            '--task_name',
+            self.task.name,
+            '--data_dir',
+            self.folder,
+            '--max_seq_length',
+            LENGTH,
+            '--output_dir',
+            output,
+            evaluates,
+            '--overwrite_output_dir',
+            *words,
         ]
         assert run(main, *argv) == 0
         return read_json(output, 'inference.json')['dev'][self.segment]
@@ -188,15 +201,21 @@ def test_of_google(rows):
     named = dict(tensorflow_names(model.state_dict()))
     prefix = str(rows.folder / 'model.ckpt-7')
     tensorflow.raw_ops.SaveV2(
-        prefix=prefix, tensor_names=[*named], shape_and_slices=[''] * len(named),
+        prefix=prefix,
+        tensor_names=[*named],
+        shape_and_slices=[''] * len(named),
         tensors=[*named.values()],
     )
     (rows.folder / 'bert_config.json').write_text(model.config.to_json_string())
     outputs = rows.outputs(model)
     theirs = rows.metrics(outputs, names)
     words = [
-        '--init_checkpoint', prefix, '--bert_config_file', rows.folder / 'bert_config.json',
-        '--vocab_file', rows.folder / 'vocab.txt',
+        '--init_checkpoint',
+        prefix,
+        '--bert_config_file',
+        rows.folder / 'bert_config.json',
+        '--vocab_file',
+        rows.folder / 'vocab.txt',
     ]
     script = 'scripts/originals/google/run_classifier.py'
     same(rows.evaluate(*words), theirs)
@@ -252,8 +271,14 @@ def test_of_gluonnlp(rows):
         num_layers=1, units=16, hidden_size=512, max_length=LENGTH, num_heads=2, dropout=0.1
     )
     model = nlp.model.BERTModel(
-        encoder, vocab_size=size, token_type_vocab_size=2, units=16, embed_size=16,
-        use_pooler=True, use_decoder=False, use_classifier=False,
+        encoder,
+        vocab_size=size,
+        token_type_vocab_size=2,
+        units=16,
+        embed_size=16,
+        use_pooler=True,
+        use_decoder=False,
+        use_classifier=False,
     )
     model = nlp.model.BERTClassifier(model, num_classes=len(names), dropout=0.1)
     mx.random.seed(4)
@@ -270,8 +295,13 @@ def test_of_gluonnlp(rows):
     path = rows.folder / 'model_bert_3.params'
     model.save_parameters(str(path))
     ours = rows.evaluate(
-        '--bert_model', 'bert_12_768_12', '--model_parameters', path, '--vocab_file',
-        rows.folder / 'vocab.txt', '--hparams',
+        '--bert_model',
+        'bert_12_768_12',
+        '--model_parameters',
+        path,
+        '--vocab_file',
+        rows.folder / 'vocab.txt',
+        '--hparams',
         f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}',
         evaluates='--only_inference',
     )

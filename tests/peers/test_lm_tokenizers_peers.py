@@ -183,18 +183,22 @@ def test_gpt_with_spacy_and_ftfy(data_dir, monkeypatch):
 
 words = st.sampled_from(['a', 'b', 'The', 'the', '<unk>', '<eos>', '\u4e2d', 'x\u00a0y', '  '])
 lines_of_words = st.lists(st.lists(words).map(' '.join))
-options_of_words = st.fixed_dictionaries({
-    'special': st.sampled_from([[], ['<eos>'], ['<unk>', '<eos>'], ['<eos>', '<unk>', '<S>']]),
-    'min_freq': st.integers(0, 3),
-    'max_size': st.none() | st.integers(0, 4),
-    'lower_case': st.booleans(),
-    'delimiter': st.sampled_from([None, ' ', 'a']),
-})
+options_of_words = st.fixed_dictionaries(
+    {
+        'special': st.sampled_from([[], ['<eos>'], ['<unk>', '<eos>'], ['<eos>', '<unk>', '<S>']]),
+        'min_freq': st.integers(0, 3),
+        'max_size': st.none() | st.integers(0, 4),
+        'lower_case': st.booleans(),
+        'delimiter': st.sampled_from([None, ' ', 'a']),
+    }
+)
 
 
 @fuzz
 @hypothesis.given(
-    lines=lines_of_words, other=lines_of_words, options=options_of_words,
+    lines=lines_of_words,
+    other=lines_of_words,
+    options=options_of_words,
     eos=st.tuples(st.booleans(), st.booleans()),
 )
 def test_drawn_vocabularies_of_words(tmp_path_factory, lines, other, options, eos):

@@ -68,8 +68,13 @@ def test_loss_and_gradient(family, tmp_path):
 def bert_model():
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=VOCAB, hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=24, max_position_embeddings=20, **NO_DROPOUT,
+        vocab_size=VOCAB,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=24,
+        max_position_embeddings=20,
+        **NO_DROPOUT,
     )
     model = transformers.BertForMaskedLM(config).eval()
     for parameter in model.parameters():

@@ -59,9 +59,7 @@ class Runner:
     """A file in ONNX Runtime: inputs and outputs by name."""
 
     def __init__(self, path):
-        self.session = onnxruntime.InferenceSession(
-            str(path), providers=['CPUExecutionProvider']
-        )
+        self.session = onnxruntime.InferenceSession(str(path), providers=['CPUExecutionProvider'])
         self.inputs = [each.name for each in self.session.get_inputs()]
         self.outputs = [each.name for each in self.session.get_outputs()]
 
@@ -88,8 +86,12 @@ STATE, CHOICE = ['last_hidden_state'], ['logits', 'mc_logits']
     [
         ('OpenAIGPTModel', {}, [], STATE),
         ('GPT2Model', {}, [], STATE),
-        ('GPT2Model', {'output_all_encodings': True}, [],
-         ['hidden_states_0', 'hidden_states_1', *STATE]),
+        (
+            'GPT2Model',
+            {'output_all_encodings': True},
+            [],
+            ['hidden_states_0', 'hidden_states_1', *STATE],
+        ),
         ('OpenAIGPTDoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
         ('GPT2DoubleHeadsModel', {}, ['mc_token_ids'], CHOICE),
     ],
@@ -108,8 +110,10 @@ def greedy(run, config, prompt, count):
     for _ in range(count):
         length += words.shape[1]
         made = run(
-            input_ids=words, attention_mask=np.ones((1, length), 'int64'),
-            position_ids=np.arange(length - words.shape[1], length)[None], **past,
+            input_ids=words,
+            attention_mask=np.ones((1, length), 'int64'),
+            position_ids=np.arange(length - words.shape[1], length)[None],
+            **past,
         )
         words = made.pop('logits')[:, -1].argmax(axis=-1)[None]
         past = {name.replace('present', 'past_key_values'): made[name] for name in made}
@@ -123,7 +127,10 @@ def test_language_model_with_past(name, tmp_path):
     run = exported(block, tmp_path)
     pairs = [f'{i}.{part}' for i in range(LAYERS) for part in ('key', 'value')]
     assert run.inputs == [
-        'input_ids', 'attention_mask', 'position_ids', *(f'past_key_values.{x}' for x in pairs)
+        'input_ids',
+        'attention_mask',
+        'position_ids',
+        *(f'past_key_values.{x}' for x in pairs),
     ]
     assert run.outputs == ['logits', *(f'present.{each}' for each in pairs)]
     assert only_standard_operators(tmp_path / 'model.onnx')
@@ -137,14 +144,16 @@ def test_pruned_heads_of_a_language_model(tmp_path):
     block.prune_heads({1: [0]})
     run = exported(block, tmp_path)
     assert {each.name: each.shape[1] for each in run.session.get_inputs()[3:]} == {
-        'past_key_values.0.key': 2, 'past_key_values.0.value': 2,
-        'past_key_values.1.key': 1, 'past_key_values.1.value': 1,
+        'past_key_values.0.key': 2,
+        'past_key_values.0.value': 2,
+        'past_key_values.1.key': 1,
+        'past_key_values.1.value': 1,
     }
 
 
 @pytest.mark.parametrize(
-    'options', [{'div_val': 2}, {'same_length': False}, {'ext_len': 3},
-                {'mem_len': 0, 'same_length': False}],
+    'options',
+    [{'div_val': 2}, {'same_length': False}, {'ext_len': 3}, {'mem_len': 0, 'same_length': False}],
 )
 def test_transfo_xl(options, tmp_path):
     for kind in (transfo_xl.TransfoXLModel, transfo_xl.TransfoXLLMHeadModel):
@@ -168,7 +177,7 @@ def test_memory_goes_from_call_to_call(tmp_path):
         made = run(input_ids=part, valid_length=lengths, **mems)
         wanted, memory = block(mx.nd.array(part), memory)
         np.testing.assert_allclose(made.pop('logits'), wanted.asnumpy(), atol=1e-4)
-        mems = {name[len('new_'):]: array for name, array in made.items()}
+        mems = {name[len('new_') :]: array for name, array in made.items()}
 
 
 @pytest.mark.parametrize('pooling, normalize', [('mean', True), ('cls', False), ('max', True)])
@@ -302,7 +311,9 @@ def test_each_class_of_bert(name, tmp_path):
     onnx.checker.check_model(model, full_check=True)
     assert [(each.domain, each.version) for each in model.opset_import] == [('', OPSET)]
     assert [each.name for each in model.graph.input] == [
-        'input_ids', 'token_type_ids', 'attention_mask'
+        'input_ids',
+        'token_type_ids',
+        'attention_mask',
     ]
     first = model.graph.input[0].type.tensor_type
     assert all(axis.dim_param for axis in first.shape.dim)
@@ -328,9 +339,12 @@ def test_all_fusions_are_found(tmp_path):
         bert_block('BertForSequenceClassification'), str(tmp_path), 'model', optimize=True
     )
     kinds = [node.op_type for node in onnx.load(path).graph.node]
-    for name, count in (('Attention', LAYERS), ('BiasGelu', LAYERS),
-                        ('SkipLayerNormalization', 2 * LAYERS),
-                        ('EmbedLayerNormalization', 1)):
+    for name, count in (
+        ('Attention', LAYERS),
+        ('BiasGelu', LAYERS),
+        ('SkipLayerNormalization', 2 * LAYERS),
+        ('EmbedLayerNormalization', 1),
+    ):
         assert kinds.count(name) == count, name
 
 
@@ -354,14 +368,17 @@ def test_pruned_heads_of_bert(tmp_path):
     export_onnx(block, str(tmp_path), 'model')
 
 
-@pytest.mark.parametrize('make, options, error', [
-    (lambda: initialized(mx.gluon.nn.Dense(2, in_units=2)), {}, InputError),
-    (lambda: tiny.make(gpt2.GPT2Model), {'optimize': True}, InputError),
-    (lambda: bert_block('BertModel'), {'precision': 'int4'}, UnknownNameError),
-    (lambda: bert_block('BertModel', output_attentions=True), {}, InputError),
-    (lambda: bert_block('BertForMultipleChoice'), {'optimize': True}, InputError),
-    (lambda: bert_block('BertModel'), {'name': 'a/b'}, InputError),
-])
+@pytest.mark.parametrize(
+    'make, options, error',
+    [
+        (lambda: initialized(mx.gluon.nn.Dense(2, in_units=2)), {}, InputError),
+        (lambda: tiny.make(gpt2.GPT2Model), {'optimize': True}, InputError),
+        (lambda: bert_block('BertModel'), {'precision': 'int4'}, UnknownNameError),
+        (lambda: bert_block('BertModel', output_attentions=True), {}, InputError),
+        (lambda: bert_block('BertForMultipleChoice'), {'optimize': True}, InputError),
+        (lambda: bert_block('BertModel'), {'name': 'a/b'}, InputError),
+    ],
+)
 def test_what_cannot_be_exported(tmp_path, make, options, error):
     with pytest.raises(error):
         export_onnx(make(), str(tmp_path), **{'name': 'model', **options})

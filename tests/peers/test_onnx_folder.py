@@ -30,7 +30,7 @@ TEXTS = [
 PAIRS = ['It rains.', 'Someone makes music.', '', 'No.']
 
 #: of a program: what a machine without the project lacks can't be imported
-BLOCKER = '''
+BLOCKER = """
 import sys
 
 class Refuses:
@@ -42,9 +42,11 @@ class Refuses:
             raise ImportError(f'{name} is not installed')
 
 sys.meta_path.insert(0, Refuses())
-'''
+"""
 
-SERVER = BLOCKER + '''
+SERVER = (
+    BLOCKER
+    + """
 import json
 import numpy as np
 import onnxruntime
@@ -66,14 +68,18 @@ feed = {each.name: np.array(feed[each.name], 'int64') for each in session.get_in
 labels = config.get('id2label')
 best = labels and [labels[str(each)] for each in scores.argmax(axis=1)]
 print(json.dumps([scores.tolist(), best]))
-'''
+"""
+)
 
 
 def run(program, folder, *arguments):
     environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
     done = subprocess.run(
-        [sys.executable, '-c', program, *map(json.dumps, arguments)], cwd=folder, env=environment,
-        capture_output=True, text=True,
+        [sys.executable, '-c', program, *map(json.dumps, arguments)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -99,8 +105,12 @@ def test_classifier_from_raw_text(optimize, pairs, tmp_path):
     name_labels(model, 'weather', ['good', 'bad', 'ugly'])
     paths = export_onnx_folder(model, str(tmp_path), tokenizer, optimize=optimize)
     assert sorted(map(os.path.basename, paths)) == [
-        'config.json', 'model.onnx', 'special_tokens_map.json', 'tokenizer.json',
-        'tokenizer_config.json', 'vocab.txt',
+        'config.json',
+        'model.onnx',
+        'special_tokens_map.json',
+        'tokenizer.json',
+        'tokenizer_config.json',
+        'vocab.txt',
     ]
     written = {*map(os.path.basename, paths), 'model.onnx-SHA256SUMS'}
     assert {*os.listdir(tmp_path)} == written
@@ -138,20 +148,25 @@ def test_what_transformers_reads(tmp_path):
             assert theirs_pair['token_type_ids'] == list(ours.token_types)
 
 
-LIBRARY = BLOCKER + '''
+LIBRARY = (
+    BLOCKER
+    + """
 import json
 import tokenizers
 tokenizer = tokenizers.Tokenizer.from_file('tokenizer.json')
 texts = json.loads(sys.argv[1])
 rows = [each.ids for each in tokenizer.encode_batch(texts)]
 print(json.dumps([rows, [tokenizer.decode(row) for row in rows]]))
-'''
+"""
+)
 
 
 @pytest.mark.parametrize('family, kind', [(gpt, 'OpenAIGPT'), (gpt2, 'GPT2')])
 def test_byte_pairs(family, kind, tmp_path, data_dir):
-    names = {'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
-             'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe')}
+    names = {
+        'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
+        'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe'),
+    }
     folder, *files = names[kind]
     paths = (data_dir / 'vocab' / folder / name for name in files)
     tokenizer = getattr(family, f'{kind}Tokenizer')(*paths)
@@ -176,15 +191,35 @@ def test_command(precision, tmp_path, capsys):
 
     model, tokenizer = classifier(2)
     model.save_pretrained(str(tmp_path / 'model'), tokenizer)
-    main(['--task', 'classification', '--model_name', str(tmp_path / 'model'), '--output_dir',
-          str(tmp_path / 'out'), '--format', 'both', '--precision', precision])
+    main(
+        [
+            '--task',
+            'classification',
+            '--model_name',
+            str(tmp_path / 'model'),
+            '--output_dir',
+            str(tmp_path / 'out'),
+            '--format',
+            'both',
+            '--precision',
+            precision,
+        ]
+    )
     names = sorted(map(os.path.basename, capsys.readouterr().out.split()))
     assert names == [
-        'classification-0000.params', 'classification-symbol.json', 'config.json', 'model.onnx',
-        'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json', 'vocab.txt',
+        'classification-0000.params',
+        'classification-symbol.json',
+        'config.json',
+        'model.onnx',
+        'special_tokens_map.json',
+        'tokenizer.json',
+        'tokenizer_config.json',
+        'vocab.txt',
     ]
     assert {*os.listdir(tmp_path / 'out')} == {
-        *names, 'classification-SHA256SUMS', 'model.onnx-SHA256SUMS'
+        *names,
+        'classification-SHA256SUMS',
+        'model.onnx-SHA256SUMS',
     }
     scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
     tolerance = {'float16': 1e-2, 'int8': 0.2}[precision]

@@ -1,6 +1,5 @@
 """INT8 in ONNX: calibrated, measured, and without the layers that cost too much."""
 
-
 import numpy as np
 import pytest
 import tiny
@@ -26,8 +25,12 @@ PRODUCTS = 6 * LAYERS + 2  # three projections of attention and one after it, tw
 
 def make(name='BertForSequenceClassification', vocab_size=90, **options):
     config = tiny.bert_config(
-        vocab_size, hidden_size=32, num_hidden_layers=LAYERS, num_attention_heads=4,
-        intermediate_size=64, max_position_embeddings=64,
+        vocab_size,
+        hidden_size=32,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
     )
     return tiny.initialized(getattr(bert, name)(config, **options), 0.15, 5)
 
@@ -46,7 +49,8 @@ def quantized(path):
     graph = onnx.load(path).graph
     arrays = {each.name: each for each in graph.initializer}
     scales = {
-        node.input[0]: arrays[node.input[1]].dims for node in graph.node
+        node.input[0]: arrays[node.input[1]].dims
+        for node in graph.node
         if node.op_type == 'DequantizeLinear' and node.input[0] in arrays
     }
     return [node.op_type for node in graph.node], scales
@@ -73,9 +77,7 @@ def test_static(method, tmp_path):
     assert not (tmp_path / 'model_int8.json').exists()
 
 
-@pytest.mark.parametrize(
-    ('static', 'optimize'), [(True, False), (False, False), (False, True)]
-)
+@pytest.mark.parametrize(('static', 'optimize'), [(True, False), (False, False), (False, True)])
 def test_layers_that_cost_too_much_stay_in_float32(static, optimize, tmp_path):
     block, texts = make(num_labels=3), batches(1)
     asked = []
@@ -122,8 +124,21 @@ def export(folder, block, task, *flags):
     """The measures that the command writes."""
     tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
     block.save_pretrained(str(folder / 'model'), tokenizer)
-    argv = ['--task', task, '--model_name', folder / 'model', '--format', 'onnx', '--precision',
-            'int8', '--output_dir', folder / 'out', '--max_len', '40', *flags]
+    argv = [
+        '--task',
+        task,
+        '--model_name',
+        folder / 'model',
+        '--format',
+        'onnx',
+        '--precision',
+        'int8',
+        '--output_dir',
+        folder / 'out',
+        '--max_len',
+        '40',
+        *flags,
+    ]
     main([str(each) for each in argv])
     assert (folder / 'out' / 'tokenizer.json').exists()
     return read_json(folder / 'out', 'model_int8.json')
@@ -157,8 +172,17 @@ def test_labels_are_in_the_order_of_the_model(tmp_path):
     accuracies = []
     for labels in (('not_entailment', 'entailment'), ('entailment', 'not_entailment'), None):
         name_labels(block, 'RTE', labels)  # without names the order is GluonNLP's
-        told = export(tmp_path, block, 'classification', '--dev_data', tmp_path / 'dev.tsv',
-                      '--text_columns', 'text', '--label_column', 'label')
+        told = export(
+            tmp_path,
+            block,
+            'classification',
+            '--dev_data',
+            tmp_path / 'dev.tsv',
+            '--text_columns',
+            'text',
+            '--label_column',
+            'label',
+        )
         accuracies.append(told['float32']['dev']['accuracy'])
     assert accuracies[0] == accuracies[2] != accuracies[1]
 
@@ -166,16 +190,30 @@ def test_labels_are_in_the_order_of_the_model(tmp_path):
 def test_command_for_tagging(tmp_path):
     write_tagged(tmp_path)
     block = make('BertForTokenClassification', words_of(tmp_path / 'vocab.txt'), num_labels=3)
-    told = export(tmp_path, block, 'tagging', '--calib_data', tmp_path / 'train.txt', '--dev_data',
-                  tmp_path / 'valid.txt')
+    told = export(
+        tmp_path,
+        block,
+        'tagging',
+        '--calib_data',
+        tmp_path / 'train.txt',
+        '--dev_data',
+        tmp_path / 'valid.txt',
+    )
     assert told['metric'] in told['int8']['dev'] and told['lost'] <= 0.005
 
 
 def test_command_for_questions(tmp_path):
     write_questions(tmp_path)
     block = make('BertForQuestionAnswering', words_of(tmp_path / 'vocab.txt'))
-    told = export(tmp_path, block, 'question_answering', '--calib_data', tmp_path / 'train-1.json',
-                  '--dev_data', tmp_path / 'dev-1.json')
+    told = export(
+        tmp_path,
+        block,
+        'question_answering',
+        '--calib_data',
+        tmp_path / 'train-1.json',
+        '--dev_data',
+        tmp_path / 'dev-1.json',
+    )
     assert 'f1' in told['int8']['dev'] and told['lost'] <= 0.5
 
 

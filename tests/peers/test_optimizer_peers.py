@@ -3,7 +3,6 @@
 The optimizers and schedules alone are compared with what the oracle recorded, in tests/unit.
 """
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -18,8 +17,10 @@ def grouped(model):
     """The groups of the original's programs: no decay of biases and normalizations."""
     named, plain = list(model.named_parameters()), ('bias', 'LayerNorm.bias', 'LayerNorm.weight')
     return [
-        {'params': [p for n, p in named if any(each in n for each in plain) == has],
-         'weight_decay': decay}
+        {
+            'params': [p for n, p in named if any(each in n for each in plain) == has],
+            'weight_decay': decay,
+        }
         for has, decay in ((False, 0.01), (True, 0.0))
     ]
 

@@ -66,10 +66,17 @@ def write_samples(folder):
             at = sorted(random.sample([*range(1, 6), *range(7, 11)], 2))
             labels = [tokens[place] for place in at]
             tokens[at[0]] = '[MASK]'
-            lines.append(json.dumps({
-                'tokens': tokens, 'segment_ids': [0] * 7 + [1] * 5, 'is_random_next': number % 2,
-                'masked_lm_positions': at, 'masked_lm_labels': labels,
-            }))
+            lines.append(
+                json.dumps(
+                    {
+                        'tokens': tokens,
+                        'segment_ids': [0] * 7 + [1] * 5,
+                        'is_random_next': number % 2,
+                        'masked_lm_positions': at,
+                        'masked_lm_labels': labels,
+                    }
+                )
+            )
         (folder / f'epoch_{epoch}.json').write_text('\n'.join(lines) + '\n')
         metrics = {'num_training_examples': COUNT, 'max_seq_len': LENGTH}
         (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
@@ -78,17 +85,41 @@ def write_samples(folder):
 #: example -> its data, class of the model, and flags
 TRAININGS = {
     'run_classifier': (
-        write_reviews, bert.BertForSequenceClassification,
-        ['--task_name', 'SST-2', '--do_train', '--do_eval', '--data_dir', 'DATA',
-         '--max_seq_length', LENGTH, '--eval_batch_size', COUNT],
+        write_reviews,
+        bert.BertForSequenceClassification,
+        [
+            '--task_name',
+            'SST-2',
+            '--do_train',
+            '--do_eval',
+            '--data_dir',
+            'DATA',
+            '--max_seq_length',
+            LENGTH,
+            '--eval_batch_size',
+            COUNT,
+        ],
     ),
     'run_classifier, numbers': (
-        write_scores, bert.BertForSequenceClassification,
-        ['--task_name', 'STS-B', '--do_train', '--do_eval', '--data_dir', 'DATA',
-         '--max_seq_length', LENGTH, '--eval_batch_size', COUNT],
+        write_scores,
+        bert.BertForSequenceClassification,
+        [
+            '--task_name',
+            'STS-B',
+            '--do_train',
+            '--do_eval',
+            '--data_dir',
+            'DATA',
+            '--max_seq_length',
+            LENGTH,
+            '--eval_batch_size',
+            COUNT,
+        ],
     ),
     'lm_finetuning/finetune_on_pregenerated': (
-        write_samples, bert.BertForPreTraining, ['--pregenerated_data', 'DATA'],
+        write_samples,
+        bert.BertForPreTraining,
+        ['--pregenerated_data', 'DATA'],
     ),
 }
 
@@ -103,13 +134,20 @@ def test_losses_are_theirs(examples, tmp_path, monkeypatch, name):
     write(data)
     labels = {'labels': ['score']} if 'numbers' in name else {}
     block = tiny.save_bert(
-        tmp_path / 'model', WORDS, block_class, scale=0.4, max_position_embeddings=LENGTH,
-        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, **labels,
+        tmp_path / 'model',
+        WORDS,
+        block_class,
+        scale=0.4,
+        max_position_embeddings=LENGTH,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        **labels,
     )
     for name in ('model.params', 'SHA256SUMS'):  # both open the files of theirs
         (tmp_path / 'model' / name).unlink()
     block.save_pretrained(
-        str(tmp_path / 'model'), format='pytorch_pretrained_bert',
+        str(tmp_path / 'model'),
+        format='pytorch_pretrained_bert',
         tokenizer=bert.BertTokenizer(tmp_path / 'model' / 'vocab.txt'),
     )
     epochs = '--epochs' if 'pregenerated' in example else '--num_train_epochs'

@@ -183,8 +183,11 @@ def _optimizer(optimizer_class):
 
 
 def _theirs():
-    return [name for name in sys.modules
-            if name.partition('.')[0] in ('torch', 'pytorch_pretrained_bert')]
+    return [
+        name
+        for name in sys.modules
+        if name.partition('.')[0] in ('torch', 'pytorch_pretrained_bert')
+    ]
 
 
 @contextlib.contextmanager
@@ -223,8 +226,14 @@ def original_package():
 
 
 FILES = [
-    'modeling_gpt2_test', 'modeling_openai_test', 'modeling_test', 'modeling_transfo_xl_test',
-    'optimization_test', 'tokenization_gpt2_test', 'tokenization_openai_test', 'tokenization_test',
+    'modeling_gpt2_test',
+    'modeling_openai_test',
+    'modeling_test',
+    'modeling_transfo_xl_test',
+    'optimization_test',
+    'tokenization_gpt2_test',
+    'tokenization_openai_test',
+    'tokenization_test',
     'tokenization_transfo_xl_test',
 ]
 #: those that don't apply, and why
@@ -277,11 +286,24 @@ def test_their_samples_are_made_with_our_tokenizer(folder, tmp_path, monkeypatch
         opened = types.SimpleNamespace(from_pretrained=mock.Mock(return_value=tokenizer))
         monkeypatch.setattr(module, 'BertTokenizer', opened)
         output = tmp_path / package.__name__
-        monkeypatch.setattr(sys, 'argv', [
-            'pregenerate_training_data.py', '--train_corpus', str(text), '--output_dir',
-            str(output), '--bert_model', 'bert-base-uncased', '--do_lower_case',
-            '--epochs_to_generate', '1', '--max_seq_len', '24',
-        ])
+        monkeypatch.setattr(
+            sys,
+            'argv',
+            [
+                'pregenerate_training_data.py',
+                '--train_corpus',
+                str(text),
+                '--output_dir',
+                str(output),
+                '--bert_model',
+                'bert-base-uncased',
+                '--do_lower_case',
+                '--epochs_to_generate',
+                '1',
+                '--max_seq_len',
+                '24',
+            ],
+        )
         random.seed(0)
         np.random.seed(0)
         module.main()

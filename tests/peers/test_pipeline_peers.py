@@ -32,7 +32,10 @@ def masked(tmp_path_factory, minilm_dir):
     """A folder of masked words' model, in both's format."""
     tokenizer = BertTokenizer.from_pretrained(str(minilm_dir))
     config = tiny.bert_config(
-        len(tokenizer.vocab), hidden_size=32, num_attention_heads=4, intermediate_size=64,
+        len(tokenizer.vocab),
+        hidden_size=32,
+        num_attention_heads=4,
+        intermediate_size=64,
         max_position_embeddings=512,
     )
     folder = str(tmp_path_factory.mktemp('masked'))
@@ -89,8 +92,16 @@ def their_pipeline(task, folder, **options):
     return transformers.pipeline(task, folder, device='cpu', **options)
 
 
-@pytest.mark.parametrize('options', [{}, {'top_k': None}, {'top_k': 2}, {
-    'function_to_apply': 'sigmoid'}, {'function_to_apply': 'none', 'top_k': 1}])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {},
+        {'top_k': None},
+        {'top_k': 2},
+        {'function_to_apply': 'sigmoid'},
+        {'function_to_apply': 'none', 'top_k': 1},
+    ],
+)
 def test_classification(folder_of, options):
     folder = folder_of('classification', labels=['bad', 'fair', 'good'])
     ours, theirs = model_zoo.pipeline(folder), their_pipeline('text-classification', folder)
@@ -111,14 +122,16 @@ def test_one_number(folder_of, problem):
     assert_alike(ours(TEXTS), theirs(TEXTS))
 
 
-@pytest.mark.parametrize('options', [
-    {}, {'multi_label': True}, {'hypothesis_template': 'It is about {}, I say.'}])
+@pytest.mark.parametrize(
+    'options', [{}, {'multi_label': True}, {'hypothesis_template': 'It is about {}, I say.'}]
+)
 def test_zero_shot(folder_of, options):
     folder = folder_of('classification', labels=['entailment', 'neutral', 'contradiction'])
     ours = model_zoo.pipeline('zero-shot-classification', folder)
     theirs = their_pipeline('zero-shot-classification', folder)
     for texts, labels in (
-        (TEXTS, ['travel', 'language models', 'pets']), (TEXTS[0], 'travel, pets')
+        (TEXTS, ['travel', 'language models', 'pets']),
+        (TEXTS[0], 'travel, pets'),
     ):
         given = {'candidate_labels': labels, **options}
         assert_alike(ours(texts, **given), theirs(texts, **given))
@@ -181,8 +194,13 @@ def test_targets_outside_the_vocabulary(masked):
     [
         ('text-classification', 'classification', ['a', 'b', 'c'], {'top_k': 2}, {}),
         ('ner', 'tagging', BIO, {'aggregation_strategy': 'simple'}, {}),
-        ('zero-shot-classification', 'classification', ['entailment', 'neutral', 'contradiction'],
-         {'multi_label': True, 'hypothesis_template': 'On {}.'}, {'candidate_labels': ['a', 'b']}),
+        (
+            'zero-shot-classification',
+            'classification',
+            ['entailment', 'neutral', 'contradiction'],
+            {'multi_label': True, 'hypothesis_template': 'On {}.'},
+            {'candidate_labels': ['a', 'b']},
+        ),
     ],
 )
 def test_options_at_construction(folder_of, task, head, labels, options, call):
@@ -211,6 +229,9 @@ def test_text_generation(tmp_path):
             got = ours(text, max_new_tokens=12, stop_at_end=False, **options)
             wanted = theirs(text, max_new_tokens=12, do_sample=False, eos_token_id=-1, **options)
             assert_alike(got, wanted)
-    assert ''.join(ours.stream('The cat', max_new_tokens=12, stop_at_end=False)) == ours(
-        'The cat', max_new_tokens=12, stop_at_end=False, return_full_text=False
-    )[0]['generated_text']
+    assert (
+        ''.join(ours.stream('The cat', max_new_tokens=12, stop_at_end=False))
+        == ours('The cat', max_new_tokens=12, stop_at_end=False, return_full_text=False)[0][
+            'generated_text'
+        ]
+    )

@@ -75,8 +75,10 @@ def small(code):
 # -- small weights ------------------------------------------------------------------------------
 
 WORDS = ['who', 'was', 'jim', 'henson', '?', 'a', 'puppet', '##eer']
-MERGES = {'gpt': [('w', 'a'), ('j', 'i'), ('wa', 's</w>'), ('ji', 'm</w>')],
-          'gpt2': [('W', 'h'), ('Wh', 'o'), ('\u0120', 'w'), ('J', 'i'), ('Ji', 'm')]}
+MERGES = {
+    'gpt': [('w', 'a'), ('j', 'i'), ('wa', 's</w>'), ('ji', 'm</w>')],
+    'gpt2': [('W', 'h'), ('Wh', 'o'), ('\u0120', 'w'), ('J', 'i'), ('Ji', 'm')],
+}
 DECODER = {'n_positions': 40, 'n_ctx': 40, 'n_embd': 24, 'n_layer': 2, 'n_head': 4}
 
 
@@ -109,10 +111,19 @@ def randomized(model):
 
 def make_bert(folder):
     tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
-    config = {'vocab_size': len(tokens), 'hidden_size': 24, 'num_attention_heads': 4,
-              'intermediate_size': 48, 'num_hidden_layers': 12, 'max_position_embeddings': 40,
-              'type_vocab_size': 2, 'hidden_act': 'gelu', 'initializer_range': 0.3,
-              'hidden_dropout_prob': 0.1, 'attention_probs_dropout_prob': 0.1}
+    config = {
+        'vocab_size': len(tokens),
+        'hidden_size': 24,
+        'num_attention_heads': 4,
+        'intermediate_size': 48,
+        'num_hidden_layers': 12,
+        'max_position_embeddings': 40,
+        'type_vocab_size': 2,
+        'hidden_act': 'gelu',
+        'initializer_range': 0.3,
+        'hidden_dropout_prob': 0.1,
+        'attention_probs_dropout_prob': 0.1,
+    }
     model = original.BertForPreTraining(original.BertConfig.from_dict(config))
     save(folder, randomized(model), config, {'vocab.txt': '\n'.join(tokens) + '\n'})
 
@@ -134,8 +145,19 @@ def make_transfo_xl(folder):
     tokenizer.count_sents([['Who', 'was', 'Jim', 'Henson', 'a', '?'] * 2, ['puppeteer', 'who']])
     tokenizer.build_vocab()
     config = original.TransfoXLConfig(
-        len(tokenizer), cutoffs=[4, 7], d_model=24, d_embed=24, n_head=4, d_head=6, d_inner=48,
-        div_val=2, n_layer=3, mem_len=12, clamp_len=10, tgt_len=8, same_length=True,
+        len(tokenizer),
+        cutoffs=[4, 7],
+        d_model=24,
+        d_embed=24,
+        n_head=4,
+        d_head=6,
+        d_inner=48,
+        div_val=2,
+        n_layer=3,
+        mem_len=12,
+        clamp_len=10,
+        tgt_len=8,
+        same_length=True,
     )
     model = randomized(original.TransfoXLLMHeadModel(config))
     save(folder, model, {**config.to_dict(), 'model_type': 'transfo-xl'}, {})
@@ -146,8 +168,12 @@ def make_transfo_xl(folder):
 def folders(tmp_path_factory):
     """Name of a model -> folder of its small weights, in a cache of the hub's."""
     cache = tmp_path_factory.mktemp('hub')
-    makers = [make_bert, lambda folder: make_decoder(folder, 'gpt'), make_transfo_xl,
-              lambda folder: make_decoder(folder, 'gpt2')]
+    makers = [
+        make_bert,
+        lambda folder: make_decoder(folder, 'gpt'),
+        make_transfo_xl,
+        lambda folder: make_decoder(folder, 'gpt2'),
+    ]
     result = {'cache': cache}
     for name, make in zip(NAMES, makers):
         repository = get_entry(*resolve(name)).hub.replace('/', '--')
@@ -223,9 +249,7 @@ def assert_same(theirs, ours, name):
 def compare(theirs, ours):
     """Compare what both have left; returns the names."""
     plain = (torch.Tensor, list, tuple, str, int)
-    names = [
-        name for name, each in theirs.items() if name[0] != '_' and isinstance(each, plain)
-    ]
+    names = [name for name, each in theirs.items() if name[0] != '_' and isinstance(each, plain)]
     for name in names:
         found = ours[name]
         # 0.6.2 as released returns the last layer's states, the description and ours all layers'
@@ -243,12 +267,20 @@ def test_quick_start(places, number):
         run_theirs(code, places, theirs)
         run_ours(code, ours)
     names = compare(theirs, ours)
-    outputs = {5: {'indexed_tokens', 'segments_tensors'}, 8: {'tokens_tensor'},
-               11: {'tokens_tensor_2'}, 14: {'tokens_tensor_2'}, 6: {'encoded_layers'},
-               7: {'predictions', 'predicted_token'}, 9: {'hidden_states'},
-               10: {'predictions', 'predicted_token'}, 12: {'hidden_states_2', 'mems_2'},
-               13: {'predictions_2', 'mems_2', 'predicted_token'}, 15: {'hidden_states_2', 'past'},
-               16: {'predictions_2', 'past', 'predicted_token'}}
+    outputs = {
+        5: {'indexed_tokens', 'segments_tensors'},
+        8: {'tokens_tensor'},
+        11: {'tokens_tensor_2'},
+        14: {'tokens_tensor_2'},
+        6: {'encoded_layers'},
+        7: {'predictions', 'predicted_token'},
+        9: {'hidden_states'},
+        10: {'predictions', 'predicted_token'},
+        12: {'hidden_states_2', 'mems_2'},
+        13: {'predictions_2', 'mems_2', 'predicted_token'},
+        15: {'hidden_states_2', 'past'},
+        16: {'predictions_2', 'past', 'predicted_token'},
+    }
     assert names >= outputs[number]
 
 
@@ -264,8 +296,11 @@ def test_quick_start_of_0_3(places, number):
     assert {'encoded_layers', 'predictions'} & compare(theirs, ours)
 
 
-BERT_CLASSES = [name for name in dir(original) if name.startswith('Bert')
-                and name not in ('BertAdam', 'BertConfig', 'BertTokenizer')]
+BERT_CLASSES = [
+    name
+    for name in dir(original)
+    if name.startswith('Bert') and name not in ('BertAdam', 'BertConfig', 'BertTokenizer')
+]
 
 
 @pytest.mark.parametrize('name', BERT_CLASSES)
@@ -276,13 +311,17 @@ def test_loading(places, name):
     code = BLOCKS[17][1]
     if name == 'BertModel':
         code = code.replace('from_pretrained(', 'from_pretrain(')
-    ours = run_ours(code, {
-        'BERT_CLASS': getattr(mxnet_pretrained_bert, name),
-        'PRE_TRAINED_MODEL_NAME_OR_PATH': 'bert-base-uncased',
-    })['model']
-    options = {'BertForMultipleChoice': {'num_choices': 2},
-               **{f'BertFor{each}Classification': {'num_labels': 2}
-                  for each in ('Sequence', 'Token')}}
+    ours = run_ours(
+        code,
+        {
+            'BERT_CLASS': getattr(mxnet_pretrained_bert, name),
+            'PRE_TRAINED_MODEL_NAME_OR_PATH': 'bert-base-uncased',
+        },
+    )['model']
+    options = {
+        'BertForMultipleChoice': {'num_choices': 2},
+        **{f'BertFor{each}Classification': {'num_labels': 2} for each in ('Sequence', 'Token')},
+    }
     folder = str(places['bert-base-uncased'])
     theirs = getattr(original, name).from_pretrained(folder, **options.get(name, {}))
     state = theirs.state_dict()
@@ -394,8 +433,11 @@ def test_vocab_bin_and_the_corpus_by_name(places):
 def test_lengths_of_named_tokenizers(places):
     import mxnet_pretrained_bert as ours
 
-    for name, tokenizer in (('bert-base-uncased', 'BertTokenizer'), ('gpt2', 'GPT2Tokenizer'),
-                            ('openai-gpt', 'OpenAIGPTTokenizer')):
+    for name, tokenizer in (
+        ('bert-base-uncased', 'BertTokenizer'),
+        ('gpt2', 'GPT2Tokenizer'),
+        ('openai-gpt', 'OpenAIGPTTokenizer'),
+    ):
         module = getattr(original, tokenizer).__module__
         sizes = sys.modules[module].PRETRAINED_VOCAB_POSITIONAL_EMBEDDINGS_SIZE_MAP
         assert getattr(ours, tokenizer).from_pretrained(name).max_len == sizes[name]

@@ -27,8 +27,13 @@ MODES = ('cls', 'max', 'mean', 'mean_sqrt_len_tokens', 'weightedmean', 'lasttoke
 def transformer(folder, length):
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=len(TOKENS), hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=32, max_position_embeddings=40, initializer_range=0.3,
+        vocab_size=len(TOKENS),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=32,
+        max_position_embeddings=40,
+        initializer_range=0.3,
     )
     transformers.BertModel(config).save_pretrained(folder)
     (folder / 'vocab.txt').write_text('\n'.join(TOKENS))
@@ -47,7 +52,8 @@ def sentences(count=30):
 def test_poolings_prompts_and_lengths(tmp_path, mode, include_prompt):
     pooling = models.Pooling(16, pooling_mode=mode, include_prompt=include_prompt)
     model = library.SentenceTransformer(
-        modules=[transformer(tmp_path / 'bert', 20), pooling], prompts={'query': 'w1 w2 w3 '},
+        modules=[transformer(tmp_path / 'bert', 20), pooling],
+        prompts={'query': 'w1 w2 w3 '},
         device='cpu',
     )
     model.save_pretrained(str(tmp_path / 'model'))

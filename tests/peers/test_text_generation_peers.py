@@ -54,8 +54,13 @@ def new(saved):
 
 # where a token's id is to be, the place of one in `new` stands as a str
 ALL = {
-    'repetition_penalty': 1.8, 'no_repeat_ngram_size': 2, 'num_beams': 3, 'length_penalty': 2.0,
-    'max_new_tokens': 20, 'eos_token_id': [390, '4'], 'min_new_tokens': 9,
+    'repetition_penalty': 1.8,
+    'no_repeat_ngram_size': 2,
+    'num_beams': 3,
+    'length_penalty': 2.0,
+    'max_new_tokens': 20,
+    'eos_token_id': [390, '4'],
+    'min_new_tokens': 9,
 }
 
 
@@ -104,8 +109,14 @@ def test_a_gpts_words_are_apart(tmp_path):
     letters = string.ascii_lowercase
     tokens = [*letters, *(f'{letter}</w>' for letter in letters), 'th', 'the</w>', '<unk>']
     tiny.save_gpt(
-        tmp_path, tokens, ['t h', 'th e</w>'], n_positions=32, format='huggingface', n_embd=16,
-        n_layer=2, n_head=2,
+        tmp_path,
+        tokens,
+        ['t h', 'th e</w>'],
+        n_positions=32,
+        format='huggingface',
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
     )
     ours = model_zoo.pipeline(str(tmp_path))
     for prompt in ('the', 'the c'):

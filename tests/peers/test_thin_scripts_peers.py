@@ -23,8 +23,12 @@ def data(tmp_path):
     """A model without dropout, whose gradients are large, and as many reviews as a batch has."""
     tokenizer = bert.BertTokenizer(tiny.write_words(tmp_path, WORDS))
     config = tiny.bert_config(
-        len(tokenizer.vocab), max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0, initializer_range=0.4, num_labels=2,
+        len(tokenizer.vocab),
+        max_position_embeddings=LENGTH,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.4,
+        num_labels=2,
     )
     model = bert.BertForSequenceClassification(config)
     np.random.seed(3)
@@ -49,8 +53,10 @@ def train_theirs(folder, tokenizer, rows, clips_together=False):
     named = list(model.named_parameters())
     no_decay = ['bias', 'LayerNorm.bias', 'LayerNorm.weight']
     groups = [
-        {'params': [p for n, p in named if any(each in n for each in no_decay) == is_free],
-         'weight_decay': decay}
+        {
+            'params': [p for n, p in named if any(each in n for each in no_decay) == is_free],
+            'weight_decay': decay,
+        }
         for is_free, decay in ((False, 0.01), (True, 0.0))
     ]
     norm = -1 if clips_together else 1.0
@@ -83,10 +89,26 @@ def test_run_classifier(data):
     folder, tokenizer, rows = data
     main = main_of('scripts/originals/pytorch_pretrained_bert/run_classifier.py', ROOT)
     words = [
-        '--task_name', 'SST-2', '--do_train', '--do_eval', '--data_dir', folder / 'data',
-        '--bert_model', folder / 'model', '--max_seq_length', LENGTH, '--train_batch_size',
-        len(rows), '--learning_rate', RATE, '--warmup_proportion', WARMUP, '--num_train_epochs',
-        STEPS, '--output_dir', folder / 'out',
+        '--task_name',
+        'SST-2',
+        '--do_train',
+        '--do_eval',
+        '--data_dir',
+        folder / 'data',
+        '--bert_model',
+        folder / 'model',
+        '--max_seq_length',
+        LENGTH,
+        '--train_batch_size',
+        len(rows),
+        '--learning_rate',
+        RATE,
+        '--warmup_proportion',
+        WARMUP,
+        '--num_train_epochs',
+        STEPS,
+        '--output_dir',
+        folder / 'out',
     ]
     assert run(main, *words) == 0
     assert read_json(folder / 'out')['training']['steps'] == STEPS

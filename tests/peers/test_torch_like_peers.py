@@ -13,8 +13,13 @@ original = pytest.importorskip('pytorch_pretrained_bert')
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings('ignore')]
 
 SIZES = {
-    'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 2, 'intermediate_size': 32,
-    'max_position_embeddings': 20, 'hidden_dropout_prob': 0.0, 'attention_probs_dropout_prob': 0.0,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 2,
+    'intermediate_size': 32,
+    'max_position_embeddings': 20,
+    'hidden_dropout_prob': 0.0,
+    'attention_probs_dropout_prob': 0.0,
     'initializer_range': 0.3,
 }
 WORDS = [[2, 5, 6, 7, 3, 0, 0], [2, 9, 8, 3, 0, 0, 0]]
@@ -80,10 +85,18 @@ def test_batches_of_a_corpus(tmp_path, shuffle):
         if shuffle:
             sentences = [corpus.train[:5], corpus.train[5:8]] * 4
             iterator = package.LMShuffledIterator(sentences, 2, 3, 'cpu', 1, True)
-        batches.append([
-            [*(array.numpy() if hasattr(array, 'numpy') else array.asnumpy() for array in arrays),
-             length] for *arrays, length in iterator
-        ])
+        batches.append(
+            [
+                [
+                    *(
+                        array.numpy() if hasattr(array, 'numpy') else array.asnumpy()
+                        for array in arrays
+                    ),
+                    length,
+                ]
+                for *arrays, length in iterator
+            ]
+        )
     assert len(batches[0]) == len(batches[1]) > 2
     for (data, target, length), (own_data, own_target, own_length) in zip(*batches):
         np.testing.assert_array_equal(data, own_data)

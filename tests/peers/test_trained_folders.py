@@ -20,12 +20,17 @@ LONG = 'a b c d ' * 5
 TRAININGS = {
     'labels': ('text-classification', [(LONG, 'y'), ('c d', 'n')] * 4, {}, LONG),
     'pairs': (
-        'text-classification', [('a', 'b', 'y'), ('c', 'd', 'n')] * 4, {},
+        'text-classification',
+        [('a', 'b', 'y'), ('c', 'd', 'n')] * 4,
+        {},
         {'text': 'a', 'text_pair': 'c'},
     ),
     'numbers': ('text-classification', [('a b', 1.5), ('c d', 4.0)] * 4, {'regression': True}, 'a'),
     'several': (
-        'text-classification', [('a b', ['x', 'y']), ('c', ['y'])] * 4, {'multi_label': True}, 'a'
+        'text-classification',
+        [('a b', ['x', 'y']), ('c', ['y'])] * 4,
+        {'multi_label': True},
+        'a',
     ),
     'tags': ('token-classification', [(['a', 'b'], ['B-X', 'O'])] * 4, {}, 'a b c'),
 }
@@ -77,7 +82,8 @@ def test_transformers_answers_as_the_trained_model(start, tmp_path, name, place)
 #: task -> rows, settings, transformers' class
 OTHERS = {
     'question-answering': (
-        [('a', 'a b c d', 'b c', 2)] * 8, {'max_query_length': 3, 'max_length': 16},
+        [('a', 'a b c d', 'b c', 2)] * 8,
+        {'max_query_length': 3, 'max_length': 16},
         'QuestionAnswering',
     ),
     'multiple-choice': ([('a b', ['c', 'd'], 0), ('b', ['d', 'c'], 1)] * 4, {}, 'MultipleChoice'),

@@ -1,6 +1,5 @@
 """Transformer-XL against pytorch-pretrained-bert itself, beyond what the oracle has recorded."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -52,9 +51,19 @@ def test_memory_that_begins_empty(oracle, tmp_path):
 def test_released_proportions(oracle, tmp_path, large):
     """Distances beyond 1000, many words, heads that are not the units' parts."""
     config = {
-        **make_config('plain'), 'vocab_size': 3000, 'cutoffs': [300, 1000], 'd_model': 32,
-        'd_embed': 32, 'n_head': 4, 'd_head': 12, 'd_inner': 512, 'mem_len': 1100 if large else 40,
-        'clamp_len': 1000, 'same_length': True, 'init_std': 0.05, 'proj_init_std': 0.05,
+        **make_config('plain'),
+        'vocab_size': 3000,
+        'cutoffs': [300, 1000],
+        'd_model': 32,
+        'd_embed': 32,
+        'n_head': 4,
+        'd_head': 12,
+        'd_inner': 512,
+        'mem_len': 1100 if large else 40,
+        'clamp_len': 1000,
+        'same_length': True,
+        'init_std': 0.05,
+        'proj_init_std': 0.05,
     }
     model = oracle.make_model(config, seed=5)
     block = make_block(oracle.state_of(model), tmp_path, config)

@@ -17,10 +17,22 @@ tokenizers = pytest.importorskip('tokenizers')
 pytestmark = pytest.mark.peers
 
 ODD = [
-    '', ' ', 'a', ' a', '  two  spaces ', 'line\nbreak\ttab', "it's they're I'LL", '<mask>',
-    'The <mask> sat.', 'a <mask>b', '<s> in </s> text <unk><pad>',
+    '',
+    ' ',
+    'a',
+    ' a',
+    '  two  spaces ',
+    'line\nbreak\ttab',
+    "it's they're I'LL",
+    '<mask>',
+    'The <mask> sat.',
+    'a <mask>b',
+    '<s> in </s> text <unk><pad>',
     'na\u00efve caf\u00e9 \u4e2d\u6587 \U0001f600',
-    '\u00a0\u3000 wide', 'x' * 200, '\ufeffmark', '1,234.5%',
+    '\u00a0\u3000 wide',
+    'x' * 200,
+    '\ufeffmark',
+    '1,234.5%',
 ]
 
 
@@ -157,8 +169,12 @@ def test_roberta_folder_both_ways(roberta_folder, tmp_path):
     """Configuration, weights and tokenizer of a folder in transformers' format."""
     tokenizer = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
     config = bert.RobertaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=4,
-        intermediate_size=24, max_position_embeddings=22,
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=24,
+        max_position_embeddings=22,
     )
     ours = bert.RobertaForSequenceClassification(config)
     ours.initialize(mx.init.Normal(0.3))

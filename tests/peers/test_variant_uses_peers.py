@@ -1,6 +1,5 @@
 """The models like BERT in use, beside transformers and ONNX Runtime: pipelines, exports."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -91,8 +90,11 @@ def assert_alike(ours, theirs):
 def test_pipelines(tmp_path, made, family):
     config, tokenizer = made(family)
     tasks = get_family(family).tasks
-    for task, name in (('masked_lm', 'fill-mask'), ('classification', 'text-classification'),
-                       ('tagging', 'token-classification')):
+    for task, name in (
+        ('masked_lm', 'fill-mask'),
+        ('classification', 'text-classification'),
+        ('tagging', 'token-classification'),
+    ):
         folder = tmp_path / task
         new(tasks[task], config).save_pretrained(str(folder), tokenizer, format='huggingface')
         ours, theirs = both(name, folder)

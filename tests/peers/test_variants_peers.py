@@ -15,7 +15,10 @@ pytestmark = pytest.mark.peers
 
 VOCAB, PAD = 40, 1
 SIZES = {
-    'vocab_size': VOCAB, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
+    'vocab_size': VOCAB,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
     'intermediate_size': 24,
 }
 #: prefix of the classes' names -> fields of the configuration
@@ -24,14 +27,22 @@ CONFIGS = {
     'Roberta': ROBERTA,
     'XLMRoberta': ROBERTA,
     'DistilBert': {
-        'vocab_size': VOCAB, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 24,
+        'vocab_size': VOCAB,
+        'dim': 16,
+        'n_layers': 2,
+        'n_heads': 4,
+        'hidden_dim': 24,
         'max_position_embeddings': 20,
     },
     'Electra': {**SIZES, 'embedding_size': 12, 'max_position_embeddings': 20},
 }
 HEADS = (
-    'Model', 'ForMaskedLM', 'ForSequenceClassification', 'ForMultipleChoice',
-    'ForTokenClassification', 'ForQuestionAnswering',
+    'Model',
+    'ForMaskedLM',
+    'ForSequenceClassification',
+    'ForMultipleChoice',
+    'ForTokenClassification',
+    'ForQuestionAnswering',
 )
 #: heads on the first word
 OF_FIRST = ('ForSequenceClassification', 'ForMultipleChoice')
@@ -168,8 +179,10 @@ def test_all_layers_and_attentions(tmp_path, family):
     words, mask, lengths = make_words('')
     with torch.no_grad():
         expected = theirs(
-            torch.tensor(words), attention_mask=torch.tensor(mask).long(),
-            output_hidden_states=True, output_attentions=True,
+            torch.tensor(words),
+            attention_mask=torch.tensor(mask).long(),
+            output_hidden_states=True,
+            output_attentions=True,
         )
     states, attentions = ours(mx.nd.array(words), valid_length=mx.nd.array(lengths))
     theirs = [each.numpy() for each in expected.hidden_states[1:]]

@@ -70,9 +70,9 @@ def test_each_example_of_an_update_weighs_the_same():
         block.initialize(mx.init.Normal(1.0))
 
         def loss(batch):
-            mask = mx.nd.SequenceMask(
-                block(batch.words), batch.valid_length, True, axis=1
-            ).sum(axis=(1, 2))
+            mask = mx.nd.SequenceMask(block(batch.words), batch.valid_length, True, axis=1).sum(
+                axis=(1, 2)
+            )
             return ((mask / batch.valid_length - batch.labels) ** 2).mean()
 
         found = []
@@ -85,8 +85,14 @@ def test_each_example_of_an_update_weighs_the_same():
             block.collect_params(), 'sgd', {'learning_rate': 0}, update_on_kvstore=False
         )
         training_loop(
-            block, trainer, mean_over_examples(loss), loader, 1, max_grad_norm=None,
-            accumulate=accumulate, callbacks=[Gradient()],
+            block,
+            trainer,
+            mean_over_examples(loss),
+            loader,
+            1,
+            max_grad_norm=None,
+            accumulate=accumulate,
+            callbacks=[Gradient()],
         ).run()
         return found[0]
 

@@ -74,7 +74,10 @@ def test_turns_in_processes(harness, capsys):
         check=lambda name, answer, expected: answers.setdefault(name, answer),
     )
     assert [f'{each.case.label} {each.contender}' for each in measured] == [
-        'once fast', 'once slow', 'twice fast', 'twice slow'
+        'once fast',
+        'once slow',
+        'twice fast',
+        'twice slow',
     ]
     assert all(len(each.seconds) == 3 for each in measured)
     assert min(measured[3].seconds) >= 0.04 and min(measured[1].seconds) >= 0.02
@@ -95,7 +98,9 @@ def test_another_checkout_is_one_more_contender(harness, tmp_path):
         package.write_text('')
         contenders.append(harness.Contender(name, 'toys:where', checkout=str(tmp_path / name)))
     harness.measure(
-        contenders, [harness.Case('once', 1, 1)], OPTIONS,
+        contenders,
+        [harness.Case('once', 1, 1)],
+        OPTIONS,
         check=lambda name, answer, expected: found.setdefault(name, answer),
     )
     for name, file in found.items():
@@ -113,12 +118,16 @@ def test_failures_are_errors(harness, name):
 TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
 
 
-@pytest.mark.parametrize('argv', [
-    ['forward', '--only', 'mxnet', *TINY],
-    ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
-    ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
-    ['training', '--only', 'ours', '--task', 'transfo_xl', '--vocab_size', '99', *TINY],
-], ids=lambda argv: ' '.join(argv[:5]))
+@pytest.mark.parametrize(
+    'argv',
+    [
+        ['forward', '--only', 'mxnet', *TINY],
+        ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
+        ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
+        ['training', '--only', 'ours', '--task', 'transfo_xl', '--vocab_size', '99', *TINY],
+    ],
+    ids=lambda argv: ' '.join(argv[:5]),
+)
 def test_ours(compare, argv, tmp_path):
     path = tmp_path / 'rows.json'
     assert run(compare, *argv, '--units', '48', '--json', path) == 0
@@ -157,8 +166,13 @@ def test_the_best_peer_of_each_precision(compare):
     assert cells['best peer, bfloat16'] == '0.8 (torch)'
 
 
-@pytest.mark.parametrize('argv', [
-    ['vectors'], ['forward', '--rounds', '0'], ['training', '--table', 'speed.json'],
-])
+@pytest.mark.parametrize(
+    'argv',
+    [
+        ['vectors'],
+        ['forward', '--rounds', '0'],
+        ['training', '--table', 'speed.json'],
+    ],
+)
 def test_what_is_refused(compare, argv):
     assert run(compare, *argv) == 1

@@ -27,8 +27,14 @@ def bert(tmp_path_factory):
     """A folder with a BERT, and one with a task's dev set whose labels the model agrees with."""
     folder, data = tmp_path_factory.mktemp('model'), tmp_path_factory.mktemp('data')
     model = tiny.save_bert(
-        folder, 'abcdefghijklmnop', BertForSequenceClassification, num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS, intermediate_size=24, scale=0.6, seed=3,
+        folder,
+        'abcdefghijklmnop',
+        BertForSequenceClassification,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=24,
+        scale=0.6,
+        seed=3,
     )
     tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
     random, lines = np.random.RandomState(0), ['sentence\tlabel']
@@ -115,8 +121,19 @@ def test_a_custom_task_is_examined_as_one_of_the_table(script, bert, tmp_path):
     rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()]
     (tmp_path / 'dev.csv').write_text('\n'.join(f'{label},"{text}"' for text, label in rows))
     common = ['--model', model, '--max_seq_length', 16, '--output_dir']
-    custom = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.csv', '--labels', '0', '1',
-              '--text_column', 'sentence', '--label_column', 'label']
+    custom = [
+        '--task_name',
+        'custom',
+        '--dev_file',
+        tmp_path / 'dev.csv',
+        '--labels',
+        '0',
+        '1',
+        '--text_column',
+        'sentence',
+        '--label_column',
+        'label',
+    ]
     assert run(script, *common, tmp_path / 'custom', *custom) == 0
     table = ['--task_name', 'SST', '--data_dir', data]
     assert run(script, *common, tmp_path / 'table', *table) == 0

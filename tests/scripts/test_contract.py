@@ -56,7 +56,8 @@ def test_learns_and_writes_its_files(toy):
         opened.unlink()
     # the last epoch's and the best one's
     assert {int(path.stem.rpartition('_')[2]) + 1 for path in folder.glob('*.params')} == {
-        epochs[-1], best['epoch']
+        epochs[-1],
+        best['epoch'],
     }
     assert (folder / 'best_model' / 'config.json').exists()
     assert 'id="data"' in (folder / 'report.html').read_text('utf-8')

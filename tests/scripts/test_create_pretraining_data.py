@@ -68,7 +68,11 @@ def test_sentencepiece(draws, run, folder, fixtures):
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.train(
-        input='sample_text.txt', model_prefix='spm', vocab_size=300, minloglevel=2, pad_id=3,
+        input='sample_text.txt',
+        model_prefix='spm',
+        vocab_size=300,
+        minloglevel=2,
+        pad_id=3,
         control_symbols=['[CLS]', '[SEP]', '[MASK]'],
     )
     line = f'--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64 {draws}'

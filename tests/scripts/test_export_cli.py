@@ -68,8 +68,16 @@ def run(*arguments, cwd):
 def test_command_from_another_folder(tmp_path, classifier, inputs):
     block, folder = classifier
     result = run(
-        ROOT / 'export' / 'export.py', '--task', 'classification', '--model_name', folder,
-        '--output_dir', 'out', '--seq_length', 12, cwd=tmp_path,
+        ROOT / 'export' / 'export.py',
+        '--task',
+        'classification',
+        '--model_name',
+        folder,
+        '--output_dir',
+        'out',
+        '--seq_length',
+        12,
+        cwd=tmp_path,
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [
@@ -132,8 +140,13 @@ def test_file_of_gluonnlps_classifier(tmp_path, small, inputs):
         num_layers=2, units=16, hidden_size=32, max_length=24, num_heads=4
     )
     model = nlp.model.BERTModel(
-        encoder, vocab_size=40, token_type_vocab_size=2, units=16, embed_size=16,
-        use_decoder=False, use_classifier=False,
+        encoder,
+        vocab_size=40,
+        token_type_vocab_size=2,
+        units=16,
+        embed_size=16,
+        use_decoder=False,
+        use_classifier=False,
     )
     theirs = nlp.model.BERTClassifier(model, num_classes=5, dropout=0.1)
     theirs.initialize(mx.init.Normal(0.3))
@@ -286,5 +299,3 @@ def test_other_families(tmp_path, kind, task):
     export_to(tmp_path / 'out', '--task', task, '--model_name', tmp_path / 'model')
     names = [f'{task}-0000.params', f'{task}-SHA256SUMS', f'{task}-symbol.json']
     assert sorted(os.listdir(tmp_path / 'out')) == names
-
-

@@ -76,8 +76,14 @@ def test_structure_is_googles(output):
 
 
 def test_values(output, folder):
-    texts = [('a b c', None), ('a bx . ||| c', 'd e'), ('', None),
-             ('h i j h i j h i j h i j', 'a a a'), ('ä A', None), ('a |||b', None)]
+    texts = [
+        ('a b c', None),
+        ('a bx . ||| c', 'd e'),
+        ('', None),
+        ('h i j h i j h i j h i j', 'a a a'),
+        ('ä A', None),
+        ('a |||b', None),
+    ]
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     for row, (text, pair) in zip(rows, texts):
         tokens, states = expected(folder, text, pair)

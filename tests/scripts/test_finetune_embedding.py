@@ -15,7 +15,9 @@ CASE = 'finetune_embedding'
 def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
     modules = read_json(trained / 'best_model', 'modules.json')
     assert [each['type'].rpartition('.')[2] for each in modules] == [
-        'Transformer', 'Pooling', 'Normalize'
+        'Transformer',
+        'Pooling',
+        'Normalize',
     ]
     embedding = BertEmbedding(str(trained / 'best_model'))
     assert embedding.max_seq_length == 12
@@ -35,8 +37,10 @@ def triplets(data, tmp_path_factory):
     for name in ('train', 'dev'):
         rows = [line.split('\t') for line in (data / f'{name}.tsv').read_text().splitlines()[1:]]
         alike = [row[:2] for row in rows if row[2] == '5.0']
-        kinds = {first[0] < 'm': [b for a, b in alike if (a[0] < 'm') == (first[0] < 'm')]
-                 for first in (row[0] for row in alike)}
+        kinds = {
+            first[0] < 'm': [b for a, b in alike if (a[0] < 'm') == (first[0] < 'm')]
+            for first in (row[0] for row in alike)
+        }
         lines = [
             {'anchor': a, 'positive': b, 'negative': kinds[a[0] >= 'm'][n % 5]}
             for n, (a, b) in enumerate(alike)
@@ -66,9 +70,7 @@ def test_pairs_train_and_scores_evaluate(script, data, triplets, tmp_path):
     again = tmp_path / 'again'
     assert run(script, '--only_inference', *argv, '--output_dir', again) == 0
     report = read_json(again, 'inference.json')
-    assert 'spearman' in report['dev']['dev'] and report['predictions'] == [
-        'test_similarities.tsv'
-    ]
+    assert 'spearman' in report['dev']['dev'] and report['predictions'] == ['test_similarities.tsv']
 
 
 def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):

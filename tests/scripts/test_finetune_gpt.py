@@ -1,6 +1,5 @@
 """scripts/finetune_gpt.py end to end, on a small random model and made-up stories."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest

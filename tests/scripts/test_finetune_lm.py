@@ -31,15 +31,18 @@ def data(tmp_path_factory):
     """A folder with a model/, text.txt, dev.txt, and samples/ of the text."""
     folder = tmp_path_factory.mktemp('data')
     tiny.save_bert(
-        folder / 'model', FEW, scale=0.1, hidden_size=32, num_hidden_layers=1,
-        intermediate_size=64, max_position_embeddings=LENGTH,
+        folder / 'model',
+        FEW,
+        scale=0.1,
+        hidden_size=32,
+        num_hidden_layers=1,
+        intermediate_size=64,
+        max_position_embeddings=LENGTH,
     )
     tokenizer = BertTokenizer(folder / 'model' / 'vocab.txt')
     write_counting(folder / 'text.txt', 40, 0)
     write_counting(folder / 'dev.txt', 10, 1)
-    maker = SampleMaker(
-        Corpus([str(folder / 'text.txt')]), tokenizer, SampleOptions(LENGTH, 4, 3)
-    )
+    maker = SampleMaker(Corpus([str(folder / 'text.txt')]), tokenizer, SampleOptions(LENGTH, 4, 3))
     create_shards(maker, str(folder / 'samples'), num_outputs=3, num_workers=1)
     return folder
 

@@ -177,8 +177,12 @@ def test_sentencepiece(script, data, tmp_path):
     words = (data / 'vocab.txt').read_text().split()[len(SPECIAL) :]
     (tmp_path / 'text').write_text('\n'.join(['The house is red.', ' '.join(words)] * 50))
     sentencepiece.SentencePieceTrainer.train(
-        input=str(tmp_path / 'text'), model_prefix=str(tmp_path / 'sp'), vocab_size=60,
-        user_defined_symbols='[CLS],[SEP],[MASK]', hard_vocab_limit=False, minloglevel=2,
+        input=str(tmp_path / 'text'),
+        model_prefix=str(tmp_path / 'sp'),
+        vocab_size=60,
+        user_defined_symbols='[CLS],[SEP],[MASK]',
+        hard_vocab_limit=False,
+        minloglevel=2,
     )
     argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
     argv = without(argv, '--vocab_file')

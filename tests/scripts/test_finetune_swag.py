@@ -1,6 +1,5 @@
 """scripts/finetune_swag.py end to end, on a small random model."""
 
-
 import mxnet as mx
 import numpy as np
 import warm

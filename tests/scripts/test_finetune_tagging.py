@@ -1,6 +1,5 @@
 """scripts/finetune_tagging.py end to end, on a small random model and made-up sentences."""
 
-
 import numpy as np
 import pytest
 from contract import tagging as arguments
@@ -79,8 +78,6 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
     assert set(results['best']) == {'epoch', 'parameters'}
     assert results['best_model'].keys() == {'test'}
     assert results['predictions'] == ['test_predictions.txt']
-
-
 
 
 def test_labels_of_the_folder_are_kept(script, trained, data, tmp_path, capsys):

@@ -90,8 +90,17 @@ def test_a_file_and_a_json_file(say, folder, tmp_path):
     for sample in (sample for result in results for sample in result['samples']):
         assert len(sample['tokens']) == 9 and sample['log_prob'] < 0
         assert sample['finish'] == 'length'
-    places = [out.index(part) for part in ('Prompt: the', ' SAMPLE 1 ', ' SAMPLE 2 ',
-                                           'Prompt: Once', ' SAMPLE 3 ', ' SAMPLE 4 ')]
+    places = [
+        out.index(part)
+        for part in (
+            'Prompt: the',
+            ' SAMPLE 1 ',
+            ' SAMPLE 2 ',
+            'Prompt: Once',
+            ' SAMPLE 3 ',
+            ' SAMPLE 4 ',
+        )
+    ]
     assert places == sorted(places)
 
 
@@ -204,8 +213,10 @@ def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, mo
 def test_the_command(folder, tmp_path):
     """From another folder, with a pipe for prompts."""
     done = warm.run(
-        [SCRIPT, '--model_name_or_path', folder, '--length', '5'], tmp_path,
-        {**os.environ, 'PYTHONPATH': str(ROOT)}, 'the\n',
+        [SCRIPT, '--model_name_or_path', folder, '--length', '5'],
+        tmp_path,
+        {**os.environ, 'PYTHONPATH': str(ROOT)},
+        'the\n',
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('SAMPLE 1') == 1
@@ -214,8 +225,13 @@ def test_the_command(folder, tmp_path):
 
 def test_ctrl_c(folder, tmp_path):
     process = start(
-        SCRIPT, '--model_name_or_path', folder, cwd=tmp_path, stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        SCRIPT,
+        '--model_name_or_path',
+        folder,
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     shown = ''
     while not shown.endswith('>>> '):

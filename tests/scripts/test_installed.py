@@ -37,8 +37,13 @@ def run(*words, cwd, **options):
     # pip's settings may hold paths relative to the folder that make ran in
     environment = {k: v for k, v in os.environ.items() if not k.startswith(('PYTHON', 'PIP_'))}
     done = subprocess.run(
-        list(map(str, words)), cwd=cwd, env=environment, capture_output=True, text=True,
-        timeout=900, **options,
+        list(map(str, words)),
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        **options,
     )
     assert done.returncode == 0, f'{done.stdout}\n{done.stderr}'
     return done.stdout
@@ -51,9 +56,21 @@ def installed(tmp_path_factory):
     build = folder / 'build'
     build.mkdir()
     run(
-        sys.executable, 'setup.py', '-q', 'egg_info', '--egg-base', build,
-        'build', '--build-base', build, 'bdist_wheel', '--bdist-dir', build / 'wheel',
-        '--dist-dir', folder, cwd=ROOT,
+        sys.executable,
+        'setup.py',
+        '-q',
+        'egg_info',
+        '--egg-base',
+        build,
+        'build',
+        '--build-base',
+        build,
+        'bdist_wheel',
+        '--bdist-dir',
+        build / 'wheel',
+        '--dist-dir',
+        folder,
+        cwd=ROOT,
     )
     (wheel,) = folder.glob('*.whl')
     run(sys.executable, '-m', 'venv', '--without-pip', folder / 'env', cwd=folder)

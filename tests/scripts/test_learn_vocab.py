@@ -15,7 +15,6 @@ from bert.tokenizer import BertSPTokenizer, BertTokenizer
 SCRIPT = SCRIPTS / 'learn_vocab.py'
 
 
-
 @pytest.fixture
 def run(script, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -31,8 +30,14 @@ def try_model(vocab):
     """The vocabulary in a model."""
     hparams = {'num_layers': 1, 'units': 16, 'hidden_size': 32, 'num_heads': 2, 'max_length': 16}
     block, found = model_zoo.get_model(
-        'bert_12_768_12', vocab=vocab, pretrained=False, hparam_allow_override=True,
-        use_pooler=False, use_decoder=False, use_classifier=False, **hparams,
+        'bert_12_768_12',
+        vocab=vocab,
+        pretrained=False,
+        hparam_allow_override=True,
+        use_pooler=False,
+        use_decoder=False,
+        use_classifier=False,
+        **hparams,
     )
     block.initialize()
     assert found is vocab and block.config.vocab_size == len(vocab)

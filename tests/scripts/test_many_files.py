@@ -170,7 +170,8 @@ def test_ids(folder, tmp_path, capsys, monkeypatch):
     lines = (tmp_path / 'lines' / 'b.txt.jsonl').read_text().splitlines()
     assert json.loads(lines[0]) == {
         'ids': tokenizer.convert_tokens_to_ids(['where', 'a', 'dog']),
-        'tokens': ['where', 'a', 'dog'], 'text': LINES[3],
+        'tokens': ['where', 'a', 'dog'],
+        'text': LINES[3],
     }
     # another tokenizer of the same vocabulary is another job
     model = tmp_path / 'model'
@@ -202,14 +203,30 @@ def test_ray_writes_the_same_files(folder, fixtures, tmp_path):
     source, texts, parts = fixtures / 'pretraining', folder / 'long.txt', ['--part_mb', 0.01]
     texts.write_text((source / 'sample_text.txt').read_text() * 10)
     jobs = {
-        'samples': ['create_pretraining_data', '--input_file', texts, '--max_seq_length', 32,
-                    '--vocab', source / 'vocab.txt', '--num_outputs', 3],
+        'samples': [
+            'create_pretraining_data',
+            '--input_file',
+            texts,
+            '--max_seq_length',
+            32,
+            '--vocab',
+            source / 'vocab.txt',
+            '--num_outputs',
+            3,
+        ],
         'words': ['learn_vocab', '--input_file', texts, '--vocab_size', 300, *parts],
         'labels': ['predict', folder / 'classifier', '--files', texts, *parts],
     }
     commands = [
-        [ROOT / 'scripts' / 'zoo.py', *job, '--output_dir', tmp_path / 'ray' / name, '--ray',
-         'local'] for name, job in jobs.items()
+        [
+            ROOT / 'scripts' / 'zoo.py',
+            *job,
+            '--output_dir',
+            tmp_path / 'ray' / name,
+            '--ray',
+            'local',
+        ]
+        for name, job in jobs.items()
     ]
     commands = [list(map(str, command)) for command in commands]
     assert run_alone('-c', COMMANDS, json.dumps(commands)) == [0, 0, 0]

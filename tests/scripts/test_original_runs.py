@@ -49,8 +49,12 @@ WORDS = [*tiny.SPECIAL, *string.ascii_lowercase, 'what', 'colour', 'is', 'it', '
 
 def config(**fields):
     return tiny.bert_config(
-        len(WORDS), hidden_size=8, num_hidden_layers=1, intermediate_size=16,
-        max_position_embeddings=128, **fields,
+        len(WORDS),
+        hidden_size=8,
+        num_hidden_layers=1,
+        intermediate_size=16,
+        max_position_embeddings=128,
+        **fields,
     )
 
 
@@ -125,18 +129,25 @@ def write_world(world, fixtures):
 
     here = world / 'here'  # the current folder
     (here / 'tmp').mkdir(parents=True)
-    for place in ('sample_text.txt', 'my_corpus.txt', 'folder1/a.txt', 'folder2/a.txt',
-                  'dev_folder/a.txt'):
+    for place in (
+        'sample_text.txt',
+        'my_corpus.txt',
+        'folder1/a.txt',
+        'folder2/a.txt',
+        'dev_folder/a.txt',
+    ):
         (here / place).parent.mkdir(exist_ok=True)
         shutil.copy(fixtures / 'pretraining' / 'sample_text.txt', here / place)
     (here / 'tmp' / 'input.txt').write_text('a b c ||| d e\nf g\n')
     google = BertTokenizer(checkpoint / 'vocab.txt')
-    write_tfrecords(
-        [str(here / 'tmp' / 'tf_examples.tfrecord')], [samples(google)], LENGTH, MASKS
-    )
+    write_tfrecords([str(here / 'tmp' / 'tf_examples.tfrecord')], [samples(google)], LENGTH, MASKS)
     tokenizer = BertTokenizer(world.parent / 'root' / 'vocab.txt')
-    for place in (here / 'out', here / 'training', world / 'generated/samples/train',
-                  world / 'generated/samples/dev'):
+    for place in (
+        here / 'out',
+        here / 'training',
+        world / 'generated/samples/train',
+        world / 'generated/samples/dev',
+    ):
         place.mkdir(parents=True)
         write_shard(str(place / 'part-000.npz'), samples(tokenizer), tokenizer.vocab)
 
@@ -359,9 +370,12 @@ def configuration(world):
 def mrpc(world):
     """Flags of Google's classifier."""
     return [
-        '--task_name=mrpc', f'--data_dir={world}/glue/MRPC', *configuration(world),
+        '--task_name=mrpc',
+        f'--data_dir={world}/glue/MRPC',
+        *configuration(world),
         f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12/bert_model.ckpt',
-        '--output_dir=out', '--max_seq_length=12',
+        '--output_dir=out',
+        '--max_seq_length=12',
     ]
 
 
@@ -370,8 +384,15 @@ def test_googles_output_folder_is_gone_on_with(mrpc, here, capsys):
     main = google('run_classifier')
     words = [*mrpc, '--use_tpu=True', '--tpu_name=a']
     assert 'nothing to do: give --do_train' in refusal(capsys, main, *words)
-    train = [*words, '--do_train=true', '--do_eval', '--do_predict', '--num_train_epochs=1.5',
-             '--train_batch_size=2', '--learning_rate=1e-2']
+    train = [
+        *words,
+        '--do_train=true',
+        '--do_eval',
+        '--do_predict',
+        '--num_train_epochs=1.5',
+        '--train_batch_size=2',
+        '--learning_rate=1e-2',
+    ]
     assert run(main, *train) == 0
     log = capsys.readouterr().err
     assert '--use_tpu has no effect: there is no TPU' in log and 'Step 6/6' in log
@@ -397,8 +418,10 @@ def pytorch(script):
     ('script', 'words'),
     [
         ('run_classifier', ['--task_name=mrpc', '--data_dir=train', '--max_seq_length=12']),
-        ('run_squad', ['--train_file=SQUAD', '--max_seq_length=12', '--max_query_length=4',
-                       '--doc_stride=2']),
+        (
+            'run_squad',
+            ['--train_file=SQUAD', '--max_seq_length=12', '--max_query_length=4', '--doc_stride=2'],
+        ),
         ('run_swag', ['--train_file=SWAG', '--max_seq_length=12']),
         ('run_openai_gpt', ['--train_dataset=STORIES', '--n_valid=0']),
     ],
@@ -408,8 +431,11 @@ def test_a_training_without_a_dev_set(world, here, capsys, script, words):
     (here / 'train').mkdir()
     shutil.copy(world / 'glue' / 'MRPC' / 'train.tsv', here / 'train')
     stories = world / 'RocStories' / 'cloze_test_val__spring2016 - cloze_test_ALL_val.csv'
-    for name, path in (('SQUAD', world / 'SQUAD' / 'train-v1.1.json'), ('STORIES', stories),
-                       ('SWAG', world / 'SWAG' / 'data' / 'train.csv')):
+    for name, path in (
+        ('SQUAD', world / 'SQUAD' / 'train-v1.1.json'),
+        ('STORIES', stories),
+        ('SWAG', world / 'SWAG' / 'data' / 'train.csv'),
+    ):
         words = [word.replace(name, str(path)) for word in words]
     model = [] if script == 'run_openai_gpt' else ['--bert_model=bert-base-uncased']
     words = [*words, *model, '--do_train', '--output_dir=out', '--training_steps=2']
@@ -427,8 +453,13 @@ def test_a_training_without_a_dev_set(world, here, capsys, script, words):
 def test_the_last_epoch_is_at_the_output_folder(world, here, capsys):
     """Under the original's names, with its results; the best one is in best_model/."""
     main = pytorch('run_classifier')
-    words = ['--task_name=cola', f'--data_dir={world}/glue/CoLA', '--max_seq_length=12',
-             '--bert_model=bert-base-uncased', '--output_dir=out']
+    words = [
+        '--task_name=cola',
+        f'--data_dir={world}/glue/CoLA',
+        '--max_seq_length=12',
+        '--bert_model=bert-base-uncased',
+        '--output_dir=out',
+    ]
     train = [*words, '--do_train', '--do_eval', '--num_train_epochs=3', '--train_batch_size=2']
     assert run(main, *train, '--learning_rate=1e-2', '--warmup_proportion=0.5') == 0
     output = here / 'out'
@@ -490,12 +521,20 @@ def test_help_shows_the_defaults_in_force(capsys):
 def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
     main = google('run_pretraining')
     words = [
-        '--input_file=tmp/tf_examples.tfrecord', '--output_dir=pretrained', '--do_train',
-        *configuration(world), '--num_warmup_steps=2',
-        '--train_batch_size=4', '--max_seq_length=12', '--max_predictions_per_seq=2',
+        '--input_file=tmp/tf_examples.tfrecord',
+        '--output_dir=pretrained',
+        '--do_train',
+        *configuration(world),
+        '--num_warmup_steps=2',
+        '--train_batch_size=4',
+        '--max_seq_length=12',
+        '--max_predictions_per_seq=2',
     ]
-    for flag, wrong in (('max_seq_length', 16), ('max_seq_length', 8),
-                        ('max_predictions_per_seq', 1)):
+    for flag, wrong in (
+        ('max_seq_length', 16),
+        ('max_seq_length', 8),
+        ('max_predictions_per_seq', 1),
+    ):
         said = refusal(capsys, main, *words, f'--{flag}={wrong}')
         assert f'--{flag} {wrong}: the samples in' in said
     for steps in (4, 6):
@@ -509,8 +548,13 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
 def test_a_trainings_folder_is_a_checkpoint(world, here, capsys):
     """Its newest weights are meant: the last epoch's, or those of a training that was stopped."""
     words = ['--task_name=mrpc', f'--data_dir={world}/glue/MRPC', '--max_seq_length=12']
-    train = [*words, f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12',
-             *configuration(world), '--do_train', '--training_steps=2']
+    train = [
+        *words,
+        f'--init_checkpoint={world}/bert/uncased_L-12_H-768_A-12',
+        *configuration(world),
+        '--do_train',
+        '--training_steps=2',
+    ]
     ours = main_of('scripts/finetune_classifier.py', ROOT)
     for main, name in ((google('run_classifier'), 'out'), (ours, 'own')):
         assert run(main, *train, f'--output_dir={name}') == 0

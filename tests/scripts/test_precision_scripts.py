@@ -22,10 +22,18 @@ def model_dir(tmp_path_factory):
     """A small BERT with its vocabulary, as save_pretrained writes them."""
     folder = tmp_path_factory.mktemp('model')
     tiny.save_bert(
-        folder, WORDS, bert.BertForSequenceClassification, ['neg', 'pos'], scale=0.2,
-        hidden_size=32, num_attention_heads=4, intermediate_size=64, max_position_embeddings=32,
+        folder,
+        WORDS,
+        bert.BertForSequenceClassification,
+        ['neg', 'pos'],
+        scale=0.2,
+        hidden_size=32,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=32,
         # dropout draws other places in float16
-        hidden_dropout_prob=0, attention_probs_dropout_prob=0,
+        hidden_dropout_prob=0,
+        attention_probs_dropout_prob=0,
     )
     return folder
 
@@ -40,10 +48,28 @@ def losses(script, argv):
 @pytest.mark.parametrize('dtype', HALVES)
 def test_training_follows_float32(script, model_dir, tmp_path, dtype):
     write_reviews(tmp_path, 80)
-    argv = ['--task_name', 'custom', '--train_file', tmp_path / 'train.tsv', '--dev_file',
-            tmp_path / 'dev.tsv', '--text_columns', 'text', '--label_column', 'label',
-            '--bert_model', model_dir, '--batch_size', 16, '--lr', 1e-3, '--max_len', 16,
-            '--training_steps', 15]
+    argv = [
+        '--task_name',
+        'custom',
+        '--train_file',
+        tmp_path / 'train.tsv',
+        '--dev_file',
+        tmp_path / 'dev.tsv',
+        '--text_columns',
+        'text',
+        '--label_column',
+        'label',
+        '--bert_model',
+        model_dir,
+        '--batch_size',
+        16,
+        '--lr',
+        1e-3,
+        '--max_len',
+        16,
+        '--training_steps',
+        15,
+    ]
     full = losses(script, [*argv, '--output_dir', tmp_path / 'full'])
     half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
     assert len(half) == 15
@@ -95,8 +121,20 @@ def test_embedding_command(model_dir, tmp_path, dtype):
     found = {}
     for each in ('float32', dtype):
         path = tmp_path / f'{each}.npz'
-        embed(['--model', str(model_dir), '--sentences', *SENTENCES, '--pooling', 'mean',
-               '--output', str(path), '--dtype', each])
+        embed(
+            [
+                '--model',
+                str(model_dir),
+                '--sentences',
+                *SENTENCES,
+                '--pooling',
+                'mean',
+                '--output',
+                str(path),
+                '--dtype',
+                each,
+            ]
+        )
         with np.load(path) as file:
             found[each] = max((file[name] for name in file), key=lambda array: array.ndim)
     assert (cosines(found['float32'], found[dtype]) > LEAST_COSINE[dtype]).all()

@@ -52,16 +52,35 @@ def expected():
 
 def classify_words(*more):
     return [
-        *COMMON, '--data_file', FOLDER / 'mrpc.tsv', '--max_len', 20,
-        '--train_cfg', FOLDER / 'classify.json', *more,
+        *COMMON,
+        '--data_file',
+        FOLDER / 'mrpc.tsv',
+        '--max_len',
+        20,
+        '--train_cfg',
+        FOLDER / 'classify.json',
+        *more,
     ]
 
 
 def pretrain_words(folder, *more):
     return [
-        *COMMON, '--data_file', FOLDER / 'corpus.txt', '--max_len', 32, '--max_pred', 5,
-        '--train_cfg', FOLDER / 'pretrain.json', '--model_file', FOLDER / 'pretrained.pt',
-        '--save_dir', folder, '--log_dir', folder / 'runs', *more,
+        *COMMON,
+        '--data_file',
+        FOLDER / 'corpus.txt',
+        '--max_len',
+        32,
+        '--max_pred',
+        5,
+        '--train_cfg',
+        FOLDER / 'pretrain.json',
+        '--model_file',
+        FOLDER / 'pretrained.pt',
+        '--save_dir',
+        folder,
+        '--log_dir',
+        folder / 'runs',
+        *more,
     ]
 
 
@@ -152,8 +171,10 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize('number', ['01', '02', '03'])
 def test_the_readmes_commands(world, classify, pretrain, monkeypatch, capsys, number):
     command = next(each for each in COMMANDS if each['id'] == f'pytorchic-{number}')
-    values = {name: str(world / pathlib.Path(path).relative_to('/path/to'))
-              for name, path in command['exports'].items()}
+    values = {
+        name: str(world / pathlib.Path(path).relative_to('/path/to'))
+        for name, path in command['exports'].items()
+    }
     if number == '03':
         values['SAVE_DIR'] += '_pretrained'  # another training than that of 01
     words = [string.Template(word).substitute(values) for word in command['argv']]
@@ -181,7 +202,10 @@ def test_the_originals_own_files_and_values_by_position(classify, tmp_path, monk
 def test_values_by_position():
     names = ('task', 'max_len', 'data_parallel')
     assert name_values(['mrpc', '3', '--vocab', 'v'], names) == [
-        '--task=mrpc', '--max_len=3', '--vocab', 'v'
+        '--task=mrpc',
+        '--max_len=3',
+        '--vocab',
+        'v',
     ]
     with pytest.raises(InputError):
         name_values(['1', '2', '3', '4'], names)
@@ -237,8 +261,10 @@ def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
 
 def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
     names = [f'c{n}' for n in range(8)] + ['sentence1', 'sentence2', 'label1', 'gold_label']
-    rows = [[*'01234567', 'the cat', 'a dog', 'x', label] for label in
-            ('neutral', 'entailment', 'contradiction')]
+    rows = [
+        [*'01234567', 'the cat', 'a dog', 'x', label]
+        for label in ('neutral', 'entailment', 'contradiction')
+    ]
     (tmp_path / 'a.tsv').write_text('\n'.join('\t'.join(row) for row in [names, *rows]) + '\n')
     words = classify_words('--task', 'mnli', '--data_file', tmp_path / 'a.tsv')
     task = classify.read_task(parsed(classify, *words))

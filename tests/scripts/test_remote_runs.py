@@ -145,8 +145,16 @@ def test_vectors(bucket, tmp_path, capsys):
     bert_embedding.cli.main([*argv, '--output', f'{bucket}/others.npz'])
     with remote.open_binary(f'{bucket}/others.npz') as file:
         assert not np.allclose(np.load(file)['vectors'], vectors)
-    said = refusal(capsys, extract, '--input_file', f'{bucket}/none.txt', '--bert_model', tmp_path,
-                   '--output_file', tmp_path / 'x.jsonl')
+    said = refusal(
+        capsys,
+        extract,
+        '--input_file',
+        f'{bucket}/none.txt',
+        '--bert_model',
+        tmp_path,
+        '--output_file',
+        tmp_path / 'x.jsonl',
+    )
     assert 'no such file' in said
 
 

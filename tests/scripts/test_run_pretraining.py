@@ -69,7 +69,10 @@ def test_a_run(script, arguments, data, tmp_path):
     results = read_json(folder)
     assert [record['step'] for record in results['training']['log']] == [4, 6, 8, 12]
     assert set(results['training']['epochs'][1]['report']['eval']) == {
-        'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc'
+        'mlm_loss',
+        'mlm_acc',
+        'nsp_loss',
+        'nsp_acc',
     }
     assert (folder / 'curves.png').read_bytes().startswith(b'\x89PNG')
     model = BertForPreTraining.from_pretrained(str(folder / 'model'))
@@ -160,9 +163,7 @@ def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
     assert_equal(folder, tmp_path)
 
 
-def test_full_disk_leaves_the_checkpoint_before(
-    script, arguments, tmp_path, monkeypatch, capsys
-):
+def test_full_disk_leaves_the_checkpoint_before(script, arguments, tmp_path, monkeypatch, capsys):
     from model_zoo.training import checkpoint
 
     write, calls = checkpoint.write_params, []
@@ -309,9 +310,7 @@ def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_
 def test_raw_text(script, data, tmp_path):
     text = tmp_path / 'text.txt'
     random = np.random.RandomState(0)
-    documents = [
-        '\n'.join(' '.join(random.choice(COUNTED, 4)) for _ in range(6)) for _ in range(8)
-    ]
+    documents = ['\n'.join(' '.join(random.choice(COUNTED, 4)) for _ in range(6)) for _ in range(8)]
     text.write_text('\n\n'.join(documents) + '\n')
     argv = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', LENGTH]
     argv += ['--max_predictions_per_seq', MASKS, '--num_dataset_workers', 1, *SIZE]
@@ -340,7 +339,7 @@ def test_bad_shards(script, arguments, data, tmp_path, capsys):
 
 # Runs the script in children of a process that has imported everything, and kills each of them in a
 # batch, or at a change of a file.
-KILLER = '''
+KILLER = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 import run_pretraining
@@ -379,7 +378,7 @@ def start(number=None):
 for number in range(20):
     assert start(number) == signal.SIGKILL, f'training {number} has not been killed'
 sys.exit(start() != 0)
-'''
+"""
 
 
 @pytest.mark.slow

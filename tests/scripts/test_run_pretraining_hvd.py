@@ -32,6 +32,7 @@ HOROVODRUN = pathlib.Path(sys.executable).parent / 'horovodrun'
 if not HOROVODRUN.exists():
     pytest.skip('Horovod is not installed: make horovod', allow_module_level=True)
 
+
 @pytest.fixture(scope='module')
 def data(tmp_path_factory):
     """A folder with vocab.txt and two shards of 17 samples, with 1 to 3 masks each."""
@@ -56,7 +57,10 @@ def launch(count, program, argv, timeout=1200):
     environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
     return subprocess.run(
         [str(word) for word in (*command, program, *argv)],
-        env=environment, capture_output=True, text=True, timeout=timeout
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
     )
 
 
@@ -146,7 +150,7 @@ def test_batch_that_the_workers_cannot_share(data, tmp_path):
 
 
 # worker 1 fails in its 4th step
-FAILING = '''
+FAILING = """
 import os, sys
 sys.path.insert(0, {scripts!r})
 import run_pretraining_hvd
@@ -167,7 +171,7 @@ def make_failing(model, accuracies):
 
 task.pretraining_objective = make_failing
 sys.exit(cli.run(run_pretraining_hvd.main))
-'''
+"""
 
 
 @pytest.mark.slow
@@ -210,8 +214,12 @@ def test_a_host_disappears_and_the_job_goes_on_with_those_left(data, tmp_path):
     folder, more = tmp_path / 'ckpt', ['--num_steps', 600, '--ckpt_interval', 20, '--lr', '1e-4']
     argv = without(arguments(data, folder, 4, *more), '--batch_size')
     environment = {
-        **os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1', 'PAUSE': '1',
-        'HOROVODRUN_FLAGS': '--gloo', 'PATH': f'{HOROVODRUN.parent}:{os.environ["PATH"]}',
+        **os.environ,
+        'PYTHONPATH': str(ROOT),
+        'OMP_NUM_THREADS': '1',
+        'PAUSE': '1',
+        'HOROVODRUN_FLAGS': '--gloo',
+        'PATH': f'{HOROVODRUN.parent}:{os.environ["PATH"]}',
     }
     program = ROOT / 'docs' / 'deploy' / 'train_on_hosts.sh'
     command = [program, discover, '8', sys.executable, SCRIPT, *argv]

@@ -32,7 +32,11 @@ class Served:
 
     def __init__(self, *argv):
         self.process = start(
-            SCRIPTS / 'serve.py', *argv, '--port', 0, stderr=subprocess.PIPE,
+            SCRIPTS / 'serve.py',
+            *argv,
+            '--port',
+            0,
+            stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
         )
         self.log = ''

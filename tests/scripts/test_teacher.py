@@ -1,6 +1,5 @@
 """scripts/finetune_classifier.py --teacher: a small model learns from a large one."""
 
-
 import pytest
 from contract import classifier, killed
 from script_runs import SCRIPTS, assert_same_model, read_json, refusal, run

@@ -1,6 +1,5 @@
 """scripts/train_lm.py end to end: each family on a made-up text, tiny models."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest

@@ -23,8 +23,15 @@ def model(tmp_path_factory):
     def save(block_class, labels=None):
         folder = root / block_class.__name__
         tiny.save_bert(
-            folder, WORDS, block_class, labels, labels and {'finetuning_task': 'reviews'},
-            scale=0.4, seed=7, num_hidden_layers=1, max_position_embeddings=32,
+            folder,
+            WORDS,
+            block_class,
+            labels,
+            labels and {'finetuning_task': 'reviews'},
+            scale=0.4,
+            seed=7,
+            num_hidden_layers=1,
+            max_position_embeddings=32,
         )
         return str(folder)
 
@@ -105,8 +112,11 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     rows = [row for row in csv.DictReader(output.open()) if row['text']]
     assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
     assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
-    more = {'reviews.csv': ['id', 'given_label'], 'reviews.jsonl': ['given_label'],
-            'reviews.tsv': ['given_label']}.get(name, [])
+    more = {
+        'reviews.csv': ['id', 'given_label'],
+        'reviews.jsonl': ['given_label'],
+        'reviews.tsv': ['given_label'],
+    }.get(name, [])
     assert list(rows[0]) == ['label', 'score', 'text', *more]
     assert 'id' not in more or [row['id'] for row in rows] == ['1', '2']
 
@@ -126,9 +136,9 @@ BLANK = {
 }
 
 
-@pytest.mark.parametrize('name, flags', [
-    *((name, []) for name in BLANK), ('table.csv', ['--all_scores'])
-])
+@pytest.mark.parametrize(
+    'name, flags', [*((name, []) for name in BLANK), ('table.csv', ['--all_scores'])]
+)
 def test_blank_rows_stay_in_their_place(classifier, tmp_path, capsys, name, flags):
     path, output = tmp_path / name, tmp_path / 'out.csv'
     path.write_text(BLANK[name])

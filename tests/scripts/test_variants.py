@@ -82,10 +82,13 @@ def test_squad(model, tmp_path):
     assert all(text in ('', 'empty') or text in context for context, text in found)
 
 
-@pytest.mark.parametrize('name, write, task, head', [
-    ('swag', write_situations, ['--do_train', '--max_seq_length', 40], 'ForMultipleChoice'),
-    ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
-])
+@pytest.mark.parametrize(
+    'name, write, task, head',
+    [
+        ('swag', write_situations, ['--do_train', '--max_seq_length', 40], 'ForMultipleChoice'),
+        ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
+    ],
+)
 def test_choices_and_tags(model, tmp_path, name, write, task, head):
     write(tmp_path, 40)
     out = tmp_path / 'out'

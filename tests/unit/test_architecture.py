@@ -26,8 +26,15 @@ LEVELS = (
 #: its own files, which none of the rooms imports
 FACES = {'model_zoo'}
 HEAVY = {
-    'jax', 'keras', 'onnx', 'onnxruntime', 'openvino', 'pytorch_pretrained_bert', 'tensorflow',
-    'torch', 'transformers',
+    'jax',
+    'keras',
+    'onnx',
+    'onnxruntime',
+    'openvino',
+    'pytorch_pretrained_bert',
+    'tensorflow',
+    'torch',
+    'transformers',
 }
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
@@ -126,11 +133,7 @@ def test_modules_import_one_another_in_no_circle():
 )
 def test_the_parts_of_a_folder_import_one_another_in_no_circle(folder):
     graph = {
-        module: {
-            each
-            for each in found
-            if first(each.name) not in EXCEPTIONS.get(module, ())
-        }
+        module: {each for each in found if first(each.name) not in EXCEPTIONS.get(module, ())}
         for module, found in GRAPH.items()
     }
     assert circles(children(graph, folder)) == []
@@ -144,8 +147,10 @@ def test_the_root_of_model_zoo_holds_few_files():
 def test_each_test_is_in_the_room_that_it_tests():
     """A folder of tests/unit is one of the library; a family's or package's comes first."""
     rooms = (ROOT, ROOT / 'model_zoo', ROOT / 'scripts' / 'originals')
-    folders = [path.parent.relative_to(ROOT / 'tests' / 'unit')
-               for path in (ROOT / 'tests' / 'unit').rglob('test_*.py')]
+    folders = [
+        path.parent.relative_to(ROOT / 'tests' / 'unit')
+        for path in (ROOT / 'tests' / 'unit').rglob('test_*.py')
+    ]
     assert len(set(folders)) > 20
     for folder in set(folders):
         places = [room / folder for room in rooms]

@@ -31,7 +31,9 @@ def test_vocabularies_of_gluonnlp(tmp_path, tokens):
     roles = {**content['identifiers_to_tokens'], 'bos_token': 1e308}
     ids = {token: float(place) for token, place in content['token_to_idx'].items()}
     for fields in (
-        {'identifiers_to_tokens': roles}, {'token_to_idx': ids}, {'unknown_token': False}
+        {'identifiers_to_tokens': roles},
+        {'token_to_idx': ids},
+        {'unknown_token': False},
     ):
         path.write_text(json.dumps({**content, **fields}))
         with pytest.raises(InputError):

@@ -99,8 +99,15 @@ def plain_training():
 
 
 def write_training(folder):
-    record = {'epoch': 1, 'step': 3, 'train_loss': 0.5, 'score': 0.7, 'report': '',
-              'train_seconds': 1.0, 'evaluation_seconds': 0.5}
+    record = {
+        'epoch': 1,
+        'step': 3,
+        'train_loss': 0.5,
+        'score': 0.7,
+        'report': '',
+        'train_seconds': 1.0,
+        'evaluation_seconds': 0.5,
+    }
     state = TrainingState(3, 1, 0, 2.0, epochs=[record], log=[{'step': 3, 'loss': 0.5}])
     CheckpointStore(str(folder)).save(*plain_training(), vars(state), {'lr': 0.1})
     next(folder.glob('step-*')).rename(folder / 'saved')
@@ -167,60 +174,114 @@ class Kind(NamedTuple):
 CHECKPOINTS = 'checkpoints'
 KINDS = {
     'params': Kind(
-        lambda folder: write_params(str(folder / 'x.params'), TENSORS, {'a': 'b'}), ('x.params',),
-        tensors('x.params'), True),
+        lambda folder: write_params(str(folder / 'x.params'), TENSORS, {'a': 'b'}),
+        ('x.params',),
+        tensors('x.params'),
+        True,
+    ),
     "MXNet's params": Kind(
-        lambda folder: write_params(str(folder / 'x.params'), TENSORS), ('x.params',),
-        tensors('x.params')),
-    'safetensors': Kind(copied(CHECKPOINTS, 'bert_transformers'), ('model.safetensors',),
-                        tensors('model.safetensors')),
-    'index': Kind(copied(CHECKPOINTS, 'gpt2_transformers'), ('model.safetensors.index.json',),
-                  tensors('model.safetensors.index.json')),
+        lambda folder: write_params(str(folder / 'x.params'), TENSORS),
+        ('x.params',),
+        tensors('x.params'),
+    ),
+    'safetensors': Kind(
+        copied(CHECKPOINTS, 'bert_transformers'),
+        ('model.safetensors',),
+        tensors('model.safetensors'),
+    ),
+    'index': Kind(
+        copied(CHECKPOINTS, 'gpt2_transformers'),
+        ('model.safetensors.index.json',),
+        tensors('model.safetensors.index.json'),
+    ),
     'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt'), True),
     'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 200),
     'TensorFlow': Kind(
         copied('tensorflow_files'),
         ('model.ckpt.index', 'model.ckpt.data-00000-of-00002', 'model.ckpt.data-00001-of-00002'),
-        tensors('model.ckpt.index'), True),
-    'npy': Kind(copied(CHECKPOINTS, 'gpt_numpy'), ('params_3.npy', 'params_shapes.json'),
-                tensors('params_shapes.json')),
+        tensors('model.ckpt.index'),
+        True,
+    ),
+    'npy': Kind(
+        copied(CHECKPOINTS, 'gpt_numpy'),
+        ('params_3.npy', 'params_shapes.json'),
+        tensors('params_shapes.json'),
+    ),
     'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 200),
     'pickled corpus': Kind(copied('lm_pickles'), ('cache_2.pkl',), corpus('cache_2.pkl')),
-    'pickled corpus, protocol 4': Kind(copied('lm_pickles'), ('cache_4.pkl',),
-                                       corpus('cache_4.pkl')),
-    'npz': Kind(toy_data.write_shards, ('train-0.npz',),
-                lambda folder: read_shard(str(folder / 'train-0.npz')), True),
-    'tfrecord': Kind(write_tfrecord, ('x.tfrecord',),
-                     lambda folder: read_shard(str(folder / 'x.tfrecord'))),
+    'pickled corpus, protocol 4': Kind(
+        copied('lm_pickles'), ('cache_4.pkl',), corpus('cache_4.pkl')
+    ),
+    'npz': Kind(
+        toy_data.write_shards,
+        ('train-0.npz',),
+        lambda folder: read_shard(str(folder / 'train-0.npz')),
+        True,
+    ),
+    'tfrecord': Kind(
+        write_tfrecord, ('x.tfrecord',), lambda folder: read_shard(str(folder / 'x.tfrecord'))
+    ),
     'folder': Kind(
-        write_folder, ('config.json', 'vocab.txt', 'tokenizer_config.json', 'SHA256SUMS'), opened,
-        False, 30),
-    'vocab.txt': Kind(write_vocab, ('vocab.txt',),
-                      ids(lambda folder: bert.BertTokenizer(str(folder / 'vocab.txt')))),
+        write_folder,
+        ('config.json', 'vocab.txt', 'tokenizer_config.json', 'SHA256SUMS'),
+        opened,
+        False,
+        30,
+    ),
+    'vocab.txt': Kind(
+        write_vocab,
+        ('vocab.txt',),
+        ids(lambda folder: bert.BertTokenizer(str(folder / 'vocab.txt'))),
+    ),
     "GluonNLP's vocabulary": Kind(
-        write_vocab, ('x.vocab',),
-        ids(lambda folder: bert.BertTokenizer.from_pretrained(str(folder / 'x.vocab')))),
+        write_vocab,
+        ('x.vocab',),
+        ids(lambda folder: bert.BertTokenizer.from_pretrained(str(folder / 'x.vocab'))),
+    ),
     'byte pairs': Kind(
-        tiny_models.save_gpt2, ('vocab.json', 'merges.txt'),
-        ids(lambda folder: gpt2.GPT2Tokenizer(str(folder / 'vocab.json'),
-                                              str(folder / 'merges.txt')))),
+        tiny_models.save_gpt2,
+        ('vocab.json', 'merges.txt'),
+        ids(
+            lambda folder: gpt2.GPT2Tokenizer(
+                str(folder / 'vocab.json'), str(folder / 'merges.txt')
+            )
+        ),
+    ),
     'sentence pieces': Kind(
-        variant_models.make_xlmr, ('sentencepiece.bpe.model',),
-        ids(lambda folder: bert.XLMRobertaTokenizer(str(folder / 'sentencepiece.bpe.model')))),
+        variant_models.make_xlmr,
+        ('sentencepiece.bpe.model',),
+        ids(lambda folder: bert.XLMRobertaTokenizer(str(folder / 'sentencepiece.bpe.model'))),
+    ),
     'tokenizer.json': Kind(
-        copied('sentence_transformers', 'today'), ('tokenizer.json', 'tokenizer_config.json'),
-        ids(lambda folder: FileTokenizer.from_pretrained(str(folder)))),
+        copied('sentence_transformers', 'today'),
+        ('tokenizer.json', 'tokenizer_config.json'),
+        ids(lambda folder: FileTokenizer.from_pretrained(str(folder))),
+    ),
     'training': Kind(
-        write_training, ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
-        read_training, True, 30),
+        write_training,
+        ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
+        read_training,
+        True,
+        30,
+    ),
     'edited training': Kind(write_training, ('saved/state.json',), read_edited),
-    'graph': Kind(write_graph, ('net-symbol.json',),
-                  lambda folder: check_graph(str(folder / 'net-symbol.json')), False, 30),
-    'SQuAD': Kind(write_squad, ('squad.json',),
-                  lambda folder: read_squad(str(folder / 'squad.json'), True, True)),
+    'graph': Kind(
+        write_graph,
+        ('net-symbol.json',),
+        lambda folder: check_graph(str(folder / 'net-symbol.json')),
+        False,
+        30,
+    ),
+    'SQuAD': Kind(
+        write_squad,
+        ('squad.json',),
+        lambda folder: read_squad(str(folder / 'squad.json'), True, True),
+    ),
     'CoNLL': Kind(
         lambda folder: (folder / 'x').write_text('-DOCSTART- -X- O O\n\nEU N B B-ORG\nis V O O\n'),
-        ('x',), lambda folder: read_conll(str(folder / 'x'))),
+        ('x',),
+        lambda folder: read_conll(str(folder / 'x')),
+    ),
     'tar.gz': Kind(write_archives, ('x.tar.gz',), content_of('x.tar.gz')),
     'zip': Kind(write_archives, ('x.zip',), content_of('x.zip')),
 }

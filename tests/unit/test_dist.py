@@ -47,7 +47,9 @@ def test_two_builds(tmp_path):
     for name, umask in (('one', '022'), ('two', '077')):
         words = f'umask {umask}; exec "$0" "$@"'
         subprocess.run(
-            ['sh', '-c', words, sys.executable, SCRIPT, tmp_path / name], cwd=tmp_path, check=True,
+            ['sh', '-c', words, sys.executable, SCRIPT, tmp_path / name],
+            cwd=tmp_path,
+            check=True,
             env={**os.environ, 'SOURCE_DATE_EPOCH': '1500000000'},
         )
         files = sorted(path for path in (tmp_path / name).iterdir() if path.name != 'SHA256SUMS')

@@ -33,8 +33,11 @@ def start(program, **changes):
     """A finished program with no variable set but those of `changes`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEFT | NOT_LEFT}
     done = subprocess.run(
-        [sys.executable, '-W', 'ignore', '-c', program], cwd=ROOT,
-        env={**kept, 'PYTHONPATH': str(ROOT), **changes}, capture_output=True, text=True,
+        [sys.executable, '-W', 'ignore', '-c', program],
+        cwd=ROOT,
+        env={**kept, 'PYTHONPATH': str(ROOT), **changes},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     return done
@@ -238,10 +241,13 @@ assert abs(scipy.sparse.linalg.eigs(matrix, 1)[0][0] - 100 * (1 + 1j)) < 1e-6
     run(program, ZOO_BLAS='mkl')
 
 
-@pytest.mark.parametrize(('value', 'message'), [
-    ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
-    ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
-])
+@pytest.mark.parametrize(
+    ('value', 'message'),
+    [
+        ('atlas', "ZOO_BLAS is 'atlas'; it may be mkl or openblas"),
+        ('mkl', "ZOO_BLAS is mkl, which is missing: pip install 'gluon-transformer-zoo[mkl]'"),
+    ],
+)
 def test_other_values_of_the_switch(monkeypatch, value, message):
     monkeypatch.setenv('ZOO_BLAS', value)
     monkeypatch.setattr(environment, '_mkl_path', lambda: None)
@@ -325,8 +331,12 @@ def run_in(folder, *words):
     """A process in a folder, whose files come first."""
     environment = {**os.environ, 'PYTHONPATH': os.pathsep.join([str(folder), str(ROOT)])}
     return subprocess.run(
-        [sys.executable, *map(str, words)], cwd=folder, env=environment, capture_output=True,
-        text=True, timeout=600,
+        [sys.executable, *map(str, words)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
     )
 
 
@@ -350,23 +360,26 @@ assert mxnet.np.bool is numpy.bool_ and mxnet.np.NaN is numpy.nan
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize('make', [
-    lambda x, two, half: x.reshape((two, 6)),
-    lambda x, two, half: mx.nd.zeros((two, 3)) + half,
-    lambda x, two, half: mx.nd.full((two,), half),
-    lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
-    lambda x, two, half: mx.nd.tile(x, reps=(two, 1)),
-    lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
-    lambda x, two, half: x[two:] * half + two / (x[two] + half),
-    lambda x, two, half: mx.nd.clip(x, half, two) > half,
-    lambda x, two, half: mx.nd.broadcast_to(x.reshape((1, 12)), shape=(two, 12)),
-    lambda x, two, half: mx.nd.SequenceMask(
-        x.reshape((6, 2)), mx.nd.array([1, 2]), True, value=half
-    ),
-    lambda x, two, half: mx.sym.reshape(mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)).eval(
-        x=x
-    )[0],
-])
+@pytest.mark.parametrize(
+    'make',
+    [
+        lambda x, two, half: x.reshape((two, 6)),
+        lambda x, two, half: mx.nd.zeros((two, 3)) + half,
+        lambda x, two, half: mx.nd.full((two,), half),
+        lambda x, two, half: mx.nd.slice(x, begin=(two,), end=(two * 3,)),
+        lambda x, two, half: mx.nd.tile(x, reps=(two, 1)),
+        lambda x, two, half: x.reshape((2, 6)).sum(axis=(two - 1,)),
+        lambda x, two, half: x[two:] * half + two / (x[two] + half),
+        lambda x, two, half: mx.nd.clip(x, half, two) > half,
+        lambda x, two, half: mx.nd.broadcast_to(x.reshape((1, 12)), shape=(two, 12)),
+        lambda x, two, half: mx.nd.SequenceMask(
+            x.reshape((6, 2)), mx.nd.array([1, 2]), True, value=half
+        ),
+        lambda x, two, half: mx.sym.reshape(
+            mx.sym.var('x', shape=(two * 6,)), shape=(two, -1)
+        ).eval(x=x)[0],
+    ],
+)
 def test_operators_take_scalars_of_numpy(make):
     """NumPy 2 writes a shape as '(np.int64(2), 3)', which MXNet's library doesn't read."""
     x = mx.nd.arange(12)

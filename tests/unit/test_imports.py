@@ -1,6 +1,5 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
-
 import pytest
 import warm
 from command_flags import command_names
@@ -10,8 +9,19 @@ from model_zoo.families import FAMILIES
 
 #: slow to import, and needed for some tasks only
 SLOW = (
-    'huggingface_hub', 'matplotlib', 'onnx', 'onnxruntime', 'pandas', 'scipy', 'sentencepiece',
-    'seqeval', 'sklearn', 'tensorboard', 'tensorflow', 'torch', 'transformers',
+    'huggingface_hub',
+    'matplotlib',
+    'onnx',
+    'onnxruntime',
+    'pandas',
+    'scipy',
+    'sentencepiece',
+    'seqeval',
+    'sklearn',
+    'tensorboard',
+    'tensorflow',
+    'torch',
+    'transformers',
 )
 PACKAGES = ('model_zoo', *FAMILIES, 'export', 'bert_embedding')
 #: begins a program. MXNet loads some of them by itself, so that sys.modules doesn't tell enough:

@@ -29,6 +29,8 @@ DISTRIBUTIONS = {
     'tensorflow': 'tensorflow-cpu',
     'typing_extensions': 'fastapi',
 }
+
+
 @pytest.fixture(scope='module')
 def arguments():
     """What setup.py tells setuptools."""
@@ -157,7 +159,10 @@ def test_each_extra_is_imported_by_a_test(arguments):
     imported = {name for names in imported for name in names}
     # an extra may be loaded by what needs it: its own tests import that
     needed_by = {
-        'protobuf': 'onnx', 'cffi': 'horovod', 'pyarrow': 'datasets', 'mkl': 'ctypes',
+        'protobuf': 'onnx',
+        'cffi': 'horovod',
+        'pyarrow': 'datasets',
+        'mkl': 'ctypes',
     }
     for extra, requirements in arguments['extras_require'].items():
         for name in names_of(requirements) if extra != 'dev' else ():

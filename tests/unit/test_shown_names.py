@@ -13,13 +13,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONTRACT = json.loads((ROOT / 'tests' / 'fixtures' / 'contract.json').read_text('utf-8'))
 CHANGELOG = (ROOT / 'CHANGELOG.rst').read_text('utf-8')
 NAMES = [
-    name for name in CONTRACT['names']
+    name
+    for name in CONTRACT['names']
     if not any(f'``{part}``' in CHANGELOG for part in (name.replace(':', '.'), name.split(':')[0]))
 ]
 #: defaults that the changelog says are others, or that say the same in another way
 OTHER_DEFAULTS = {
-    '--engine': 'auto', '--lr': 5e-5, '--learning_rate': 5e-5,
-    '--layers': [-1, -2, -3, -4], '--precision': 'float32',
+    '--engine': 'auto',
+    '--lr': 5e-5,
+    '--learning_rate': 5e-5,
+    '--layers': [-1, -2, -3, -4],
+    '--precision': 'float32',
 }
 
 

@@ -12,12 +12,16 @@ from model_zoo.registry import get_model
 
 CASES = [
     (lambda: get_model('bert_12_768_21'), 'bert_12_768_12'),
-    (lambda: get_model('bert_12_768_12', dataset_name='book_corpus_wiki_en_uncase'),
-     'book_corpus_wiki_en_uncased'),
+    (
+        lambda: get_model('bert_12_768_12', dataset_name='book_corpus_wiki_en_uncase'),
+        'book_corpus_wiki_en_uncased',
+    ),
     (lambda: get_model('bert_12_768_12', pretrained=False, use_poler=True), 'use_pooler'),
     (lambda: model_zoo.open_model('bert-base-uncase'), 'bert-base-uncased'),
-    (lambda: model_zoo.open_model(
-        'bert_12_768_12', dataset_name='wiki_cn', weights=False), 'wiki_cn_cased'),
+    (
+        lambda: model_zoo.open_model('bert_12_768_12', dataset_name='wiki_cn', weights=False),
+        'wiki_cn_cased',
+    ),
     (lambda: model_zoo.pipeline('text-clasification', 'folder'), 'text-classification'),
     (lambda: BertEmbedding(model='bert_6_384_21'), 'bert_6_384_12'),
     (lambda: BertEmbedding(model='bert_6_384_12', dtype='float_32'), 'float32'),
@@ -41,18 +45,26 @@ def test_of_very_many_names_the_similar_ones_are_shown():
 
 
 @pytest.mark.weights
-@pytest.mark.parametrize(('words', 'options', 'meant'), [
-    (['clasification'], {}, 'classification'), (['classification'], {'num_label': 2}, 'num_labels'),
-    ([], {'use_poler': False}, 'use_pooler'),
-])
+@pytest.mark.parametrize(
+    ('words', 'options', 'meant'),
+    [
+        (['clasification'], {}, 'classification'),
+        (['classification'], {'num_label': 2}, 'num_labels'),
+        ([], {'use_poler': False}, 'use_pooler'),
+    ],
+)
 def test_of_a_block(words, options, meant):
     with pytest.raises((ZooError, TypeError), match=f'did you mean .?{meant}'):
         model_zoo.open_model('bert_6_384_12', *words, **options)
 
 
-@pytest.mark.parametrize(('words', 'meant'), [
-    (['--epoch_s', '3'], '--epochs'), (['--engine', 'onxruntime'], 'onnxruntime'),
-])
+@pytest.mark.parametrize(
+    ('words', 'meant'),
+    [
+        (['--epoch_s', '3'], '--epochs'),
+        (['--engine', 'onxruntime'], 'onnxruntime'),
+    ],
+)
 def test_flags_and_choices(words, meant, capsys):
     parser = cli.parser('')
     parser.add_argument('--epochs', type=int)
@@ -62,11 +74,17 @@ def test_flags_and_choices(words, meant, capsys):
     assert f'did you mean {meant}?' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(('name', 'files'), [
-    ('gpt2', 'vocab.json and merges.txt'), ('openai-gpt', 'vocab.json and merges.txt'),
-    ('transfo-xl-wt103', 'vocab.bin'), ('roberta-base', 'vocab.json and merges.txt'),
-    ('xlm-roberta-base', 'sentencepiece.bpe.model'), ('bert-base-uncased', 'vocab.txt'),
-])
+@pytest.mark.parametrize(
+    ('name', 'files'),
+    [
+        ('gpt2', 'vocab.json and merges.txt'),
+        ('openai-gpt', 'vocab.json and merges.txt'),
+        ('transfo-xl-wt103', 'vocab.bin'),
+        ('roberta-base', 'vocab.json and merges.txt'),
+        ('xlm-roberta-base', 'sentencepiece.bpe.model'),
+        ('bert-base-uncased', 'vocab.txt'),
+    ],
+)
 def test_weights_that_are_missing_are_asked_for_with_their_vocabulary(
     name, files, tmp_path, monkeypatch
 ):

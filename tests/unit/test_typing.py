@@ -16,8 +16,16 @@ CALLS = pathlib.Path(__file__).parent.parent / 'fixtures' / 'typed_calls.py'
 def test_types_of_calls(tmp_path):
     pytest.importorskip('mypy')
     command = (
-        sys.executable, '-m', 'mypy', '--follow-imports=silent', '--ignore-missing-imports',
-        '--no-error-summary', '--hide-error-codes', '--cache-dir', str(tmp_path), str(CALLS),
+        sys.executable,
+        '-m',
+        'mypy',
+        '--follow-imports=silent',
+        '--ignore-missing-imports',
+        '--no-error-summary',
+        '--hide-error-codes',
+        '--cache-dir',
+        str(tmp_path),
+        str(CALLS),
     )
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     found = {}

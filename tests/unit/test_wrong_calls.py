@@ -28,7 +28,8 @@ def words(*shape):
 
 def text():
     return {
-        'words': words(2, 5), 'token_types': mx.nd.zeros((2, 5)),
+        'words': words(2, 5),
+        'token_types': mx.nd.zeros((2, 5)),
         'valid_length': mx.nd.array([5, 3]),
     }
 
@@ -43,7 +44,8 @@ def blocks():
             {**text(), 'masked_positions': mx.nd.array([[1, 2], [0, 1]])},
         ),
         'classification': (
-            bert.BertForSequenceClassification(config), {**text(), 'labels': mx.nd.array([0, 1])}
+            bert.BertForSequenceClassification(config),
+            {**text(), 'labels': mx.nd.array([0, 1])},
         ),
         'answers': (
             bert.BertForQuestionAnswering(config),
@@ -134,7 +136,11 @@ def methods(tokenizer):
         'decode': {'ids': [1, 2]},
         'encode': {'text': 'a cat', 'pair': 'b', 'max_length': 8},
         'encode_batch': {
-            'texts': ['a', 'b'], 'pairs': ['c', 'd'], 'max_length': 8, 'round_to': 4, 'pad': True
+            'texts': ['a', 'b'],
+            'pairs': ['c', 'd'],
+            'max_length': 8,
+            'round_to': 4,
+            'pad': True,
         },
     }
 
@@ -154,27 +160,62 @@ def doors(fixtures, tmp_path_factory):
         'GPT-2': gpt2.GPT2Tokenizer.from_pretrained(str(folder)),
     }
     made = {
-        'generate': (writer.generate, {
-            'prompts': [[5, 6], [7]], 'max_new_tokens': 2, 'temperature': 1.0, 'top_k': 3,
-            'top_p': 0.9, 'num_return_sequences': 2, 'seed': 1, 'stop_tokens': [3]}),
-        'beams': (writer.generate, {'prompts': [[5, 6]], 'max_new_tokens': 2, 'num_beams': 2,
-                                    'length_penalty': 1.0}),
+        'generate': (
+            writer.generate,
+            {
+                'prompts': [[5, 6], [7]],
+                'max_new_tokens': 2,
+                'temperature': 1.0,
+                'top_k': 3,
+                'top_p': 0.9,
+                'num_return_sequences': 2,
+                'seed': 1,
+                'stop_tokens': [3],
+            },
+        ),
+        'beams': (
+            writer.generate,
+            {'prompts': [[5, 6]], 'max_new_tokens': 2, 'num_beams': 2, 'length_penalty': 1.0},
+        ),
         'pipeline': (model_zoo.pipeline('text-classification', path), {'inputs': ['a cat', 'b']}),
-        'sentence_vectors': (embed.sentence_vectors, {
-            'sentences': ['a', 'b'], 'pooling': 'mean', 'normalize': True, 'prompt': 'x'}),
+        'sentence_vectors': (
+            embed.sentence_vectors,
+            {'sentences': ['a', 'b'], 'pooling': 'mean', 'normalize': True, 'prompt': 'x'},
+        ),
         'embedding': (embed.embedding, {'sentences': ['a cat'], 'oov_way': 'avg'}),
         'open_model': (model_zoo.open_model, {'name_or_folder': path, 'task': 'classification'}),
-        'loader': (lambda **given: list(BucketedLoader(**given)), {
-            'features': samples, 'batch_size': 3, 'shuffle': True, 'seed': 0, 'num_buckets': 2,
-            'round_to': 8, 'pad_val': 0}),
+        'loader': (
+            lambda **given: list(BucketedLoader(**given)),
+            {
+                'features': samples,
+                'batch_size': 3,
+                'shuffle': True,
+                'seed': 0,
+                'num_buckets': 2,
+                'round_to': 8,
+                'pad_val': 0,
+            },
+        ),
         'BertConfig': (lambda **given: bert.BertConfig(40, **given), dict(tiny.BERT)),
         'GPT2Config': (lambda **given: gpt2.GPT2Config(40, **given), dict(tiny.DECODER)),
-        'TransfoXLConfig': (lambda **given: transfo_xl.TransfoXLConfig(40, **given),
-                            dict(tiny.TRANSFO_XL)),
-        'schedule': (lambda **given: optimizer.get_schedule('warmup_linear', **given)(3),
-                     {'base_lr': 0.1, 'warmup': 0.1, 't_total': 10}),
-        'BERTAdam': (optimizer.BERTAdam, {'learning_rate': 0.1, 'beta1': 0.9, 'beta2': 0.99,
-                                          'epsilon': 1e-6, 'max_grad_norm': 1.0}),
+        'TransfoXLConfig': (
+            lambda **given: transfo_xl.TransfoXLConfig(40, **given),
+            dict(tiny.TRANSFO_XL),
+        ),
+        'schedule': (
+            lambda **given: optimizer.get_schedule('warmup_linear', **given)(3),
+            {'base_lr': 0.1, 'warmup': 0.1, 't_total': 10},
+        ),
+        'BERTAdam': (
+            optimizer.BERTAdam,
+            {
+                'learning_rate': 0.1,
+                'beta1': 0.9,
+                'beta2': 0.99,
+                'epsilon': 1e-6,
+                'max_grad_norm': 1.0,
+            },
+        ),
         'LAMB': (optimizer.LAMB, {'learning_rate': 0.1, 'beta1': 0.9, 'lower_bound': 0.1}),
     }
     for name, tokenizer in tokenizers.items():
@@ -184,13 +225,32 @@ def doors(fixtures, tmp_path_factory):
 
 
 TOKENIZERS = [
-    f'{name}, {method}' for name in ('BERT', 'GPT-2')
-    for method in ('convert_ids_to_tokens', 'convert_tokens_to_ids', 'tokenize', 'decode', 'encode',
-                   'encode_batch')
+    f'{name}, {method}'
+    for name in ('BERT', 'GPT-2')
+    for method in (
+        'convert_ids_to_tokens',
+        'convert_tokens_to_ids',
+        'tokenize',
+        'decode',
+        'encode',
+        'encode_batch',
+    )
 ]
 DOORS = [
-    'generate', 'beams', 'pipeline', 'sentence_vectors', 'embedding', 'open_model', 'loader',
-    'BertConfig', 'GPT2Config', 'TransfoXLConfig', 'schedule', 'BERTAdam', 'LAMB', *TOKENIZERS,
+    'generate',
+    'beams',
+    'pipeline',
+    'sentence_vectors',
+    'embedding',
+    'open_model',
+    'loader',
+    'BertConfig',
+    'GPT2Config',
+    'TransfoXLConfig',
+    'schedule',
+    'BERTAdam',
+    'LAMB',
+    *TOKENIZERS,
 ]
 
 

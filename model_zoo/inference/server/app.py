@@ -21,8 +21,13 @@ _log = logging.getLogger(__name__)
 #: paths that need no key
 OPEN_PATHS = ('/health', '/openapi.json', *page.PATHS.values())
 #: tasks whose models read two texts at once
-PAIR_TASKS = {'zero-shot-classification', 'question-answering', 'next-sentence', 'multiple-choice',
-              'rerank'}
+PAIR_TASKS = {
+    'zero-shot-classification',
+    'question-answering',
+    'next-sentence',
+    'multiple-choice',
+    'rerank',
+}
 #: errors and their HTTP status; the first that fits counts
 STATUSES = (
     (NoSuchModelError, 404),
@@ -67,8 +72,12 @@ def build_app(models, settings=None):
         models.close()
 
     app = fastapi.FastAPI(
-        title=PROJECT, version=_version(), description=DESCRIPTION, lifespan=lifespan,
-        docs_url=None, redoc_url=None,  # these pages need a network
+        title=PROJECT,
+        version=_version(),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,  # these pages need a network
     )
     app.state.models = models
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts)
@@ -105,8 +114,12 @@ def _add_errors(app):
     async def gone(request, error):
         return error_response(request.url.path, 'the client has gone', 499)  # for the counters
 
-    for error, answer in ((ZooError, known), (TimeoutError, known), (HTTPException, http),
-                          (ClientDisconnect, gone)):
+    for error, answer in (
+        (ZooError, known),
+        (TimeoutError, known),
+        (HTTPException, http),
+        (ClientDisconnect, gone),
+    ):
         app.add_exception_handler(error, answer)
 
 
@@ -265,8 +278,11 @@ class Metrics:
             counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
         )
         self._seconds = add(
-            histogram, 'request_seconds', 'Seconds from a request to the end of its answer.',
-            ['route'], buckets=SECONDS,
+            histogram,
+            'request_seconds',
+            'Seconds from a request to the end of its answer.',
+            ['route'],
+            buckets=SECONDS,
         )
         self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
         self._batch_seconds = add(
@@ -281,9 +297,7 @@ class Metrics:
     def watch_queues(self, models):
         """Show the queues of `Models`."""
         for served in models:
-            self._queue.labels(served.name).set_function(
-                lambda worker=served.worker: worker.count
-            )
+            self._queue.labels(served.name).set_function(lambda worker=served.worker: worker.count)
 
     def count_request(self, route, status, seconds):
         """Count an answered request."""

@@ -22,8 +22,12 @@ Zero = pydantic.confloat(strict=True, ge=0, le=0)
 One = pydantic.confloat(strict=True, ge=1, le=1)
 Stop = pydantic.conlist(pydantic.constr(strict=True, min_length=1, max_length=1000), max_length=64)
 _IDS = {'type': 'array', 'items': {'type': 'integer', 'minimum': 0}}
-_PROMPTS = [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}, _IDS,
-            {'type': 'array', 'items': _IDS}]
+_PROMPTS = [
+    {'type': 'string'},
+    {'type': 'array', 'items': {'type': 'string'}},
+    _IDS,
+    {'type': 'array', 'items': _IDS},
+]
 
 
 class Body(pydantic.BaseModel):
@@ -89,9 +93,12 @@ def _shown(value):
 class Writing(Body):
     """Parameters of text generation; what isn't a field is an option of its pipeline."""
 
-    model_config = pydantic.ConfigDict(extra='allow', json_schema_extra=lambda schema: (
-        schema['properties'].update(PIPELINES['text-generation'].options())
-    ))
+    model_config = pydantic.ConfigDict(
+        extra='allow',
+        json_schema_extra=lambda schema: schema['properties'].update(
+            PIPELINES['text-generation'].options()
+        ),
+    )
 
     details: bool = False
     return_full_text: bool | None = None
@@ -120,8 +127,9 @@ class Writing(Body):
 class HuggingFace(Body):
     """``POST /models/NAME``; what isn't a field of its own is a parameter."""
 
-    model_config = pydantic.ConfigDict(extra='allow', json_schema_extra={
-        'example': {'inputs': 'What a fine day.'}})
+    model_config = pydantic.ConfigDict(
+        extra='allow', json_schema_extra={'example': {'inputs': 'What a fine day.'}}
+    )
 
     inputs: str | list[Any] | dict[str, Any] = pydantic.Field(
         description='a text, an object with texts, or a list of them'
@@ -155,17 +163,23 @@ def _is_of(values, item_type):
 
 
 # Pydantic's own unions would keep an error for each item of a list
-Prompts = Annotated[Any, pydantic.PlainValidator(_prompts), pydantic.WithJsonSchema({
-    'anyOf': _PROMPTS, 'description': 'a text, a list of texts, token ids, or a list of those'
-})]
+Prompts = Annotated[
+    Any,
+    pydantic.PlainValidator(_prompts),
+    pydantic.WithJsonSchema(
+        {'anyOf': _PROMPTS, 'description': 'a text, a list of texts, token ids, or a list of those'}
+    ),
+]
 
 
 class Embeddings(Body):
     """``POST /v1/embeddings``."""
 
-    model_config = pydantic.ConfigDict(json_schema_extra={
-        'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
-    })
+    model_config = pydantic.ConfigDict(
+        json_schema_extra={
+            'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
+        }
+    )
 
     model: str
     input: Prompts
@@ -184,9 +198,11 @@ class StreamOptions(Body):
 class Completions(Body):
     """``POST /v1/completions``."""
 
-    model_config = pydantic.ConfigDict(json_schema_extra={
-        'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
-    })
+    model_config = pydantic.ConfigDict(
+        json_schema_extra={
+            'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
+        }
+    )
 
     model: str
     prompt: Prompts
@@ -242,7 +258,8 @@ def documented(body):
     if body is HuggingFace:
         schema['properties']['parameters']['anyOf'] = [
             {'title': task, 'type': 'object', 'properties': pipeline.options()}
-            for task, pipeline in PIPELINES.items() if task != 'text-generation'
+            for task, pipeline in PIPELINES.items()
+            if task != 'text-generation'
         ] + [Writing.model_json_schema()]
     return {'requestBody': {'content': {'application/json': {'schema': schema}}, 'required': True}}
 

@@ -76,7 +76,10 @@ def _writing_call(service, name, inputs, options, is_stream):
     if checked['generate'].get('num_beams', 1) > 1:
         raise InputError(f'num_beams {options.of_pipeline["num_beams"]}: a server has no beams')
     job = service.writing_job(
-        served, prompts, lambda ids: served.pipeline.new_tokens(ids, checked), options.stop,
+        served,
+        prompts,
+        lambda ids: served.pipeline.new_tokens(ids, checked),
+        options.stop,
         **checked['generate'],
     )
     sequences = job.sequences
@@ -124,7 +127,10 @@ def _details(written, seed):
 
 def _token(written):
     return {
-        'id': written.token, 'text': written.text, 'logprob': written.log_prob, 'special': False
+        'id': written.token,
+        'text': written.text,
+        'logprob': written.log_prob,
+        'special': False,
     }
 
 

@@ -55,8 +55,13 @@ def _embed(service, content):
                 'and cannot be shortened'
             )
         data = [
-            {'object': 'embedding', 'index': index, 'embedding': vector if is_float else
-             base64.b64encode(np.asarray(vector, '<f4').tobytes()).decode()}
+            {
+                'object': 'embedding',
+                'index': index,
+                'embedding': vector
+                if is_float
+                else base64.b64encode(np.asarray(vector, '<f4').tobytes()).decode(),
+            }
             for index, vector in enumerate(vectors)
         ]
         usage = {'prompt_tokens': count, 'total_tokens': count}
@@ -81,13 +86,18 @@ class _Completion:
         pipeline, stop = self.served.pipeline, content.stop
         self._tokenizer = pipeline.tokenizer
         self.job = service.writing_job(
-            self.served, content.prompt, lambda ids: content.max_tokens,
-            [stop] if isinstance(stop, str) else stop, stop_tokens=tuple(pipeline.end_tokens),
+            self.served,
+            content.prompt,
+            lambda ids: content.max_tokens,
+            [stop] if isinstance(stop, str) else stop,
+            stop_tokens=tuple(pipeline.end_tokens),
             **sampling,
         )
         self._head = {
-            'id': f'cmpl-{uuid.uuid4().hex}', 'object': 'text_completion',
-            'created': int(time.time()), 'model': content.model,
+            'id': f'cmpl-{uuid.uuid4().hex}',
+            'object': 'text_completion',
+            'created': int(time.time()),
+            'model': content.model,
         }
 
     def call(self):
@@ -151,6 +161,7 @@ class _Completion:
         prompt = sum(map(len, self.job.prompts))
         completion = sum(map(len, self.job.written))
         return {
-            'prompt_tokens': prompt, 'completion_tokens': completion,
+            'prompt_tokens': prompt,
+            'completion_tokens': completion,
             'total_tokens': prompt + completion,
         }

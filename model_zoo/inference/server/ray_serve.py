@@ -44,17 +44,23 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
             f'has {have:g} processors'
         )
     serve.start(
-        proxy_location='HeadOnly', http_options={'host': address[0], 'port': address[1]},
+        proxy_location='HeadOnly',
+        http_options={'host': address[0], 'port': address[1]},
         logging_config={'log_level': 'WARNING', 'enable_access_log': False},
     )
     deployment = serve.deployment(
         serve.ingress(lambda: build())(),
         max_ongoing_requests=settings.queue_size,
         graceful_shutdown_timeout_s=settings.timeout,
-        autoscaling_config={'min_replicas': replicas[0], 'max_replicas': replicas[1],
-                            'target_ongoing_requests': TARGET_REQUESTS},
-        ray_actor_options={'num_cpus': cpus, 'runtime_env': {
-            'env_vars': {'OMP_NUM_THREADS': str(max(1, int(cpus)))}}},
+        autoscaling_config={
+            'min_replicas': replicas[0],
+            'max_replicas': replicas[1],
+            'target_ongoing_requests': TARGET_REQUESTS,
+        },
+        ray_actor_options={
+            'num_cpus': cpus,
+            'runtime_env': {'env_vars': {'OMP_NUM_THREADS': str(max(1, int(cpus)))}},
+        },
     )
     try:
         serve.run(deployment.bind(), name=NAME, route_prefix='/')

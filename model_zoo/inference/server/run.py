@@ -96,8 +96,15 @@ def make_server(app, timeout=60.0):
             host, port = sockets[0].getsockname()[:2]
             _log.info('serving on http://%s:%d', f'[{host}]' if ':' in host else host, port)
 
-    return Server(uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=int(timeout) + 1,
-        server_header=False, ws='none', limit_concurrency=MOST_CONNECTIONS,
-        http='h11',  # httptools takes heads of any size
-    ))
+    return Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=int(timeout) + 1,
+            server_header=False,
+            ws='none',
+            limit_concurrency=MOST_CONNECTIONS,
+            http='h11',  # httptools takes heads of any size
+        )
+    )

@@ -114,8 +114,12 @@ class Service:
                 left += value.values()
             elif isinstance(value, (list, tuple)):
                 left += value
-        return Meter(rows=settings.max_rows, tokens=settings.max_tokens,
-                     characters=settings.max_body, answer=settings.max_answer)
+        return Meter(
+            rows=settings.max_rows,
+            tokens=settings.max_tokens,
+            characters=settings.max_body,
+            answer=settings.max_answer,
+        )
 
     def writing_job(self, served, prompts, count, stop, **options):
         """A `WritingJob` within the server's limits.
@@ -174,8 +178,10 @@ class Settings(settings.Settings):
     title = 'limits'
 
     queue_size: int = setting(
-        256, 'requests for a model that are accepted and unanswered; a further one is answered '
-        'with status 429', at_least=1,
+        256,
+        'requests for a model that are accepted and unanswered; a further one is answered '
+        'with status 429',
+        at_least=1,
     )
     timeout: float = setting(
         60.0, 'seconds until an accepted request is answered with status 504', above=0
@@ -183,7 +189,8 @@ class Settings(settings.Settings):
     max_text: int = setting(100_000, 'characters of a text', at_least=1)
     max_texts: int = setting(1024, 'texts of a request', at_least=1)
     max_rows: int = setting(
-        4096, 'texts of a request with each of their labels or choices, or their windows',
+        4096,
+        'texts of a request with each of their labels or choices, or their windows',
         at_least=1,
     )
     max_tokens: int = setting(2**17, 'tokens of all these rows', at_least=1)

@@ -238,7 +238,8 @@ class WritingJob:
     def begin(self, tokenizer):
         self._texts = [
             StreamedText(tokenizer, prompt, self.stop, True)
-            for prompt in self.prompts for _ in range(self.sequences)
+            for prompt in self.prompts
+            for _ in range(self.sequences)
         ]
 
     @property

@@ -253,7 +253,13 @@ _CHECKSUM = struct.Struct('<I')
 _MASK, _LABELS = 'input_mask', 'next_sentence_labels'
 # Google's names, in the order in which it writes them
 _NAMES = (
-    'input_ids', _MASK, 'segment_ids', 'masked_lm_positions', 'masked_lm_ids', WEIGHTS, _LABELS,
+    'input_ids',
+    _MASK,
+    'segment_ids',
+    'masked_lm_positions',
+    'masked_lm_ids',
+    WEIGHTS,
+    _LABELS,
 )
 _FLOATS, _INTEGERS = 2, 3  # numbers of a Feature's fields
 _PACKED = 2  # wire type
@@ -436,9 +442,10 @@ def vocab_checksum(vocab):
 def write_shard(path, samples, vocab, **facts):
     """Write samples, whole or not at all; the same ones always make the same bytes."""
     facts = {'vocab_checksum': vocab_checksum(vocab), 'vocab_size': len(vocab), **facts}
-    with atomic_write(path, 'wb') as file, zipfile.ZipFile(
-        file, 'w', zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION
-    ) as archive:
+    with (
+        atomic_write(path, 'wb') as file,
+        zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION) as archive,
+    ):
         for name, array in samples._asdict().items():
             with archive.open(f'{name}.npy', 'w', force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)

@@ -46,7 +46,9 @@ class Processes:
             return _Later(self._function, arguments)
         if self._executor is None:
             self._executor = concurrent.futures.ProcessPoolExecutor(
-                self._count, _context(), initializer=_set_up,
+                self._count,
+                _context(),
+                initializer=_set_up,
                 initargs=(dict(os.environ), self._function),
             )
         with _telling():

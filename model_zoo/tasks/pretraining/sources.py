@@ -237,7 +237,7 @@ class ShardFiles(Source):
             )
 
     def take_one_an_epoch(self):
-        """Let epoch N take file N alone, as in pytorch-pretrained-bert; after the last the first."""
+        """Let epoch N take file N, as in pytorch-pretrained-bert; the first follows the last."""
         self._order = sorted(range(self.num_parts), key=lambda n: epoch_of(self.paths[n]))
         self.num_parts, self.histogram = 1, None
 

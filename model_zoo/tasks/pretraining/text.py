@@ -298,7 +298,7 @@ class SampleOptions:
 
 
 class SampleMaker:
-    """Makes the samples of a part of a corpus; the same ones for the same seed, wherever it runs."""
+    """Make the samples of a part of a corpus; equal seeds make equal samples."""
 
     def __init__(self, corpus, tokenizer, options, is_random=False):
         self.corpus = corpus
@@ -308,8 +308,9 @@ class SampleMaker:
         lowers = getattr(tokenizer, 'do_lower_case', None)
         self.splitting = [type(tokenizer).__name__, lowers, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
-        roles = {role: getattr(tokenizer, f'{role}_token_id')
-                 for role in ('cls', 'sep', 'mask', 'pad')}
+        roles = {
+            role: getattr(tokenizer, f'{role}_token_id') for role in ('cls', 'sep', 'mask', 'pad')
+        }
         for role, token_id in roles.items():
             if token_id is None:
                 raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')

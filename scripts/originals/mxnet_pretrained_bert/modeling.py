@@ -42,8 +42,11 @@ def _both(**labels):
     """The labels, or None for all if one is missing: the original has no loss then either."""
     given = [name for name, value in labels.items() if value is not None]
     if len(given) == 1:
-        _log.warning('%s is ignored: scores are returned, since there is no %s', given[0],
-                     next(name for name in labels if name != given[0]))
+        _log.warning(
+            '%s is ignored: scores are returned, since there is no %s',
+            given[0],
+            next(name for name in labels if name != given[0]),
+        )
         return dict.fromkeys(labels)
     return labels
 

@@ -57,7 +57,12 @@ class GPT2LMHeadModel(_GPT2Head, gpt2.GPT2LMHeadModel):
     """
 
     order = (
-        'input_ids', 'position_ids', 'token_type_ids', 'lm_labels', 'past', 'head_mask',
+        'input_ids',
+        'position_ids',
+        'token_type_ids',
+        'lm_labels',
+        'past',
+        'head_mask',
         'valid_length',
     )
 
@@ -78,6 +83,13 @@ class GPT2DoubleHeadsModel(DoubleHeads, _GPT2Head, gpt2.GPT2DoubleHeadsModel):
     """
 
     order = (
-        'input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels', 'token_type_ids', 'position_ids',
-        'past', 'head_mask', 'valid_length',
+        'input_ids',
+        'mc_token_ids',
+        'lm_labels',
+        'mc_labels',
+        'token_type_ids',
+        'position_ids',
+        'past',
+        'head_mask',
+        'valid_length',
     )

@@ -83,7 +83,12 @@ class OpenAIGPTLMHeadModel(_GPTHead, gpt.OpenAIGPTLMHeadModel):
     """
 
     order = (
-        'input_ids', 'position_ids', 'token_type_ids', 'lm_labels', 'head_mask', 'valid_length'
+        'input_ids',
+        'position_ids',
+        'token_type_ids',
+        'lm_labels',
+        'head_mask',
+        'valid_length',
     )
 
 
@@ -103,6 +108,12 @@ class OpenAIGPTDoubleHeadsModel(DoubleHeads, _GPTHead, gpt.OpenAIGPTDoubleHeadsM
     """
 
     order = (
-        'input_ids', 'mc_token_ids', 'lm_labels', 'mc_labels', 'token_type_ids', 'position_ids',
-        'head_mask', 'valid_length',
+        'input_ids',
+        'mc_token_ids',
+        'lm_labels',
+        'mc_labels',
+        'token_type_ids',
+        'position_ids',
+        'head_mask',
+        'valid_length',
     )

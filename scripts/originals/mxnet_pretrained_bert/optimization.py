@@ -248,11 +248,25 @@ class BertAdam(TorchLikeOptimizer):
     moments = ('next_m', 'next_v')
 
     def __init__(
-        self, params, lr=None, warmup=-1, t_total=-1, schedule='warmup_linear', b1=0.9, b2=0.999,
-        e=1e-6, weight_decay=0.01, max_grad_norm=1.0, **kwargs,
+        self,
+        params,
+        lr=None,
+        warmup=-1,
+        t_total=-1,
+        schedule='warmup_linear',
+        b1=0.9,
+        b2=0.999,
+        e=1e-6,
+        weight_decay=0.01,
+        max_grad_norm=1.0,
+        **kwargs,
     ):
         defaults = {
-            'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
+            'lr': lr,
+            'b1': b1,
+            'b2': b2,
+            'e': e,
+            'weight_decay': weight_decay,
             'max_grad_norm': max_grad_norm,
         }
         super().__init__(params, defaults, schedule, warmup, t_total)
@@ -279,12 +293,28 @@ class OpenAIAdam(TorchLikeOptimizer):
     moments = ('exp_avg', 'exp_avg_sq')
 
     def __init__(
-        self, params, lr=None, schedule='warmup_linear', warmup=-1, t_total=-1, b1=0.9, b2=0.999,
-        e=1e-8, weight_decay=0, vector_l2=False, max_grad_norm=-1, **kwargs,
+        self,
+        params,
+        lr=None,
+        schedule='warmup_linear',
+        warmup=-1,
+        t_total=-1,
+        b1=0.9,
+        b2=0.999,
+        e=1e-8,
+        weight_decay=0,
+        vector_l2=False,
+        max_grad_norm=-1,
+        **kwargs,
     ):
         defaults = {
-            'lr': lr, 'b1': b1, 'b2': b2, 'e': e, 'weight_decay': weight_decay,
-            'vector_l2': vector_l2, 'max_grad_norm': max_grad_norm,
+            'lr': lr,
+            'b1': b1,
+            'b2': b2,
+            'e': e,
+            'weight_decay': weight_decay,
+            'vector_l2': vector_l2,
+            'max_grad_norm': max_grad_norm,
         }
         super().__init__(params, defaults, schedule, warmup, t_total)
 

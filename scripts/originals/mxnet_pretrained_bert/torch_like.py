@@ -225,13 +225,15 @@ class TorchLike:
         """
         tensors, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
         missing, unknown = self._assign(
-            tensors, unknown, 'the state_dict', allow_missing=not strict, ignore_extra=not strict,
+            tensors,
+            unknown,
+            'the state_dict',
+            allow_missing=not strict,
+            ignore_extra=not strict,
             cast_dtype=True,
         )
         self._is_new = False
-        return LoadedKeys(
-            *([name.lstrip('^') for name in names] for names in (missing, unknown))
-        )
+        return LoadedKeys(*([name.lstrip('^') for name in names] for names in (missing, unknown)))
 
 
 def _is_torch(target):

@@ -13,7 +13,6 @@ the same updates. ``--save_dir`` also receives what our training scripts write, 
 here, such as ``--resume``.
 """
 
-
 import numpy as np
 
 from bert import BertForSequenceClassification, BertTokenizer
@@ -36,8 +35,17 @@ from mxnet_pytorchic_bert.training import (
 )
 
 NAMES = (
-    'task', 'train_cfg', 'model_cfg', 'data_file', 'model_file', 'pretrain_file', 'data_parallel',
-    'vocab', 'save_dir', 'max_len', 'mode',
+    'task',
+    'train_cfg',
+    'model_cfg',
+    'data_file',
+    'model_file',
+    'pretrain_file',
+    'data_parallel',
+    'vocab',
+    'save_dir',
+    'max_len',
+    'mode',
 )
 # columns of the texts, and the labels in the order of their numbers
 TASKS = {
@@ -117,8 +125,14 @@ def train(args):
     steps = int(args.epochs * -(-len(loader) // run.accumulate))
     args.training_steps = args.training_steps or min(steps, args.total_steps + 1)
     training.train(
-        args, run, args.task, model, tokenizer, loader,
-        mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)), 'accuracy',
+        args,
+        run,
+        args.task,
+        model,
+        tokenizer,
+        loader,
+        mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)),
+        'accuracy',
         job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
     )
 

@@ -30,8 +30,17 @@ from mxnet_pytorchic_bert.training import (
 )
 
 NAMES = (
-    'train_cfg', 'model_cfg', 'data_file', 'model_file', 'data_parallel', 'vocab', 'save_dir',
-    'log_dir', 'max_len', 'max_pred', 'mask_prob',
+    'train_cfg',
+    'model_cfg',
+    'data_file',
+    'model_file',
+    'data_parallel',
+    'vocab',
+    'save_dir',
+    'log_dir',
+    'max_len',
+    'max_pred',
+    'mask_prob',
 )
 LOGS = '../exp/bert/pretrain/runs'
 # What may differ when a training is resumed: where the files are.
@@ -90,9 +99,16 @@ def main(argv=None):
     args.training_steps = args.training_steps or args.total_steps + 1
     try:
         train(
-            args, run, os.path.basename(args.data_file), model, tokenizer, loader,
-            make_objective(model, args.max_pred), 'negative loss',
-            job_of(args, FREE, data_file=describe_files(args.data_file)), num_epochs=args.epochs,
+            args,
+            run,
+            os.path.basename(args.data_file),
+            model,
+            tokenizer,
+            loader,
+            make_objective(model, args.max_pred),
+            'negative loss',
+            job_of(args, FREE, data_file=describe_files(args.data_file)),
+            num_epochs=args.epochs,
         )
     finally:
         loader.close()

@@ -17,9 +17,7 @@ CHECKPOINTS = ROOT / 'tests' / 'fixtures' / 'checkpoints'
 
 
 def write_classifier(folder):
-    tiny.save_bert(
-        folder / 'model', 'abcdefgh', BertForSequenceClassification, ['bad', 'good']
-    )
+    tiny.save_bert(folder / 'model', 'abcdefgh', BertForSequenceClassification, ['bad', 'good'])
     (folder / 'dev.tsv').write_text('sentence\tlabel\na b\t0\nc d e\t1\n')
 
 
@@ -88,8 +86,7 @@ SERVE = [
 
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
-    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out',
-            '--max_seq_length', 16, *edit]
+    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
 
 
 BERTOLOGY = [

@@ -61,9 +61,21 @@ CREATE = [
 
 
 def pretrain(data, folder, edit):
-    argv = ['--data', data / 'train-*.npz', '--data_eval', data / 'eval.npz', '--vocab_file',
-            data / 'vocab.txt', '--hparams', 'num_layers=1,units=16,hidden_size=32,num_heads=2',
-            'max_length=16', '--batch_size', '8', '--num_steps', '2']
+    argv = [
+        '--data',
+        data / 'train-*.npz',
+        '--data_eval',
+        data / 'eval.npz',
+        '--vocab_file',
+        data / 'vocab.txt',
+        '--hparams',
+        'num_layers=1,units=16,hidden_size=32,num_heads=2',
+        'max_length=16',
+        '--batch_size',
+        '8',
+        '--num_steps',
+        '2',
+    ]
     return [*argv, '--ckpt_dir', folder / 'out', *edit]
 
 
@@ -80,7 +92,6 @@ PRETRAIN = [
     (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
     (['--vocab_file', 'missing.txt'], '--vocab_file'),
 ]
-
 
 
 def write_corpus(folder):
@@ -117,7 +128,5 @@ TEXTS = {
     'finetune_lm': BadInput('finetune_lm', finetune, FINETUNE, write=write_corpus),
     'learn_vocab': BadInput('learn_vocab', learn, LEARN),
     'create_pretraining_data': BadInput('create_pretraining_data', create, CREATE),
-    'run_pretraining': BadInput(
-        'run_pretraining', pretrain, PRETRAIN, write=toy_data.write_shards
-    ),
+    'run_pretraining': BadInput('run_pretraining', pretrain, PRETRAIN, write=toy_data.write_shards),
 }

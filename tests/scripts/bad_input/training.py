@@ -21,12 +21,29 @@ def classifier_arguments(data, folder, edit):
 
 CLASSIFIER = [
     *values(
-        '--dev_split 0.1', '--gpu 0', '--epochs 0', '--batch_size 0', '--dev_batch_size 0',
-        '--log_interval 0', '--early_stop 0', '--round_to 0', '--accumulate -1',
-        '--warmup_ratio 1.5', '--lr -1', '--keep_checkpoints 0', '--max_len 41',
-        '--hparams num_layers', '--resume --only_inference', '--deploy', '--model_prefix x',
-        '--vocab_file no.txt', '--train_file no.tsv', '--train_file .', '--student_layers 1',
-        '--temperature 3', '--teacher no',
+        '--dev_split 0.1',
+        '--gpu 0',
+        '--epochs 0',
+        '--batch_size 0',
+        '--dev_batch_size 0',
+        '--log_interval 0',
+        '--early_stop 0',
+        '--round_to 0',
+        '--accumulate -1',
+        '--warmup_ratio 1.5',
+        '--lr -1',
+        '--keep_checkpoints 0',
+        '--max_len 41',
+        '--hparams num_layers',
+        '--resume --only_inference',
+        '--deploy',
+        '--model_prefix x',
+        '--vocab_file no.txt',
+        '--train_file no.tsv',
+        '--train_file .',
+        '--student_layers 1',
+        '--temperature 3',
+        '--teacher no',
     ),
     (['TOY', '--task_name', 'NoTask'], 'text_columns|train_file'),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
@@ -90,9 +107,17 @@ def squad_arguments(data, folder, edit):
 
 SQUAD = [
     *values(
-        '--train_file no.json', '--predict_file .', '--max_seq_length 49', '--doc_stride 0',
-        '--max_query_length 0', '--n_best_size 0', '--max_answer_length 0', '--gpu', '--gpu 1',
-        '--deploy', '--sentencepiece x.model',
+        '--train_file no.json',
+        '--predict_file .',
+        '--max_seq_length 49',
+        '--doc_stride 0',
+        '--max_query_length 0',
+        '--n_best_size 0',
+        '--max_answer_length 0',
+        '--gpu',
+        '--gpu 1',
+        '--deploy',
+        '--sentencepiece x.model',
     ),
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'empty.json'], "the field 'data' is missing"),
@@ -114,7 +139,10 @@ SQUAD = [
 
 def swag_arguments(data, folder, edit):
     argv = named(
-        edit, OUT=[folder], TEST=[data / 'test.csv'], VAL=[data / 'val.csv'],
+        edit,
+        OUT=[folder],
+        TEST=[data / 'test.csv'],
+        VAL=[data / 'val.csv'],
         VOCAB=[data / 'vocab.txt'],
     )
     return [*bert(data, 'max_length=40,dropout=0'), '--output_dir', folder, *argv]
@@ -170,7 +198,10 @@ TAGGING = [
 
 def gpt_arguments(data, folder, edit):
     argv = named(
-        edit, OUT=[folder], TRAIN=[data / 'train.csv'], VOCAB=[data / 'vocab.json'],
+        edit,
+        OUT=[folder],
+        TRAIN=[data / 'train.csv'],
+        VOCAB=[data / 'vocab.json'],
         NO_LABELS=[data / 'train_unlabelled.csv'],
     )
     model = ['--from_scratch', '--vocab_file', data / 'vocab.json', '--output_dir', folder]
@@ -227,21 +258,28 @@ LM = [
     (['NEW', '--family', 'gpt2', '--learn_vocab', '9'], '9 byte pairs is too small: give 258'),
     (['NEW', '--family', 'gpt2', '--learn_vocab', '0'], '--learn_vocab'),
     (
-        ['NEW', '--family', 'gpt', '--vocab_file', 'FOLDER', '--block_size', '17',
-         '--hparams', 'num_layers=1,max_length=16'],
+        [
+            'NEW',
+            '--family',
+            'gpt',
+            '--vocab_file',
+            'FOLDER',
+            '--block_size',
+            '17',
+            '--hparams',
+            'num_layers=1,max_length=16',
+        ],
         '--block_size',
     ),
     (['NEW', '--family', 'gpt', '--vocab_file', 'FOLDER', '--tgt_len', '0'], '--tgt_len'),
     (['--family', 'gpt2', '--resume'], '--resume'),
     (['--family', 'gpt2', '--max_grad_norm', '-1'], '--max_grad_norm'),
     (
-        ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams',
-         SIZES['transfo_xl']],
+        ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams', SIZES['transfo_xl']],
         'cutoffs must be ascending',
     ),
     (
-        ['NEW', '--family', 'transfo_xl', '--batch_size', '5000', '--hparams',
-         SIZES['transfo_xl']],
+        ['NEW', '--family', 'transfo_xl', '--batch_size', '5000', '--hparams', SIZES['transfo_xl']],
         'is too short for a batch_size of 5000',
     ),
 ]

@@ -120,9 +120,7 @@ def test_entropy_is_of_valid_tokens(block):
 
 def test_batches_do_not_matter(block):
     data = batches()
-    rows = [
-        Batch(*(array[row : row + 1] for array in batch)) for batch in data for row in range(3)
-    ]
+    rows = [Batch(*(array[row : row + 1] for array in batch)) for batch in data for row in range(3)]
     whole, single = measure(block, data=data), measure(block, data=rows)
     np.testing.assert_allclose(whole.importance, single.importance, rtol=1e-3, atol=1e-6)
     np.testing.assert_allclose(whole.entropy, single.entropy, rtol=1e-4, atol=1e-5)
@@ -352,9 +350,7 @@ def test_a_font_for_other_scripts(tmp_path, monkeypatch):
 
     with pytest.warns(UserWarning, match='missing from'):
         without = draw('without.png')
-    monkeypatch.setattr(
-        font_manager.fontManager, 'ttflist', list(font_manager.fontManager.ttflist)
-    )
+    monkeypatch.setattr(font_manager.fontManager, 'ttflist', list(font_manager.fontManager.ttflist))
     font_manager.fontManager.addfont(str(tmp_path / 'squares.ttf'))
     with warnings.catch_warnings():
         warnings.simplefilter('error')

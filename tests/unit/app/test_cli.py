@@ -62,10 +62,14 @@ def test_interrupt(capsys):
         (PermissionError(13, 'Permission denied', '/log'), '/log: Permission denied'),
         (OSError(28, 'No space left on device'), 'No space left on device'),
         (OSError('odd'), 'odd'),
-        (mx.MXNetError('Traceback:\n  File "a.cc"\nMXNetError: wrong shape\n\n'),
-         'MXNet: MXNetError: wrong shape'),
-        (mx.MXNetError('[10:00:00] a.cc:1: Check failed\nStack trace:\n  [bt] (0) lib.so\n'),
-         'MXNet: [10:00:00] a.cc:1: Check failed'),
+        (
+            mx.MXNetError('Traceback:\n  File "a.cc"\nMXNetError: wrong shape\n\n'),
+            'MXNet: MXNetError: wrong shape',
+        ),
+        (
+            mx.MXNetError('[10:00:00] a.cc:1: Check failed\nStack trace:\n  [bt] (0) lib.so\n'),
+            'MXNet: [10:00:00] a.cc:1: Check failed',
+        ),
         (mx.MXNetError(), 'MXNet: MXNetError'),
     ],
 )
@@ -151,8 +155,7 @@ def test_logging_to_a_file(tmp_path):
 )
 def test_a_terminal_without_these_characters(encoding, text, message):
     code = (
-        'import sys; from model_zoo.app import cli; '
-        f'sys.exit(cli.run(lambda _: print({text!a})))'
+        f'import sys; from model_zoo.app import cli; sys.exit(cli.run(lambda _: print({text!a})))'
     )
     done = warm.run(['-c', code], env={**os.environ, 'PYTHONIOENCODING': encoding})
     assert (done.returncode, done.stdout) == (1, '')
@@ -195,17 +198,20 @@ def test_flags_from_a_file(tmp_path):
     assert again == args
 
 
-@pytest.mark.parametrize('content, message', [
-    ('lrr: 1', 'there is no flag --lrr; did you mean --lr?'),
-    ('- lr', 'FLAG: VALUE per line'),
-    ('lr: {a: 1}', 'FLAG: VALUE per line'),
-    ('lr: [', 'cannot be read'),
-    ('lr: ' + 5000 * '9', 'cannot be read'),
-    ('lr: 2026-13-01', 'cannot be read'),
-    ('!!python/object/apply:os.getcwd []', 'cannot be read'),
-    ('config: other.yaml', 'there is no flag --config'),
-    (None, 'No such file'),
-])
+@pytest.mark.parametrize(
+    'content, message',
+    [
+        ('lrr: 1', 'there is no flag --lrr; did you mean --lr?'),
+        ('- lr', 'FLAG: VALUE per line'),
+        ('lr: {a: 1}', 'FLAG: VALUE per line'),
+        ('lr: [', 'cannot be read'),
+        ('lr: ' + 5000 * '9', 'cannot be read'),
+        ('lr: 2026-13-01', 'cannot be read'),
+        ('!!python/object/apply:os.getcwd []', 'cannot be read'),
+        ('config: other.yaml', 'there is no flag --config'),
+        (None, 'No such file'),
+    ],
+)
 def test_bad_files_of_flags(tmp_path, content, message):
     path = tmp_path / 'run.yaml'
     if content is not None:

@@ -141,25 +141,40 @@ def test_eval_results_have_the_originals_names(tmp_path):
     write_eval_results(folder, {'dev': scores}, 7, 0.125)
     lines = (tmp_path / 'out' / 'eval_results.txt').read_text().splitlines()
     assert lines == [
-        'acc = 0.5', 'acc_and_f1 = 0.625', 'eval_accuracy = 0.5', 'eval_loss = 0.25', 'f1 = 0.75',
-        'global_step = 7', 'loss = 0.125',
+        'acc = 0.5',
+        'acc_and_f1 = 0.625',
+        'eval_accuracy = 0.5',
+        'eval_loss = 0.25',
+        'f1 = 0.75',
+        'global_step = 7',
+        'loss = 0.125',
     ]
     write_eval_results(folder, {'dev': {'pearson': 0.5, 'spearman': 0.25, 'loss': 2.0}})
     assert read_eval_results(tmp_path / 'out') == {
-        'corr': '0.375', 'eval_loss': '2.0', 'global_step': '0', 'loss': '2.0', 'pearson': '0.5',
+        'corr': '0.375',
+        'eval_loss': '2.0',
+        'global_step': '0',
+        'loss': '2.0',
+        'pearson': '0.5',
         'spearmanr': '0.25',
     }
     report = {'dev_matched': {'accuracy': 0.5}, 'dev_mismatched': {'accuracy': 0.25}}
     write_eval_results(f'{folder}/', report, 3)
     assert read_eval_results(tmp_path / 'out')['acc'] == '0.5'  # the other is beside the folder
     assert read_eval_results(tmp_path / 'out-MM') == {
-        'acc': '0.25', 'eval_accuracy': '0.25', 'global_step': '3'
+        'acc': '0.25',
+        'eval_accuracy': '0.25',
+        'global_step': '3',
     }
     masked = {'mlm_loss': 2.0, 'nsp_loss': 0.5, 'mlm_acc': 0.25, 'nsp_acc': 0.75}
     write_eval_results(folder, {'eval': masked}, 3, 9.0)
     assert read_eval_results(tmp_path / 'out') == {
-        'global_step': '3', 'loss': '2.5', 'masked_lm_accuracy': '0.25', 'masked_lm_loss': '2.0',
-        'next_sentence_accuracy': '0.75', 'next_sentence_loss': '0.5',
+        'global_step': '3',
+        'loss': '2.5',
+        'masked_lm_accuracy': '0.25',
+        'masked_lm_loss': '2.0',
+        'next_sentence_accuracy': '0.75',
+        'next_sentence_loss': '0.5',
     }
 
 

@@ -50,7 +50,9 @@ def as_dataset(folder, rows):
 
 
 FORMS = {
-    'path': as_table, 'frame': as_frame, 'dataset': as_dataset,
+    'path': as_table,
+    'frame': as_frame,
+    'dataset': as_dataset,
     'tuples': lambda folder, rows: list(rows),
     'dicts': lambda folder, rows: [dict(zip(('text', 'label'), row)) for row in rows],
     'read once': lambda folder, rows: iter(rows),
@@ -69,10 +71,30 @@ def of_the_script(folder, tmp_path_factory):
     """The scores and all results of the same training by the command."""
     place = tmp_path_factory.mktemp('script')
     argv = (
-        '--task_name', 'custom', '--train_file', as_table(place, ROWS), '--dev_file',
-        as_table(place, ROWS[:6]), '--text_columns', 'text', '--label_column', 'label',
-        '--bert_model', folder, '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1,
-        '--max_len', 12, '--output_dir', place / 'out',
+        '--task_name',
+        'custom',
+        '--train_file',
+        as_table(place, ROWS),
+        '--dev_file',
+        as_table(place, ROWS[:6]),
+        '--text_columns',
+        'text',
+        '--label_column',
+        'label',
+        '--bert_model',
+        folder,
+        '--epochs',
+        2,
+        '--batch_size',
+        8,
+        '--lr',
+        3e-3,
+        '--seed',
+        1,
+        '--max_len',
+        12,
+        '--output_dir',
+        place / 'out',
     )
     assert run(load_script('finetune_classifier'), *argv) == 0
     return best_of(place / 'out', 'dev')
@@ -135,7 +157,12 @@ def test_the_result_goes_to_the_hub(folder, tmp_path, monkeypatch):
 
 def test_a_test_set_is_scored_or_predicted(folder):
     labelled = model_zoo.finetune(
-        folder, 'text-classification', ROWS, ROWS, ROWS[:4], **SMALL,
+        folder,
+        'text-classification',
+        ROWS,
+        ROWS,
+        ROWS[:4],
+        **SMALL,
         metrics=lambda found, labels: {'alike': np.mean([a == b for a, b in zip(found, labels)])},
     )
     assert labelled.test_scores['accuracy'] == labelled.test_scores['alike']
@@ -148,17 +175,12 @@ def test_a_test_set_is_scored_or_predicted(folder):
 
 CONTEXT = 'a b c d e f'
 OTHERS = {
-    'token-classification': (
-        [(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'
-    ),
-    'question-answering': (
-        [('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'
-    ),
-    'multiple-choice': (
-        [('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'
-    ),
+    'token-classification': ([(['a', 'b'], ['X', 'O']), (['c', 'd'], ['O', 'X'])] * 6, 'accuracy'),
+    'question-answering': ([('a', CONTEXT, 'b c', 2), ('d', CONTEXT, 'e', 8)] * 6, 'f1'),
+    'multiple-choice': ([('a b', ['c', 'd'], 0), ('b a', ['d', 'c'], 1)] * 6, 'accuracy'),
     'sentence-similarity': (
-        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6, 'spearman'
+        [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 6,
+        'spearman',
     ),
 }
 
@@ -205,10 +227,20 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
     assert trained.interrupted and len(trained.history) == 1 and trained('a b')
 
 
-@pytest.mark.parametrize('options', [
-    {'batch_size': 0}, {'epochs': 'many'}, {'wramup_ratio': 0.1}, {'dtype': 'float8'}, {'dev': 1.5},
-    {'dev': 20}, {'dev': 'none.csv'}, {'test': 0.2}, {'resume': True},
-])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'batch_size': 0},
+        {'epochs': 'many'},
+        {'wramup_ratio': 0.1},
+        {'dtype': 'float8'},
+        {'dev': 1.5},
+        {'dev': 20},
+        {'dev': 'none.csv'},
+        {'test': 0.2},
+        {'resume': True},
+    ],
+)
 def test_wrong_settings_name_the_keyword(folder, options):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, 'text-classification', ROWS, **{**SMALL, **options})
@@ -223,22 +255,25 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
         model_zoo.finetune(str(tmp_path), 'text-classification', rows, **SMALL)
 
 
-@pytest.mark.parametrize(('task', 'rows', 'places'), [
-    ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
-    ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
-    ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
-    ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`', '`label`']),
-    ('text-classification', ['a', 'b'], ['`label`']),
-    ('text-classification', [3], ['row 0']),
-    ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
-    ('text-classification', [], ['train']),
-    ('text-classification', 'none.csv', ['`train`', 'none.csv']),
-    ('question-answring', ROWS, ['question-answering']),
-    ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
-    ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
-    ('fill-mask', [''], ['train']),
-    ('text-generation', ['a'], ['fill-mask']),
-])
+@pytest.mark.parametrize(
+    ('task', 'rows', 'places'),
+    [
+        ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
+        ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
+        ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
+        ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`', '`label`']),
+        ('text-classification', ['a', 'b'], ['`label`']),
+        ('text-classification', [3], ['row 0']),
+        ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
+        ('text-classification', [], ['train']),
+        ('text-classification', 'none.csv', ['`train`', 'none.csv']),
+        ('question-answring', ROWS, ['question-answering']),
+        ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
+        ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),
+        ('fill-mask', [''], ['train']),
+        ('text-generation', ['a'], ['fill-mask']),
+    ],
+)
 def test_errors_in_rows_name_row_and_column(folder, task, rows, places):
     with pytest.raises((InputError, UnknownNameError)) as caught:
         model_zoo.finetune(folder, task, rows, epochs=1)
@@ -274,9 +309,10 @@ class RatingTask(Task):
 
     def encode(self, rows, tokenizer):
         encoded = tokenizer.encode_batch([row.text for row in rows], pad=False)
-        return [Sample(ids, types, float(row.label)) for ids, types, row in zip(
-            encoded.input_ids, encoded.token_types, rows
-        )]
+        return [
+            Sample(ids, types, float(row.label))
+            for ids, types, row in zip(encoded.input_ids, encoded.token_types, rows)
+        ]
 
     def loss(self, model, batch):
         above = batch.labels.expand_dims(1) > mx.nd.arange(self.settings.steps - 1).expand_dims(0)
@@ -355,9 +391,29 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
     train.write_text('\n\n'.join(TEXTS) + '\n')
     dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
     argv = [
-        '--train_corpus', train, '--dev_corpus', dev, '--masked_lm_only', '--bert_model', folder,
-        '--epochs', 2, '--batch_size', 8, '--lr', 3e-3, '--seed', 1, '--max_seq_length', 12,
-        '--max_predictions_per_seq', 3, '--num_workers', 0, '--output_dir', tmp_path / 'out',
+        '--train_corpus',
+        train,
+        '--dev_corpus',
+        dev,
+        '--masked_lm_only',
+        '--bert_model',
+        folder,
+        '--epochs',
+        2,
+        '--batch_size',
+        8,
+        '--lr',
+        3e-3,
+        '--seed',
+        1,
+        '--max_seq_length',
+        12,
+        '--max_predictions_per_seq',
+        3,
+        '--num_workers',
+        0,
+        '--output_dir',
+        tmp_path / 'out',
     ]
     assert run(load_script('finetune_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'eval')
@@ -369,12 +425,14 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
 
 
 NEW = {
-    'gpt2': [
-        '--hparams', 'num_layers=1,units=32,num_heads=2,max_length=16', '--learn_vocab', 290
-    ],
+    'gpt2': ['--hparams', 'num_layers=1,units=32,num_heads=2,max_length=16', '--learn_vocab', 290],
     'transfo_xl': [
-        '--hparams', 'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16',
-        '--tgt_len', 8, '--mem_len', 8,
+        '--hparams',
+        'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16',
+        '--tgt_len',
+        8,
+        '--mem_len',
+        8,
     ],
 }
 
@@ -383,16 +441,41 @@ NEW = {
 def test_a_language_model_as_the_script_trains_it(tmp_path, family):
     toy_data.write_texts(tmp_path)
     argv = [
-        '--from_scratch', '--family', family, '--train_file', tmp_path / 'train.txt',
-        '--eval_file', tmp_path / 'eval.txt', '--training_steps', 2, '--batch_size', 4,
-        '--output_dir', tmp_path / 'first', *NEW[family],
+        '--from_scratch',
+        '--family',
+        family,
+        '--train_file',
+        tmp_path / 'train.txt',
+        '--eval_file',
+        tmp_path / 'eval.txt',
+        '--training_steps',
+        2,
+        '--batch_size',
+        4,
+        '--output_dir',
+        tmp_path / 'first',
+        *NEW[family],
     ]
     assert run(load_script('train_lm'), *argv) == 0
     model = str(tmp_path / 'first' / 'best_model')
     train, dev = tmp_path / 'train.txt', tmp_path / 'eval.txt'
     argv = [
-        '--model', model, '--train_file', train, '--eval_file', dev, '--training_steps', 3,
-        '--batch_size', 4, '--lr', 1e-3, '--seed', 1, '--output_dir', tmp_path / 'out',
+        '--model',
+        model,
+        '--train_file',
+        train,
+        '--eval_file',
+        dev,
+        '--training_steps',
+        3,
+        '--batch_size',
+        4,
+        '--lr',
+        1e-3,
+        '--seed',
+        1,
+        '--output_dir',
+        tmp_path / 'out',
     ]
     assert run(load_script('train_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'dev')
@@ -406,8 +489,13 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
 
 def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
     trained = model_zoo.finetune(
-        'gpt2', 'text-generation', ['a few words here'] * 20, from_scratch=True, learn_vocab=260,
-        hparams='num_layers=1,units=32,num_heads=2,max_length=16', training_steps=1,
+        'gpt2',
+        'text-generation',
+        ['a few words here'] * 20,
+        from_scratch=True,
+        learn_vocab=260,
+        hparams='num_layers=1,units=32,num_heads=2,max_length=16',
+        training_steps=1,
     )
     assert trained.model.config.vocab_size <= 260
 
@@ -420,10 +508,18 @@ def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path,
     monkeypatch.chdir(tmp)
     monkeypatch.setattr('tempfile.tempdir', str(tmp))
     model, rows, options = {
-        'text-classification': (folder, ROWS, SMALL), 'fill-mask': (folder, TEXTS, MASKED),
-        'text-generation': ('gpt2', TEXTS * 9, {
-            'from_scratch': True, 'learn_vocab': 260, 'epochs': 1,
-            'hparams': 'num_layers=1,units=32,num_heads=2,max_length=16'}),
+        'text-classification': (folder, ROWS, SMALL),
+        'fill-mask': (folder, TEXTS, MASKED),
+        'text-generation': (
+            'gpt2',
+            TEXTS * 9,
+            {
+                'from_scratch': True,
+                'learn_vocab': 260,
+                'epochs': 1,
+                'hparams': 'num_layers=1,units=32,num_heads=2,max_length=16',
+            },
+        ),
     }[task]
     trained = model_zoo.finetune(model, task, rows, dev=0.25, output_dir=url, **options)
     assert trained.folder == url

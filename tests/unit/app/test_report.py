@@ -102,9 +102,16 @@ def test_card(tmp_path):
     write_card(str(folder), 'custom, <b>', about, RESULTS, 'accuracy', str(tmp_path / 'curves'))
     card = (folder / 'README.md').read_text('utf-8')
     assert card.startswith('---\nlibrary_name: ') and 'pipeline_tag: text-classification' in card
-    for part in ('| train | 1,200 |', '| accuracy | 0.75 | 0.5 |', '&lt;b&gt;', 'curves.png',
-                 'Labels: a, ', "model_zoo.pipeline('text-classification', ", '| `--lr` | 0.001 |',
-                 'epoch 2 of 2, the best by accuracy'):
+    for part in (
+        '| train | 1,200 |',
+        '| accuracy | 0.75 | 0.5 |',
+        '&lt;b&gt;',
+        'curves.png',
+        'Labels: a, ',
+        "model_zoo.pipeline('text-classification', ",
+        '| `--lr` | 0.001 |',
+        'epoch 2 of 2, the best by accuracy',
+    ):
         assert part in card, part
     assert 'b\\|\\`c\\`' in card and (folder / 'curves.png').read_bytes() == b'picture'
 

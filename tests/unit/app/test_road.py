@@ -40,33 +40,60 @@ ROADS = {
     'text dicts': ('text-classification', dicts(('text', 'label'), LABELLED), {}, 'a b', 'predict'),
     'pairs': ('text-classification', PAIRS, {}, PAIR, 'predict', '--pairs'),
     'pairs dicts': (
-        'text-classification', dicts(('premise', 'hypothesis', 'label'), PAIRS), {},
-        {'text': 'a', 'text_pair': 'c d'}, 'predict', '--pairs',
+        'text-classification',
+        dicts(('premise', 'hypothesis', 'label'), PAIRS),
+        {},
+        {'text': 'a', 'text_pair': 'c d'},
+        'predict',
+        '--pairs',
     ),
     'numbers': (
-        'text-classification', [('a b', 1.5), ('c d', 4.0)] * 6, {'regression': True}, 'a b',
+        'text-classification',
+        [('a b', 1.5), ('c d', 4.0)] * 6,
+        {'regression': True},
+        'a b',
         'predict',
     ),
     'numbers of pairs': (
-        'text-classification', [('a', 'b', 1.5), ('c', 'd', 4.0)] * 6, {'regression': True}, PAIR,
-        'predict', '--pairs',
+        'text-classification',
+        [('a', 'b', 1.5), ('c', 'd', 4.0)] * 6,
+        {'regression': True},
+        PAIR,
+        'predict',
+        '--pairs',
     ),
     'several labels': (
-        'text-classification', [('a b', ['x', 'y']), ('c d', ['y']), ('e', [])] * 4,
-        {'multi_label': True}, 'a b', 'predict',
+        'text-classification',
+        [('a b', ['x', 'y']), ('c d', ['y']), ('e', [])] * 4,
+        {'multi_label': True},
+        'a b',
+        'predict',
     ),
     'labels with commas': (
-        'text-classification', [('a b', 'x,y'), ('c d', 'y')] * 6, {'multi_label': True}, 'a b',
+        'text-classification',
+        [('a b', 'x,y'), ('c d', 'y')] * 6,
+        {'multi_label': True},
+        'a b',
         'predict',
     ),
     'tags': ('token-classification', TAGGED, {}, 'a b', 'tag'),
     'answers': (
-        'question-answering', ASKED, {'max_query_length': 4, 'max_length': 24}, QUESTION, 'ask',
-        '--text', CONTEXT,
+        'question-answering',
+        ASKED,
+        {'max_query_length': 4, 'max_length': 24},
+        QUESTION,
+        'ask',
+        '--text',
+        CONTEXT,
     ),
     'no answers': (
-        'question-answering', [*ASKED, ('g', CONTEXT, None, None)],
-        {'max_query_length': 4, 'version_2': True}, QUESTION, 'ask', '--text', CONTEXT,
+        'question-answering',
+        [*ASKED, ('g', CONTEXT, None, None)],
+        {'max_query_length': 4, 'version_2': True},
+        QUESTION,
+        'ask',
+        '--text',
+        CONTEXT,
     ),
     'choices': ('multiple-choice', CHOICES, {}, CHOICE, None),
     'scores': ('sentence-similarity', ALIKE, {}, PAIR, None),
@@ -84,8 +111,10 @@ def start(tmp_path_factory):
     tiny.save_bert(root / 'bert', list(WORDS))
     tiny.save_bert(root / 'masked', list(WORDS), BertForMaskedLM)
     (root / 'writer').mkdir()
-    folders = {'fill-mask': str(root / 'masked'),
-               'text-generation': tiny_models.save_gpt2(root / 'writer')}
+    folders = {
+        'fill-mask': str(root / 'masked'),
+        'text-generation': tiny_models.save_gpt2(root / 'writer'),
+    }
     return lambda task: folders.get(task, str(root / 'bert'))
 
 
@@ -134,9 +163,9 @@ def test_from_rows_to_answers(start, tmp_path, capsys, road):
     if task == 'sentence-similarity':  # the folder's own task is vectors
         opened = model_zoo.pipeline(task, str(tmp_path / 'saved'))
     assert close(opened(example, **options), result)
-    assert close(model_zoo.pipeline(task, str(tmp_path / 'run' / 'best_model'))(
-        example, **options
-    ), result)
+    assert close(
+        model_zoo.pipeline(task, str(tmp_path / 'run' / 'best_model'))(example, **options), result
+    )
 
     with testclient.TestClient(build_app({'m': opened})) as client:
         served = answers_of(client, task, example)
@@ -223,8 +252,16 @@ def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
 def test_a_number_has_the_name_of_its_column(start):
     rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
     trained = model_zoo.finetune(
-        start('text-classification'), 'text-classification', rows, rows, text='one',
-        text_pair='two', label='mark', regression=True, test=rows[:1], **SMALL,
+        start('text-classification'),
+        'text-classification',
+        rows,
+        rows,
+        text='one',
+        text_pair='two',
+        label='mark',
+        regression=True,
+        test=rows[:1],
+        **SMALL,
     )
     assert 'pearson' in trained.scores
     assert trained(PAIR)['label'] == 'mark'

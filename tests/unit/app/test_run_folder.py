@@ -93,8 +93,12 @@ def test_a_command_leaves_no_lock(tmp_path):
 def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     for name in ('best_model', 'model', 'vocab'):
         (tmp_path / name).mkdir()
-    leftovers = ['.curves.png0123abcd.part', 'best_model/.model.params89abcdef.part',
-                 'model/.config.json89abcdef.part', 'vocab/.vocab.json89abcdef.part']
+    leftovers = [
+        '.curves.png0123abcd.part',
+        'best_model/.model.params89abcdef.part',
+        'model/.config.json89abcdef.part',
+        'vocab/.vocab.json89abcdef.part',
+    ]
     others = ['.part', 'features.part', '.hidden.part', 'curves.png']
     for name in (*leftovers, *others):
         (tmp_path / name).write_text('')
@@ -103,10 +107,14 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     assert all((tmp_path / name).exists() for name in others)
 
 
-@pytest.mark.parametrize('flags, checkpoints, epochs', [
-    ((), 1, {0, 2}), (('--no_resume_state',), 0, {0, 2}),
-    (('--keep_checkpoints', '3'), 2, {0, 1, 2}),
-])
+@pytest.mark.parametrize(
+    'flags, checkpoints, epochs',
+    [
+        ((), 1, {0, 2}),
+        (('--no_resume_state',), 0, {0, 2}),
+        (('--keep_checkpoints', '3'), 2, {0, 1, 2}),
+    ],
+)
 def test_what_a_finished_training_leaves(tmp_path, flags, checkpoints, epochs):
     for number in range(3):
         (tmp_path / f'model_toy_{number}.params').write_text(f'{number}')

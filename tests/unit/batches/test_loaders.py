@@ -14,9 +14,7 @@ from model_zoo.errors import InputError
 
 def make(lengths, label=lambda n: n % 2):
     return [
-        Sample(
-            np.full(length, n + 1, np.int32), np.arange(length, dtype=np.int32) % 2, label(n)
-        )
+        Sample(np.full(length, n + 1, np.int32), np.arange(length, dtype=np.int32) % 2, label(n))
         for n, length in enumerate(lengths)
     ]
 
@@ -127,12 +125,18 @@ def test_small_and_uniform_data(lengths, shuffle):
     assert indices == list(range(len(lengths)))
 
 
-@pytest.mark.parametrize('count, arguments', [
-    (0, {'batch_size': 8}), (2, {'batch_size': 8, 'pad_val': 2**31}),
-    (2, {'batch_size': 8, 'pad_val': float('nan')}), (2, {'batch_size': 0}),
-    (2, {'batch_size': float('inf'), 'shuffle': True}), (2, {'batch_size': 8, 'round_to': 0}),
-    (2, {'batch_size': 8, 'num_buckets': -1}),
-])
+@pytest.mark.parametrize(
+    'count, arguments',
+    [
+        (0, {'batch_size': 8}),
+        (2, {'batch_size': 8, 'pad_val': 2**31}),
+        (2, {'batch_size': 8, 'pad_val': float('nan')}),
+        (2, {'batch_size': 0}),
+        (2, {'batch_size': float('inf'), 'shuffle': True}),
+        (2, {'batch_size': 8, 'round_to': 0}),
+        (2, {'batch_size': 8, 'num_buckets': -1}),
+    ],
+)
 def test_errors(count, arguments):
     with pytest.raises(InputError):
         BucketedLoader(make([3] * count), **{'pad_val': 0, **arguments})
@@ -167,9 +171,7 @@ def test_an_epoch_can_be_begun_anywhere():
 
 
 def by_tokens(features, budget, **options):
-    return BucketedLoader(
-        features, shuffle=True, seed=3, pad_val=0, batch_tokens=budget, **options
-    )
+    return BucketedLoader(features, shuffle=True, seed=3, pad_val=0, batch_tokens=budget, **options)
 
 
 @pytest.mark.parametrize('round_to', [None, 8])

@@ -1,6 +1,5 @@
 """The task heads: equal to the originals (by a fixture), their inputs and losses."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest

@@ -92,12 +92,12 @@ def test_tied_decoder_may_bear_either_name(form):
 @pytest.mark.parametrize('form', FORMATS)
 def test_tied_name_is_only_written_with_the_decoder(form):
     plain, with_decoder = make(use_pooler=False), make(use_pooler=False, use_decoder=True)
-    names = [
-        set(theirs_of(block, form)) for block in (plain, with_decoder)
-    ]
+    names = [set(theirs_of(block, form)) for block in (plain, with_decoder)]
     assert not [name for name in names[0] if 'decoder' in name or name.startswith('cls')]
-    assert len([name for name in names[1] if name.endswith(('decoder.weight', 'decoder.3.weight'))
-                ]) == 1
+    assert (
+        len([name for name in names[1] if name.endswith(('decoder.weight', 'decoder.3.weight'))])
+        == 1
+    )
 
 
 @pytest.mark.parametrize('form', FORMATS)
@@ -121,7 +121,9 @@ def test_names_that_are_missing_left_over_or_wrong(tmp_path, form, name):
     load(less, **both)
     load(more, ignore_extra=True)
     for tensors, options in [
-        (less, {}), (less, {'allow_missing': True}), (more, {}),  # a query without its key is extra
+        (less, {}),
+        (less, {'allow_missing': True}),
+        (more, {}),  # a query without its key is extra
         ({**theirs, word: np.zeros((41, 16), 'float32')}, both),
         ({**theirs, key_bias: np.zeros(7, 'float32')}, both),
     ]:

@@ -210,9 +210,10 @@ def assert_padding_is_zero(model):
         assert not values[512:].any() and (values[:512].any() or 'bias' in parameter.name)
 
 
-@pytest.mark.parametrize('activation, optimizer', [
-    ('gelu', 'bertadam'), ('swish', 'lamb'), ('tanh', 'adam'), ('mish', 'sgd')
-])
+@pytest.mark.parametrize(
+    'activation, optimizer',
+    [('gelu', 'bertadam'), ('swish', 'lamb'), ('tanh', 'adam'), ('mish', 'sgd')],
+)
 def test_padding_stays_zero_in_training(activation, optimizer):
     import model_zoo.optimizer  # noqa: F401  registers bertadam and lamb
 

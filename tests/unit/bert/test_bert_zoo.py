@@ -18,8 +18,14 @@ pytestmark = pytest.mark.usefixtures('no_network')
 
 WORDS = ['the', 'cat', 'sat', '##s', '.']
 TOKENS = [*tiny.SPECIAL, *WORDS]
-SMALL = {'num_layers': 2, 'units': 16, 'hidden_size': 32, 'num_heads': 4, 'max_length': 20,
-         'hparam_allow_override': True}
+SMALL = {
+    'num_layers': 2,
+    'units': 16,
+    'hidden_size': 32,
+    'num_heads': 4,
+    'max_length': 20,
+    'hparam_allow_override': True,
+}
 CONFIG = dict(tiny.BERT, vocab_size=len(TOKENS), num_attention_heads=4, max_position_embeddings=20)
 get_base = functools.partial(model_zoo.get_model, 'bert_12_768_12')
 ALL_PARTS = {'use_decoder': True, 'use_classifier': True}
@@ -55,8 +61,14 @@ def cached(root, block):
 
 def test_overrides(vocab, inputs):
     block, _ = get_base(
-        vocab=vocab, pretrained=False, **SMALL, activation='relu', token_type_vocab_size=3,
-        layer_norm_eps=1e-5, dropout=0.25, embed_size=16,
+        vocab=vocab,
+        pretrained=False,
+        **SMALL,
+        activation='relu',
+        token_type_vocab_size=3,
+        layer_norm_eps=1e-5,
+        dropout=0.25,
+        embed_size=16,
     )
     config = block.config
     assert config.num_hidden_layers == 2 and config.hidden_size == 16
@@ -70,8 +82,15 @@ def test_overrides(vocab, inputs):
 
 def test_flags_and_outputs(vocab, inputs):
     block, _ = model_zoo.get_model(
-        'bert_6_384_12', vocab=vocab, pretrained=False, use_pooler=False, use_decoder=False,
-        output_attention=True, output_all_encodings=True, keep_multihead_output=True, **SMALL,
+        'bert_6_384_12',
+        vocab=vocab,
+        pretrained=False,
+        use_pooler=False,
+        use_decoder=False,
+        output_attention=True,
+        output_all_encodings=True,
+        keep_multihead_output=True,
+        **SMALL,
     )
     block.initialize()
     layers, attentions = block(*inputs)

@@ -12,7 +12,11 @@ import bert
 from model_zoo.errors import InputError
 
 CONFIG = {
-    'vocab_size': 40, 'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 512,
+    'vocab_size': 40,
+    'dim': 16,
+    'n_layers': 2,
+    'n_heads': 4,
+    'hidden_dim': 512,
     'max_position_embeddings': 20,
 }
 

@@ -13,15 +13,23 @@ from model_zoo.errors import InputError
 from model_zoo.opening import open_model
 
 CONFIG = {
-    'vocab_size': 40, 'hidden_size': 16, 'num_hidden_layers': 2, 'num_attention_heads': 4,
-    'intermediate_size': 24, 'max_position_embeddings': 20, 'embedding_size': 8,
+    'vocab_size': 40,
+    'hidden_size': 16,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'intermediate_size': 24,
+    'max_position_embeddings': 20,
+    'embedding_size': 8,
 }
 
 
 @pytest.mark.parametrize(
     ('name', 'units', 'embedding'),
-    [('electra_12_256_4', 256, 128), ('electra_12_768_12', 768, 768),
-     ('electra_24_1024_16', 1024, 1024)],
+    [
+        ('electra_12_256_4', 256, 128),
+        ('electra_12_768_12', 768, 768),
+        ('electra_24_1024_16', 1024, 1024),
+    ],
 )
 def test_get_model(name, units, embedding):
     vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))

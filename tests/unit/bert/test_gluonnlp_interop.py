@@ -19,9 +19,7 @@ from model_zoo.tokenization.vocab import load_vocab
 CONFIG = bert.BertConfig(40, **SIZES)
 make_inputs = functools.partial(text_inputs, dtype='float32')
 PARTS = [  # pooler, decoder, classifier
-    flags
-    for flags in itertools.product([False, True], repeat=3)
-    if flags[0] or not flags[2]
+    flags for flags in itertools.product([False, True], repeat=3) if flags[0] or not flags[2]
 ]
 WORDS = ['the', 'cat', 'sat', 'on', 'mat', '.', 'hello', 'world', '!', '##s', 'play', '##ing']
 VOCAB = [*tiny.SPECIAL, *WORDS]
@@ -160,11 +158,14 @@ def roberta_models():
 
 
 @pytest.mark.parametrize('deduplicate', [False, True])
-@pytest.mark.parametrize('task, models', [
-    (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
-    (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
-    (nlp.model.RoBERTaClassifier, roberta_models),
-])
+@pytest.mark.parametrize(
+    'task, models',
+    [
+        (nlp.model.BERTClassifier, lambda: (their_model(True, True), our_model(True, True))),
+        (nlp.model.BERTClassifier, lambda: (their_model(), our_model())),
+        (nlp.model.RoBERTaClassifier, roberta_models),
+    ],
+)
 def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplicate):
     """Within a block of theirs our parameters have their names, and each its own."""
     theirs, ours = models()
@@ -190,13 +191,25 @@ def test_files_of_their_classifier_on_our_model(tmp_path, task, models, deduplic
 @pytest.mark.parametrize('name', ['bert_12_768_12', 'roberta_12_768_12', 'distilbert_6_768_12'])
 def test_their_options_at_their_values(name):
     build = functools.partial(
-        nlp.model.get_model, name, vocab=load_vocab(VOCAB), pretrained=False, num_layers=1,
-        units=16, hidden_size=32, num_heads=2, hparam_allow_override=True, use_classifier=False,
+        nlp.model.get_model,
+        name,
+        vocab=load_vocab(VOCAB),
+        pretrained=False,
+        num_layers=1,
+        units=16,
+        hidden_size=32,
+        num_heads=2,
+        hparam_allow_override=True,
+        use_classifier=False,
         use_decoder=False,
     )
     usual = {
-        'embed_dropout': 0.1, 'use_residual': True, 'word_embed': None, 'scaled': True,
-        'use_token_type_embed': True, 'attention_cell': 'multi_head',
+        'embed_dropout': 0.1,
+        'use_residual': True,
+        'word_embed': None,
+        'scaled': True,
+        'use_token_type_embed': True,
+        'attention_cell': 'multi_head',
     }
     block, _ = build(**usual)
     assert not block.has_decoder and not block.has_classifier
@@ -227,9 +240,7 @@ def test_snippet_of_their_documentation(tmp_path, monkeypatch):
         use_decoder=False,
     )
     tokenizer = nlp.data.BERTTokenizer(vocab, lower=True)
-    transform = nlp.data.BERTSentenceTransform(
-        tokenizer, max_seq_length=512, pair=False, pad=False
-    )
+    transform = nlp.data.BERTSentenceTransform(tokenizer, max_seq_length=512, pair=False, pad=False)
     sample = transform(['Hello world!'])
     words = mx.nd.array([sample[0]])
     valid_len = mx.nd.array([sample[1]])
@@ -248,8 +259,15 @@ def test_get_model_is_theirs_with_our_models_first():
     vocab = load_vocab(VOCAB)
     assert nlp.model.get_model is model_zoo.get_model
     block, same = nlp.model.get_model(
-        'bert_12_768_12', vocab=vocab, pretrained=False, num_layers=1, units=16, hidden_size=32,
-        num_heads=2, embed_size=16, hparam_allow_override=True,
+        'bert_12_768_12',
+        vocab=vocab,
+        pretrained=False,
+        num_layers=1,
+        units=16,
+        hidden_size=32,
+        num_heads=2,
+        embed_size=16,
+        hparam_allow_override=True,
     )
     assert isinstance(block, bert.BertModel) and same is vocab
     words = nlp.Vocab(nlp.data.count_tokens(WORDS))

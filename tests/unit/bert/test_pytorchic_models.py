@@ -128,8 +128,12 @@ def test_the_configurations_defaults_are_the_originals():
     assert make_config({'n_seg': 3}, 9).type_vocab_size == 3
     assert make_config({'n_segments': 4}, 9).type_vocab_size == 4
     assert (config.hidden_size, config.num_hidden_layers, config.intermediate_size) == (
-        768, 12, 3072,
+        768,
+        12,
+        3072,
     )
     assert (config.vocab_size, config.max_position_embeddings, config.layer_norm_eps) == (
-        30522, 512, 1e-12,
+        30522,
+        512,
+        1e-12,
     )

@@ -98,7 +98,11 @@ def test_wordpiece_vocabularies_and_unknown_words():
     for vocab in ({'un': 7, '##able': 3}, ['un', '##able'], load_vocab([*SPECIAL, 'un', '##able'])):
         pieces = WordpieceTokenizer(vocab, unk_token='<unk>', max_input_chars_per_word=8)
         assert pieces.tokenize(' unable\tunables\n<unk>able un<unk>') == [
-            'un', '##able', '<unk>', '<unk>', '<unk>'
+            'un',
+            '##able',
+            '<unk>',
+            '<unk>',
+            '<unk>',
         ]
         assert pieces.tokenize('ununununu') == ['<unk>']
         assert pieces.tokenize('') == []
@@ -123,11 +127,26 @@ def test_offsets_lead_back_to_the_text(tokenizer):
     for piece, number in zip(found, encoding.word_ids[1:-1]):
         words[number] = words.get(number, '') + piece
     assert list(words.values()) == [
-        'The', 'caf\u00e9', 'cafe\u0301s', '\u4e2d', '\u56fd', ',', '\u0130t', '[SEP]',
+        'The',
+        'caf\u00e9',
+        'cafe\u0301s',
+        '\u4e2d',
+        '\u56fd',
+        ',',
+        '\u0130t',
+        '[SEP]',
         '\U0001f600x',
     ]
     assert encoding.words == [
-        'the', 'cafe', 'cafes', '\u4e2d', '\u56fd', ',', 'it', '[SEP]', '\U0001f600x'
+        'the',
+        'cafe',
+        'cafes',
+        '\u4e2d',
+        '\u56fd',
+        ',',
+        'it',
+        '[SEP]',
+        '\U0001f600x',
     ]
     assert encoding.tokens[-2] == '[UNK]' and found[-1] == '\U0001f600x'
 
@@ -408,9 +427,7 @@ def test_a_name_decides_lower_casing(tmp_path, caplog):
 def test_tokenizer_of_minilm(minilm_dir):
     tokenizer = BertTokenizer.from_pretrained(minilm_dir)
     assert tokenizer.do_lower_case and len(tokenizer) == 30522
-    assert tokenizer.encode('Hello, world!').input_ids.tolist() == [
-        101, 7592, 1010, 2088, 999, 102
-    ]
+    assert tokenizer.encode('Hello, world!').input_ids.tolist() == [101, 7592, 1010, 2088, 999, 102]
 
 
 # bad input

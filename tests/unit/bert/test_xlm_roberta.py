@@ -26,7 +26,10 @@ def test_tokenizer(folder):
     assert tokenizer.mask_token_id == len(tokenizer) - 1 and tokenizer.pad_token_id == 1
     assert not any(encoding.token_types)
     assert [encoding.words[n] for n in sorted({*encoding.word_ids} - {None})] == [
-        'the', 'cat', '<mask>', 'red'
+        'the',
+        'cat',
+        '<mask>',
+        'red',
     ]
     text = 'the cat'
     spans = tokenizer.tokenize_with_offsets(text)

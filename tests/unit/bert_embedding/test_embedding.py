@@ -256,9 +256,7 @@ def test_sentencepiece(tiny_dir, tmp_path):
     embedding = BertEmbedding(model='bert_6_384_12', params_path=params, sentencepiece=model)
     sentences = ['abcd xyz', '', 'Q \U0001f389 a!']
     results = embedding(sentences)
-    assert [tokens for tokens, _ in results] == [
-        ['abcd', 'xyz'], [], ['q', '\U0001f389', 'a', '!']
-    ]
+    assert [tokens for tokens, _ in results] == [['abcd', 'xyz'], [], ['q', '\U0001f389', 'a', '!']]
     assert all(len(tokens) == len(vectors) for tokens, vectors in results)
     encoding = embedding.tokenizer.encode('abcd xyz')
     count = sum(number == 0 for number in encoding.word_ids)
@@ -290,12 +288,19 @@ def test_bad_options(tiny):
             call()
 
 
-@pytest.mark.parametrize('arguments', [
-    {'max_seq_length': 2}, {'max_seq_length': 33}, {'batch_size': 0}, {'dtype': 'int8'},
-    {'dtype': 'float3'}, {'dataset_name': 'wiki_cn_cased'},
-    {'model': 'bert_12_768_12', 'dataset_name': 'wikipedia'},
-    {'model': 'bert_6_384_12', 'params_path': 'no.params'},
-])
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        {'max_seq_length': 2},
+        {'max_seq_length': 33},
+        {'batch_size': 0},
+        {'dtype': 'int8'},
+        {'dtype': 'float3'},
+        {'dataset_name': 'wiki_cn_cased'},
+        {'model': 'bert_12_768_12', 'dataset_name': 'wikipedia'},
+        {'model': 'bert_6_384_12', 'params_path': 'no.params'},
+    ],
+)
 def test_bad_arguments(tiny_dir, arguments, tmp_path):
     with pytest.raises((InputError, UnknownNameError)):
         BertEmbedding(**{'model': tiny_dir, 'root': str(tmp_path), **arguments})

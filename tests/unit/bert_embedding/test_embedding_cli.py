@@ -179,14 +179,24 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
     assert sorted(os.listdir(tmp_path)) == [name, 'text.txt']
 
 
-@pytest.mark.parametrize('arguments, status', [
-    ([], 2), (['--sentences', 'a', '--file', 'x'], 2), (['--sentences', 'a', '--oov_way', 'x'], 2),
-    (['--sentences', 'a', '--dtype', 'int4'], 2), (['--file', 'missing.txt'], 1),
-    (['--file', '.'], 1), (['--file', 'empty'], 1), (['--file', 'no utf-8'], 1),
-    (['--sentences', 'a', '--normalize'], 1), (['--sentences', 'a', '--output', 'x.vec'], 1),
-    (['--sentences', 'a', '--output', 'no/such/x.npz'], 1), (['--sentences', 'a', '--gpu'], 1),
-    (['--sentences', 'a', '--output', 'folder.npz'], 1),
-])
+@pytest.mark.parametrize(
+    'arguments, status',
+    [
+        ([], 2),
+        (['--sentences', 'a', '--file', 'x'], 2),
+        (['--sentences', 'a', '--oov_way', 'x'], 2),
+        (['--sentences', 'a', '--dtype', 'int4'], 2),
+        (['--file', 'missing.txt'], 1),
+        (['--file', '.'], 1),
+        (['--file', 'empty'], 1),
+        (['--file', 'no utf-8'], 1),
+        (['--sentences', 'a', '--normalize'], 1),
+        (['--sentences', 'a', '--output', 'x.vec'], 1),
+        (['--sentences', 'a', '--output', 'no/such/x.npz'], 1),
+        (['--sentences', 'a', '--gpu'], 1),
+        (['--sentences', 'a', '--output', 'folder.npz'], 1),
+    ],
+)
 def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'empty').write_bytes(b'')

@@ -153,7 +153,9 @@ def change_module(kind, where):
 
 
 POOLING, DENSE, TEXTS = (
-    '1_Pooling/config.json', '2_Dense/config.json', 'config_sentence_transformers.json'
+    '1_Pooling/config.json',
+    '2_Dense/config.json',
+    'config_sentence_transformers.json',
 )
 WEIGHTS = {'linear.weight': np.ones((3, 4, 5), 'f4'), 'linear.bias': np.ones(3, 'f4')}
 EDITS = [

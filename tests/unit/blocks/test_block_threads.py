@@ -14,8 +14,11 @@ from transfo_xl import TransfoXLLMHeadModel
 
 @pytest.mark.parametrize(
     'block_class, sizes',
-    [(BertModel, {}), (GPT2LMHeadModel, {'n_positions': 32}),
-     (TransfoXLLMHeadModel, {'cutoffs': [10, 20], 'div_val': 2, 'mem_len': 8, 'clamp_len': 16})],
+    [
+        (BertModel, {}),
+        (GPT2LMHeadModel, {'n_positions': 32}),
+        (TransfoXLLMHeadModel, {'cutoffs': [10, 20], 'div_val': 2, 'mem_len': 8, 'clamp_len': 16}),
+    ],
 )
 def test_many_threads_get_what_one_gets(block_class, sizes):
     block = tiny.make(block_class, **sizes)

@@ -65,34 +65,68 @@ XL = {'vocab_size': 100, 'cutoffs': [20]}
 #: the heads that can't be removed from a model of 2 layers with 2 heads
 PRUNED = [[0], {'x': [0]}, {0: 1}, {0: ['1']}, {'2': [0]}, {0: [2]}, {1: [0, 1]}]
 OF_DECODERS = [
-    {'n_layer': True}, {'n_head': 3}, {'n_special': -1}, {'attn_pdrop': 1},
-    {'layer_norm_epsilon': -1}, {'pruned_heads': {2: [0]}},
+    {'n_layer': True},
+    {'n_head': 3},
+    {'n_special': -1},
+    {'attn_pdrop': 1},
+    {'layer_norm_epsilon': -1},
+    {'pruned_heads': {2: [0]}},
 ]
 #: class -> what is right, and changes of it that aren't
 REFUSED = {
-    Tiny: ({}, [
-        *({'size': size} for size in (0, -1, 1.0, '3', None, True)),
-        *({'dropout': rate} for rate in (-0.1, 1, 1.5, '0.1', None, math.nan)),
-        *({'scale': scale} for scale in (-0.1, None, '1', True, math.nan, math.inf, 1e39, 1e-40)),
-    ]),
-    bert.BertConfig: (SMALL, [
-        {'num_attention_heads': 3}, {'hidden_act': 'gelus'}, {'hidden_act': ['gelu']},
-        {'attention_probs_dropout_prob': 1}, {'initializer_range': None}, {'num_labels': True},
-        *({'pruned_heads': heads} for heads in PRUNED),
-    ]),
-    bert.DistilBertConfig: ({'vocab_size': 40}, [
-        {'dim': 0}, {'dim': 10}, {'dropout': 1.5}, {'activation': 'nonsense'}]),
+    Tiny: (
+        {},
+        [
+            *({'size': size} for size in (0, -1, 1.0, '3', None, True)),
+            *({'dropout': rate} for rate in (-0.1, 1, 1.5, '0.1', None, math.nan)),
+            *(
+                {'scale': scale}
+                for scale in (-0.1, None, '1', True, math.nan, math.inf, 1e39, 1e-40)
+            ),
+        ],
+    ),
+    bert.BertConfig: (
+        SMALL,
+        [
+            {'num_attention_heads': 3},
+            {'hidden_act': 'gelus'},
+            {'hidden_act': ['gelu']},
+            {'attention_probs_dropout_prob': 1},
+            {'initializer_range': None},
+            {'num_labels': True},
+            *({'pruned_heads': heads} for heads in PRUNED),
+        ],
+    ),
+    bert.DistilBertConfig: (
+        {'vocab_size': 40},
+        [{'dim': 0}, {'dim': 10}, {'dropout': 1.5}, {'activation': 'nonsense'}],
+    ),
     bert.ElectraConfig: (SMALL, [{'embedding_size': 0}]),
     gpt.OpenAIGPTConfig: (DECODER, [{'afn': 'gelus'}, *OF_DECODERS]),
     gpt2.GPT2Config: (DECODER, [{'n_inner': 0}, {'activation_function': 'gelus'}, *OF_DECODERS]),
-    transfo_xl.TransfoXLConfig: (XL, [
-        *({'cutoffs': ends} for ends in ([30, 20], [20, 20], [0, 20], [20, 100], [20.5], 20)),
-        *({'mem_len': length} for length in (0, -1)), *({'tgt_len': n} for n in (0, 1.5)),
-        {'ext_len': 1.5}, {'clamp_len': None}, {'attn_type': 2}, {'sample_softmax': 10},
-        {'sample_softmax': 'x'}, {'d_model': 15}, {'d_embed': 3}, {'init': 'xavier'},
-        {'tie_projs': [True]}, {'tie_projs': 5}, {'dropout': 1}, {'n_head': 0},
-        {'n_head': 2**70}, {'n_layer': 2**70}, {'vocab_size': '100'},
-    ]),
+    transfo_xl.TransfoXLConfig: (
+        XL,
+        [
+            *({'cutoffs': ends} for ends in ([30, 20], [20, 20], [0, 20], [20, 100], [20.5], 20)),
+            *({'mem_len': length} for length in (0, -1)),
+            *({'tgt_len': n} for n in (0, 1.5)),
+            {'ext_len': 1.5},
+            {'clamp_len': None},
+            {'attn_type': 2},
+            {'sample_softmax': 10},
+            {'sample_softmax': 'x'},
+            {'d_model': 15},
+            {'d_embed': 3},
+            {'init': 'xavier'},
+            {'tie_projs': [True]},
+            {'tie_projs': 5},
+            {'dropout': 1},
+            {'n_head': 0},
+            {'n_head': 2**70},
+            {'n_layer': 2**70},
+            {'vocab_size': '100'},
+        ],
+    ),
 }
 
 
@@ -109,10 +143,18 @@ def test_values_that_are_refused(cls, change):
 @pytest.mark.parametrize(
     'cls, fields',
     [
-        *((Tiny, {name: value}) for name, value in [
-            ('architectures', 7), ('architectures', [[]]), ('id2label', 7), ('id2label', ['a']),
-            ('label2id', 'a'), ('sentence_transformers', 7),
-            ('sbert_ce_default_activation_function', 7)]),
+        *(
+            (Tiny, {name: value})
+            for name, value in [
+                ('architectures', 7),
+                ('architectures', [[]]),
+                ('id2label', 7),
+                ('id2label', ['a']),
+                ('label2id', 'a'),
+                ('sentence_transformers', 7),
+                ('sbert_ce_default_activation_function', 7),
+            ]
+        ),
         (bert.ElectraConfig, {'summary_type': 'mean'}),
         (gpt2.GPT2Config, {'scale_attn_by_inverse_layer_idx': True}),
         (gpt2.GPT2Config, {'scale_attn_weights': False}),

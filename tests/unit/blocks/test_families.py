@@ -25,13 +25,29 @@ LABELLED = {name: cls for name, cls in HEADS.items() if cls.label_inputs}
 #: those with attention heads that can be masked, removed and kept
 MASKED = {name: cls for name, cls in BLOCKS.items() if 'head_mask' in cls.input_names}
 #: all kinds of heads, each in one family at least, for what takes longer
-SOME = {name: BLOCKS[name] for name in (
-    'BertModel', 'BertForPreTraining', 'BertForMultipleChoice', 'BertForQuestionAnswering',
-    'BertSentenceEncoder', 'RobertaModel', 'RobertaForSequenceClassification', 'DistilBertModel',
-    'DistilBertForSequenceClassification', 'ElectraForMaskedLM', 'ElectraForPreTraining',
-    'XLMRobertaForTokenClassification', 'OpenAIGPTModel', 'OpenAIGPTDoubleHeadsModel',
-    'GPT2LMHeadModel', 'GPT2DoubleHeadsModel', 'TransfoXLModel', 'TransfoXLLMHeadModel',
-)}
+SOME = {
+    name: BLOCKS[name]
+    for name in (
+        'BertModel',
+        'BertForPreTraining',
+        'BertForMultipleChoice',
+        'BertForQuestionAnswering',
+        'BertSentenceEncoder',
+        'RobertaModel',
+        'RobertaForSequenceClassification',
+        'DistilBertModel',
+        'DistilBertForSequenceClassification',
+        'ElectraForMaskedLM',
+        'ElectraForPreTraining',
+        'XLMRobertaForTokenClassification',
+        'OpenAIGPTModel',
+        'OpenAIGPTDoubleHeadsModel',
+        'GPT2LMHeadModel',
+        'GPT2DoubleHeadsModel',
+        'TransfoXLModel',
+        'TransfoXLLMHeadModel',
+    )
+}
 TOKENS = 40
 BERT = {**tiny.BERT, 'num_attention_heads': 4}
 DECODER = {**tiny.DECODER, 'n_head': 4, 'n_ctx': 24}
@@ -40,7 +56,11 @@ SIZES = {
     bert.RobertaConfig: {**BERT, 'max_position_embeddings': 26},
     bert.XLMRobertaConfig: {**BERT, 'max_position_embeddings': 26},
     bert.DistilBertConfig: {
-        'dim': 16, 'n_layers': 2, 'n_heads': 4, 'hidden_dim': 32, 'max_position_embeddings': 24,
+        'dim': 16,
+        'n_layers': 2,
+        'n_heads': 4,
+        'hidden_dim': 32,
+        'max_position_embeddings': 24,
     },
     bert.ElectraConfig: {**BERT, 'embedding_size': 8},
     gpt.OpenAIGPTConfig: DECODER,
@@ -66,8 +86,10 @@ def inputs_of(block, length=7, seed=0, labels=False, rows=3):
     lengths = random.randint(2, length, shape[:-1])
     lengths[0] = length
     inputs = {
-        'words': random.randint(2, TOKENS, shape), 'token_types': random.randint(0, 2, shape),
-        'valid_length': lengths, 'mc_token_ids': lengths - 1,
+        'words': random.randint(2, TOKENS, shape),
+        'token_types': random.randint(0, 2, shape),
+        'valid_length': lengths,
+        'mc_token_ids': lengths - 1,
     }
     for name, (axes, classes) in block.label_inputs.items() if labels else ():
         if isinstance(classes, str):
@@ -205,9 +227,11 @@ def test_half_precisions_are_near_float32(cls, dtype):
         assert loss.dtype == np.float32
         assert outputs[0].dtype == (np.float16 if each == 'float16' else np.float32)
         if hasattr(block, 'generate') and block.word_axes == 2:
-            outputs.append(mx.nd.array([
-                text.log_prob for (text,) in block.generate([[1, 2, 3], [7]], 3, top_k=1)
-            ]))
+            outputs.append(
+                mx.nd.array(
+                    [text.log_prob for (text,) in block.generate([[1, 2, 3], [7]], 3, top_k=1)]
+                )
+            )
         outputs = [each.asnumpy().astype('float32') for each in (loss, *outputs)]
         results.append((outputs, {name: x.astype('float32') for name, x in gradients.items()}))
     (full, expected), (half, gradients) = results
@@ -290,9 +314,13 @@ def test_attentions_and_kept_outputs(cls):
 # -- files --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('cls, form', [
-    *((cls, 'huggingface') for cls in BLOCKS.values()), *((cls, 'native') for cls in SOME.values())
-])
+@pytest.mark.parametrize(
+    'cls, form',
+    [
+        *((cls, 'huggingface') for cls in BLOCKS.values()),
+        *((cls, 'native') for cls in SOME.values()),
+    ],
+)
 def test_folders(cls, form, tmp_path, caplog):
     block = make(cls)
     block.config.extras['origin'] = 'a test'
@@ -305,8 +333,10 @@ def test_folders(cls, form, tmp_path, caplog):
     assert_same(call(again, inputs), call(block, inputs), 0)
     if cls.backbone:
         names = {name for name in inputs if name in block.base.input_names}
-        flat = {name: inputs[name].reshape((-1, 7)[: inputs[name].ndim - block.word_axes + 2])
-                for name in names - {'mc_token_ids'}}
+        flat = {
+            name: inputs[name].reshape((-1, 7)[: inputs[name].ndim - block.word_axes + 2])
+            for name in names - {'mc_token_ids'}
+        }
         base = type(block.base).from_pretrained(str(tmp_path))
         assert_same(call(base, flat)[0], call(block.base, flat)[0], 0)
 
@@ -322,9 +352,9 @@ def test_files_that_do_not_fit(cls, form, tmp_path):
     deeper.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
         block.load_parameters(path)
-    assert_equal(before, {
-        name: each.data().asnumpy() for name, each in block.parameters_by_name().items()
-    })
+    assert_equal(
+        before, {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
+    )
     block.load_parameters(path, ignore_extra=True)
     block.save_parameters(path, format=form)
     with pytest.raises(CheckpointError):
@@ -340,8 +370,13 @@ def test_files_that_do_not_fit(cls, form, tmp_path):
 #: name of an input -> what it can't be
 WRONG = {
     'words': [
-        np.zeros((1, 2)).tolist(), mx.nd.ones((3,)), mx.nd.array(np.zeros((3, 0))),
-        lambda x: x + TOKENS, lambda x: x * 0 - 1, lambda x: x * 0 + 1.5, lambda x: x * np.nan,
+        np.zeros((1, 2)).tolist(),
+        mx.nd.ones((3,)),
+        mx.nd.array(np.zeros((3, 0))),
+        lambda x: x + TOKENS,
+        lambda x: x * 0 - 1,
+        lambda x: x * 0 + 1.5,
+        lambda x: x * np.nan,
         lambda x: x.asnumpy(),
         # as DataLoader's workers give it
         lambda x: (x + TOKENS).as_in_context(mx.Context('cpu_shared', 0)),
@@ -352,8 +387,12 @@ WRONG = {
     'head_mask': [mx.nd.ones((3,)), mx.nd.ones((3, 4)), [1, 1, 1, 1]],
     'masked_positions': [mx.nd.array([[7], [0], [0]]), mx.nd.array([0]), [[1]]],
     'position_ids': [mx.nd.full((3, 7), 24), mx.nd.ones((7,))],
-    'past': [mx.nd.ones((2, 3, 4, 4, 4)), [mx.nd.ones((2, 3, 4, 4, 4))],
-             [mx.nd.ones((2, 3, 3, 4, 4))] * 2, [None, None]],
+    'past': [
+        mx.nd.ones((2, 3, 4, 4, 4)),
+        [mx.nd.ones((2, 3, 4, 4, 4))],
+        [mx.nd.ones((2, 3, 3, 4, 4))] * 2,
+        [None, None],
+    ],
     'mems': [mx.nd.ones((4, 3, 16)), [mx.nd.ones((4, 3, 16))], [mx.nd.ones((4, 3, 16))] * 3],
 }
 
@@ -377,9 +416,9 @@ def test_inputs_that_are_refused(cls):
             continue
         value = wrong(right[name]) if callable(wrong) else wrong
         inputs = {**right, name: value}
-        if name in ('past', 'mems', 'masked_positions', 'position_ids') or (name == 'words' and (
-            getattr(value, 'shape', None) != right['words'].shape
-        )):  # the labels and lengths would be wrong, too
+        if name in ('past', 'mems', 'masked_positions', 'position_ids') or (
+            name == 'words' and (getattr(value, 'shape', None) != right['words'].shape)
+        ):  # the labels and lengths would be wrong, too
             keep = {'words', name, 'mc_token_ids'}
             inputs = {key: each for key, each in inputs.items() if key in keep}
         with pytest.raises(InputError):

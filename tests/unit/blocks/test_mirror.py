@@ -18,8 +18,12 @@ from model_zoo.blocks.graphs import finish_backward
 from model_zoo.errors import InputError
 from transfo_xl import TransfoXLLMHeadModel
 
-CASES = [(BertForSequenceClassification, 'float32'), (BertForQuestionAnswering, 'float16'),
-         (GPT2LMHeadModel, 'float16'), (OpenAIGPTLMHeadModel, 'float32')]
+CASES = [
+    (BertForSequenceClassification, 'float32'),
+    (BertForQuestionAnswering, 'float16'),
+    (GPT2LMHeadModel, 'float16'),
+    (OpenAIGPTLMHeadModel, 'float32'),
+]
 
 
 def make(block_class=BertForSequenceClassification, mirrors=False):
@@ -118,10 +122,14 @@ def test_two_passes_at_once():
     assert block.bert.word_embed.weight.grad().asnumpy().any()
 
 
-@pytest.mark.parametrize('changes, dtype, request_', [
-    ({}, 'float32', 'add'), ({'pre_lnorm': True}, 'float16', 'write'),
-    ({'tie_weight': False}, 'float32', 'write'),
-])
+@pytest.mark.parametrize(
+    'changes, dtype, request_',
+    [
+        ({}, 'float32', 'add'),
+        ({'pre_lnorm': True}, 'float16', 'write'),
+        ({'tie_weight': False}, 'float32', 'write'),
+    ],
+)
 def test_transformer_xl(changes, dtype, request_):
     """Its softmax shares parameters, and is not a part of the mirrored graph."""
     sizes = {'cutoffs': [20], 'div_val': 2, 'mem_len': 6, **changes}

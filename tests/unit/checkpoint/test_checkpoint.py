@@ -95,8 +95,16 @@ def test_safetensors(tmp_path):
 def test_no_known_format(tmp_path):
     path = tmp_path / 'file'
     for content in (
-        b'', b'\0' * 50, b'PK\3\4 a zip archive', b'\x80\x02}q\x01 a pickle', b'\x80\x02].',
-        b'<html>404 not found</html>', b'[[2, 3], "x"]', b'{"weights": 1}', b'[[2, 3]', b'\x80',
+        b'',
+        b'\0' * 50,
+        b'PK\3\4 a zip archive',
+        b'\x80\x02}q\x01 a pickle',
+        b'\x80\x02].',
+        b'<html>404 not found</html>',
+        b'[[2, 3], "x"]',
+        b'{"weights": 1}',
+        b'[[2, 3]',
+        b'\x80',
         b'[' * 100000 + b']' * 100000,
     ):
         path.write_bytes(content)
@@ -110,8 +118,13 @@ def test_an_index_names_files_of_weights_in_its_folder(tmp_path):
     folder = tmp_path / 'model'
     folder.mkdir()
     for name, other in [
-        ('a.bin', 'a.bin'), ('b.bin', 'c.bin'), ('c.bin', 'b.bin'), ('d.json', '../outside'),
-        ('e.json', str(tmp_path / 'outside')), ('f.json', 'a\0b'), ('g.json', '\ud800'),
+        ('a.bin', 'a.bin'),
+        ('b.bin', 'c.bin'),
+        ('c.bin', 'b.bin'),
+        ('d.json', '../outside'),
+        ('e.json', str(tmp_path / 'outside')),
+        ('f.json', 'a\0b'),
+        ('g.json', '\ud800'),
     ]:
         (folder / name).write_text(json.dumps({'weight_map': {'a': other}}))
     for path in folder.iterdir():

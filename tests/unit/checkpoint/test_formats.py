@@ -103,7 +103,11 @@ def test_numpy_damaged(copy):
     part = folder / 'params_3.npy'
     content = part.read_bytes()
     for spoiled in (
-        content[:-4], content[:50], b'', b'x' + content[1:], content.replace(b'<f4', b'<i4'),
+        content[:-4],
+        content[:50],
+        b'',
+        b'x' + content[1:],
+        content.replace(b'<f4', b'<i4'),
         content.replace(b'(', b'(9', 1),
     ):
         part.write_bytes(spoiled)

@@ -72,7 +72,9 @@ def test_heads_are_told_from_the_backbone():
 
 def test_names_outside_of_the_backbone():
     mapping = Mapping(
-        [Rule('norm', 'norm.g'), Rule('bias', 'cls.bias')], 'body.', mark_heads=False,
+        [Rule('norm', 'norm.g'), Rule('bias', 'cls.bias')],
+        'body.',
+        mark_heads=False,
         outside=('cls.',),
     )
     ours = {'norm': array(2), 'bias': array(3)}
@@ -85,8 +87,14 @@ def test_names_outside_of_the_backbone():
 
 def test_unknown_names_and_lone_parts():
     ours, unknown = make().load(
-        {'blocks.0.q': array(4, 3), 'blocks.0.v': array(4, 3), 'norm.g': array(3), 'x': array(1),
-         'norm.gg': array(1), 'blocks.a.w': array(3, 512)},
+        {
+            'blocks.0.q': array(4, 3),
+            'blocks.0.v': array(4, 3),
+            'norm.g': array(3),
+            'x': array(1),
+            'norm.gg': array(1),
+            'blocks.a.w': array(3, 512),
+        },
         CONFIG,
     )
     assert list(ours) == ['norm']
@@ -178,7 +186,9 @@ def test_transposed_parts_are_fused():
 def test_tensors_without_names():
     mapping = Mapping(
         [Rule('table', 'we'), Rule('layers.{i}.w', 'h{i}/w'), Rule('layers.{i}.b', 'h{i}/b')],
-        '', mark_heads=False, order=('we', 'h{i}/w', 'h{i}/b'),
+        '',
+        mark_heads=False,
+        order=('we', 'h{i}/w', 'h{i}/b'),
     )
     theirs = {str(number): array(2, start=number) for number in range(5)}
     assert mapping.matches(theirs) == 5

@@ -101,7 +101,11 @@ def tensor(kind, count, offset, size, stride, *window, version=2):
     rest = (False, collections.OrderedDict())
     return Call(
         f'torch._utils._rebuild_tensor_v{version}',
-        storage(kind, 'a', count, *window), offset, size, stride, *rest,
+        storage(kind, 'a', count, *window),
+        offset,
+        size,
+        stride,
+        *rest,
     )
 
 
@@ -138,7 +142,8 @@ def test_what_2019_wrote(read, write):
     )
     window = tensor('FloatStorage', 6, 1, (2,), (1,), ('b', 2, 4))
     value = Call(
-        'collections.OrderedDict', [['first', first], ['window', window]],
+        'collections.OrderedDict',
+        [['first', first], ['window', window]],
         state={'_metadata': {'version': 1}},
     )
     tensors = read(write(value, a=SIX))
@@ -188,8 +193,13 @@ UNSIGNED = 'torch._utils._rebuild_tensor_v3'
         {'w': Call(UNSIGNED, storage('UntypedStorage', 'a', 24), 0, (1,), (1,), False, None, 'O')},
         # a pickle can set attributes of what it gets, if that lets it
         {'w': Call('torch.Size', (), state=(None, {'x': 1}))},
-        {'w': Call('torch._utils._rebuild_parameter',
-                   tensor('FloatStorage', 6, 0, (2,), (1,)), state={'size': (9,)})},
+        {
+            'w': Call(
+                'torch._utils._rebuild_parameter',
+                tensor('FloatStorage', 6, 0, (2,), (1,)),
+                state={'size': (9,)},
+            )
+        },
     ],
 )
 @pytest.mark.parametrize('write', [stream, archive])

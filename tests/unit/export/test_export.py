@@ -50,10 +50,14 @@ def test_question_answering_has_two_outputs(tmp_path):
     assert_same(exported(block, tmp_path, one_output=True)(*inputs), both)
 
 
-@pytest.mark.parametrize('options', [
-    {'use_pooler': False}, {'use_decoder': True, 'use_classifier': True},
-    {'output_attentions': True, 'output_all_encodings': True, 'keep_multihead_output': True},
-])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'use_pooler': False},
+        {'use_decoder': True, 'use_classifier': True},
+        {'output_attentions': True, 'output_all_encodings': True, 'keep_multihead_output': True},
+    ],
+)
 def test_model_with_options(tmp_path, options):
     block = make(**options)
     block(*make_inputs())
@@ -160,11 +164,15 @@ def test_a_disk_that_fails(tmp_path, monkeypatch):
         export.export_block(make(), str(tmp_path), 'block')
 
 
-@pytest.mark.parametrize('make_bad, name', [
-    *((make, name) for name in ('', 'a/b', '..' + os.sep)),
-    (lambda: bert.BertModel(bert.BertConfig(**CONFIG)), 'block'),  # without values
-    (lambda: mx.gluon.nn.Dense(2), 'block'), (lambda: in_float64(make()), 'block'),
-])
+@pytest.mark.parametrize(
+    'make_bad, name',
+    [
+        *((make, name) for name in ('', 'a/b', '..' + os.sep)),
+        (lambda: bert.BertModel(bert.BertConfig(**CONFIG)), 'block'),  # without values
+        (lambda: mx.gluon.nn.Dense(2), 'block'),
+        (lambda: in_float64(make()), 'block'),
+    ],
+)
 def test_what_cannot_be_exported(tmp_path, make_bad, name):
     with pytest.raises(InputError):
         export.export_block(make_bad(), str(tmp_path), name)
@@ -180,8 +188,11 @@ def test_inputs_that_are_refused(tmp_path):
     words, types, valid = make_inputs()
     head, labels = make('BertForSequenceClassification'), mx.nd.array([0, 1, 1])
     for block, inputs in [
-        (make(), [None, types]), (make(), [words] * 20), (make(), [words, types, words]),
-        (make(), [words, types, valid, words]), (head, [words, types, valid, labels]),
+        (make(), [None, types]),
+        (make(), [words] * 20),
+        (make(), [words, types, words]),
+        (make(), [words, types, valid, words]),
+        (head, [words, types, valid, labels]),
     ]:
         with pytest.raises(InputError):
             export.export_block(block, str(tmp_path), 'block', inputs)

@@ -47,10 +47,14 @@ def exported(block, folder, inputs=None, count=None):
     return imported(folder / 'block', count or len(block.export_inputs))
 
 
-@pytest.mark.parametrize('name, left_out', [
-    ('OpenAIGPTModel', ()), ('GPT2LMHeadModel', ('valid_length', 'head_mask')),
-    ('GPT2DoubleHeadsModel', ('token_types',)),
-])
+@pytest.mark.parametrize(
+    'name, left_out',
+    [
+        ('OpenAIGPTModel', ()),
+        ('GPT2LMHeadModel', ('valid_length', 'head_mask')),
+        ('GPT2DoubleHeadsModel', ('token_types',)),
+    ],
+)
 def test_chosen_inputs(tmp_path, name, left_out):
     block = make(name, output_attentions=True, output_all_encodings=True)
     block.prune_heads({0: [2]})

@@ -34,7 +34,7 @@ BLOCKS = {
 }
 
 #: what a user of the files writes; only MXNet is needed
-PROGRAM = '''
+PROGRAM = """
 import json, sys
 import mxnet as mx
 prompts, shapes, new = json.loads(sys.argv[1])
@@ -52,7 +52,7 @@ for place in range(longest + new - 1):
             row.append(token)
 ours = {'model_zoo', 'gpt', 'gpt2', 'transfo_xl', 'export', 'gluonnlp'}.intersection(sys.modules)
 print(json.dumps([[row[longest:] for row in rows], sorted(ours)]))
-'''
+"""
 
 
 @pytest.fixture(params=sorted(BLOCKS))
@@ -75,7 +75,8 @@ def test_the_same_greedy_tokens(block, tmp_path):
     prompts = [[5, 17, 33, 3], [8], [1, 2]]
     wanted = [each[0].tokens for each in block.generate(prompts, 12)]
     done = warm.run(
-        ['-c', PROGRAM, json.dumps([prompts, shapes_of(block, 3, 20), 12])], tmp_path,
+        ['-c', PROGRAM, json.dumps([prompts, shapes_of(block, 3, 20), 12])],
+        tmp_path,
         {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'},
     )
     assert done.returncode == 0, done.stderr

@@ -173,8 +173,13 @@ def test_it_ends_when_all_have_ended(model):
 
 @pytest.mark.parametrize(
     'options',
-    [{'temperature': 1.0}, {'temperature': 2.5}, {'top_k': 4}, {'top_p': 0.8},
-     {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9}],
+    [
+        {'temperature': 1.0},
+        {'temperature': 2.5},
+        {'top_k': 4},
+        {'top_p': 0.8},
+        {'temperature': 0.7, 'top_k': 6, 'top_p': 0.9},
+    ],
 )
 def test_draws_have_the_right_frequencies(model, options):
     draws = 4000
@@ -266,7 +271,12 @@ def test_a_wide_beam_finds_the_likeliest_texts(stop_tokens):
     model = ToyLM(vocabulary=5)
     prompts = [[1, 4, 1], [3]]
     result = generate(
-        model, prompts, 3, num_beams=25, num_return_sequences=6, length_penalty=0.0,
+        model,
+        prompts,
+        3,
+        num_beams=25,
+        num_return_sequences=6,
+        length_penalty=0.0,
         stop_tokens=stop_tokens,
     )
     for prompt, found in zip(prompts, result):
@@ -369,10 +379,22 @@ def test_a_sliding_window(context):
 # -- bad input -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('prompts', [
-    [], [[1], []], [1, 2], 'Hello', ['Hello'], [[1, 'a']], [[1, 1.5]], [[1, float('nan')]],
-    [[1, -1]], mx.nd.array([1, 2]), None,
-])
+@pytest.mark.parametrize(
+    'prompts',
+    [
+        [],
+        [[1], []],
+        [1, 2],
+        'Hello',
+        ['Hello'],
+        [[1, 'a']],
+        [[1, 1.5]],
+        [[1, float('nan')]],
+        [[1, -1]],
+        mx.nd.array([1, 2]),
+        None,
+    ],
+)
 def test_bad_prompts(model, prompts):
     with pytest.raises(InputError):
         generate(model, prompts)
@@ -381,18 +403,43 @@ def test_bad_prompts(model, prompts):
             generate(model, mx.nd.ones((2, 3)), valid_length=mx.nd.array(lengths))
 
 
-@pytest.mark.parametrize('options', [
-    {'max_new_tokens': 0}, {'max_new_tokens': 2.0}, {'max_new_tokens': True}, {'temperature': 0},
-    {'temperature': -1.0}, {'temperature': float('nan')}, {'temperature': '1'},
-    {'temperature': 10**400}, {'top_p': 10**9000}, {'num_beams': 2, 'length_penalty': -(10**400)},
-    {'top_k': -1}, {'repetition_penalty': 0}, {'no_repeat_ngram_size': -1},
-    {'bad_words_ids': [[1], []]}, {'bad_words_ids': [[11]]}, {'top_p': 0}, {'top_p': 1.1},
-    {'num_beams': 0}, {'num_beams': 2, 'top_k': 3}, {'num_beams': 2, 'temperature': 1.0},
-    {'num_beams': 2, 'num_return_sequences': 3}, {'num_return_sequences': 2},
-    {'num_return_sequences': 0}, {'length_penalty': None}, {'stop_tokens': [1, 11]},
-    {'stop_tokens': -1}, {'stop_tokens': 'a'}, {'stop_tokens': 1.5}, {'seed': -1}, {'seed': 'x'},
-    {'overflow': 'wrap'}, {'valid_length': [2]},
-])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {'max_new_tokens': 0},
+        {'max_new_tokens': 2.0},
+        {'max_new_tokens': True},
+        {'temperature': 0},
+        {'temperature': -1.0},
+        {'temperature': float('nan')},
+        {'temperature': '1'},
+        {'temperature': 10**400},
+        {'top_p': 10**9000},
+        {'num_beams': 2, 'length_penalty': -(10**400)},
+        {'top_k': -1},
+        {'repetition_penalty': 0},
+        {'no_repeat_ngram_size': -1},
+        {'bad_words_ids': [[1], []]},
+        {'bad_words_ids': [[11]]},
+        {'top_p': 0},
+        {'top_p': 1.1},
+        {'num_beams': 0},
+        {'num_beams': 2, 'top_k': 3},
+        {'num_beams': 2, 'temperature': 1.0},
+        {'num_beams': 2, 'num_return_sequences': 3},
+        {'num_return_sequences': 2},
+        {'num_return_sequences': 0},
+        {'length_penalty': None},
+        {'stop_tokens': [1, 11]},
+        {'stop_tokens': -1},
+        {'stop_tokens': 'a'},
+        {'stop_tokens': 1.5},
+        {'seed': -1},
+        {'seed': 'x'},
+        {'overflow': 'wrap'},
+        {'valid_length': [2]},
+    ],
+)
 def test_bad_options(model, options):
     with pytest.raises(ZooError):
         generate(model, [[1, 2]], **options)

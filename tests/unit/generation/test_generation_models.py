@@ -11,15 +11,30 @@ from transfo_xl import TransfoXLLMHeadModel
 
 CONTEXT = 24
 SIZES = {
-    'vocab_size': 37, 'n_positions': CONTEXT, 'n_ctx': CONTEXT, 'n_embd': 24, 'n_layer': 3,
-    'n_head': 3, 'initializer_range': 1.0,
+    'vocab_size': 37,
+    'n_positions': CONTEXT,
+    'n_ctx': CONTEXT,
+    'n_embd': 24,
+    'n_layer': 3,
+    'n_head': 3,
+    'initializer_range': 1.0,
 }
 PROMPTS = [[3, 1, 4, 1, 5], [9], list(range(2, 11))]
 
 
 XL_SIZES = {
-    'vocab_size': 37, 'cutoffs': [9, 20], 'd_model': 24, 'd_embed': 24, 'n_head': 3, 'd_head': 8,
-    'd_inner': 40, 'n_layer': 3, 'div_val': 2, 'mem_len': 5, 'init_std': 0.7, 'proj_init_std': 0.7,
+    'vocab_size': 37,
+    'cutoffs': [9, 20],
+    'd_model': 24,
+    'd_embed': 24,
+    'n_head': 3,
+    'd_head': 8,
+    'd_inner': 40,
+    'n_layer': 3,
+    'div_val': 2,
+    'mem_len': 5,
+    'init_std': 0.7,
+    'proj_init_std': 0.7,
 }
 
 

@@ -1,6 +1,5 @@
 """OpenAI GPT alone: its configuration, and where it normalizes."""
 
-
 import mxnet as mx
 import pytest
 from gpt_compare import CONFIGS

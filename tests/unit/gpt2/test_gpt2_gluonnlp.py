@@ -21,9 +21,9 @@ class Attention(mx.gluon.Block):
     def forward(self, data):
         batch, length, _ = data.shape
         query, key, value = (
-            each.reshape((batch, length, HEADS, -1)).transpose((0, 2, 1, 3)).reshape(
-                (batch * HEADS, length, -1)
-            )
+            each.reshape((batch, length, HEADS, -1))
+            .transpose((0, 2, 1, 3))
+            .reshape((batch * HEADS, length, -1))
             for each in self._multi_head_qkv_proj(data).split(3, axis=2)
         )
         scores = mx.nd.batch_dot(query, key, transpose_b=True) / (UNITS // HEADS) ** 0.5
@@ -87,8 +87,13 @@ def model():
 
 
 WORDS = np.random.RandomState(0).randint(0, TOKENS, (2, 9))
-HPARAMS = {'num_layers': LAYERS, 'units': UNITS, 'num_heads': HEADS, 'max_length': POSITIONS,
-           'hidden_size': 4 * UNITS}
+HPARAMS = {
+    'num_layers': LAYERS,
+    'units': UNITS,
+    'num_heads': HEADS,
+    'max_length': POSITIONS,
+    'hidden_size': 4 * UNITS,
+}
 
 
 @pytest.mark.parametrize('deduplicate', [False, True])
@@ -101,14 +106,13 @@ def test_its_parameters_give_its_scores(model, tmp_path, deduplicate):
     )
     assert found is vocab
     words = mx.nd.array(WORDS)
-    np.testing.assert_allclose(
-        block(words)[0].asnumpy(), model(words).asnumpy(), rtol=0, atol=1e-5
-    )
+    np.testing.assert_allclose(block(words)[0].asnumpy(), model(words).asnumpy(), rtol=0, atol=1e-5)
     back = str(tmp_path / 'back.params')
     block.save_parameters(back, format='gluonnlp')
     theirs, ours = read_tensors(path)[0], read_tensors(back)[0]
     assert set(ours) | {'_logits_proj.weight'} == set(theirs) | {
-        '_logits_proj.weight', '_embed.weight'
+        '_logits_proj.weight',
+        '_embed.weight',
     }
     again = Model()
     again.load_parameters(back)

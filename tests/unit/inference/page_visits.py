@@ -38,9 +38,7 @@ class Visit:
 
     def show(self, model, view):
         """Open a view of a model; the key stays."""
-        self.page.evaluate(
-            'to => { location.hash = to }', f'#/{model.replace("/", "%2F")}/{view}'
-        )
+        self.page.evaluate('to => { location.hash = to }', f'#/{model.replace("/", "%2F")}/{view}')
         self.find('h1', has_text=model).wait_for()
         self.find('.tabs a[aria-current]').wait_for()
 

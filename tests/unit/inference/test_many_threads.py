@@ -113,7 +113,11 @@ def test_a_block_with_other_arguments_in_each_thread(hybridize):
     mx.random.seed(0)
     block = bert.RobertaForSequenceClassification(
         bert.RobertaConfig(
-            40, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+            40,
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=16,
             max_position_embeddings=30,
         )
     )

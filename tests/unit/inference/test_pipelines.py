@@ -169,7 +169,8 @@ def test_places_of_a_long_text_are_found_once(saved, monkeypatch, block_class, i
     for name in ('offsets', 'word_ids'):
         read = getattr(Encoding, name).fget
         monkeypatch.setattr(
-            Encoding, name,
+            Encoding,
+            name,
             property(lambda self, name=name, read=read: reads.append(name) or read(self)),
         )
     assert pipeline(item)
@@ -278,7 +279,8 @@ def test_arguments_of_transformers(saved):
     )
     assert found('good')[0]['label'] in ('bad', 'good')
     for arguments, ours in (
-        ({'device': -1}, 'ctx'), ({'torch_dtype': 'float32'}, 'precision'),
+        ({'device': -1}, 'ctx'),
+        ({'torch_dtype': 'float32'}, 'precision'),
         ({'truncation': 'only_second'}, 'truncation'),
         ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
     ):

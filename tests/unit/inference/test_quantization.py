@@ -20,7 +20,11 @@ from model_zoo.inference.quantization import (
 
 def make(block_class=BertForSequenceClassification, **options):
     config = tiny.bert_config(
-        500, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
+        500,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=64,
         max_position_embeddings=32,
     )
     return tiny.initialized(block_class(config, **options), 0.3, 3)
@@ -52,13 +56,15 @@ def test_modes(mode, tmp_path):
     assert (ours != theirs).any()
     _kinds, nodes = operators(quantized, tmp_path)
     quantized_layers = [
-        node for node in nodes
+        node
+        for node in nodes
         if node['op'] == '_sg_mkldnn_fully_connected'
         and node.get('attrs', {}).get('quantized') in ('True', 'true', '1')
     ]
     assert len(quantized_layers) >= 8, [node.get('attrs') for node in nodes][-5:]
     loaded = mx.gluon.SymbolBlock.imports(
-        str(tmp_path / 'graph-symbol.json'), ['data0', 'data1', 'data2'],
+        str(tmp_path / 'graph-symbol.json'),
+        ['data0', 'data1', 'data2'],
         str(tmp_path / 'graph-0000.params'),
     )
     np.testing.assert_allclose(loaded(*inputs).asnumpy(), theirs, rtol=0, atol=1e-5)

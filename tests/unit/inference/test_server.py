@@ -103,8 +103,17 @@ CASES = [
     ('choice', {'text': 'the cat', 'choices': ['sleeps', 'in paris']}, {}),
     ('next', {'text': 'the cat', 'text_pair': 'sleeps'}, {}),
     ('writer', ['The model', 'A'], {'max_new_tokens': 6}),
-    ('writer', 'The', {'max_new_tokens': 6, 'return_full_text': False, 'do_sample': True,
-                       'seed': 3, 'num_return_sequences': 2}),
+    (
+        'writer',
+        'The',
+        {
+            'max_new_tokens': 6,
+            'return_full_text': False,
+            'do_sample': True,
+            'seed': 3,
+            'num_return_sequences': 2,
+        },
+    ),
 ]
 
 
@@ -370,11 +379,18 @@ def test_texts_of_several_requests_are_written_together(small, pipelines, monkey
     monkeypatch.setattr(type(pipeline.block), 'step', watched)
     sizes = [3, 5, 8, 12, 4]  # some are taken at once, the rest together: 3 or more of one of these
     with pipeline.engine.lock:
-        waiting = in_background(lambda: client.gather(*(
-            ('POST', '/models/writer', {'json': {
-                'inputs': f'The {size}', 'parameters': {'max_new_tokens': size}}})
-            for size in sizes
-        )))
+        waiting = in_background(
+            lambda: client.gather(
+                *(
+                    (
+                        'POST',
+                        '/models/writer',
+                        {'json': {'inputs': f'The {size}', 'parameters': {'max_new_tokens': size}}},
+                    )
+                    for size in sizes
+                )
+            )
+        )
         wait_until(lambda: client.models.get('writer').worker.count == len(sizes))
     answers = waiting.result()
     assert max(counts) >= 3 and len(counts) < sum(sizes)

@@ -71,9 +71,11 @@ def test_openai_completions_that_stream(openai_client):
     options = {'model': 'writer', 'prompt': ['The', 'A model'], 'max_tokens': 10, 'temperature': 0}
     whole = openai_client.completions.create(**options)
     texts = ['', '']
-    chunks = list(openai_client.completions.create(
-        **options, stream=True, stream_options={'include_usage': True}
-    ))
+    chunks = list(
+        openai_client.completions.create(
+            **options, stream=True, stream_options={'include_usage': True}
+        )
+    )
     for chunk in chunks:
         for choice in chunk.choices:
             texts[choice.index] += choice.text
@@ -83,8 +85,9 @@ def test_openai_completions_that_stream(openai_client):
     options.update(prompt='The', stop=[stop])
     cut = openai_client.completions.create(**options).choices[0]
     assert stop not in cut.text and cut.finish_reason == 'stop'
-    pieces = [chunk.choices[0].text for chunk in openai_client.completions.create(
-        **options, stream=True)]
+    pieces = [
+        chunk.choices[0].text for chunk in openai_client.completions.create(**options, stream=True)
+    ]
     assert ''.join(pieces) == cut.text
 
 
@@ -97,8 +100,10 @@ def test_openai_models_and_errors(openai_client, served_at, pipelines):
         openai_client.embeddings.create(model='no', input='a')
     with pytest.raises(openai.BadRequestError):
         openai_client.completions.create(model='writer', prompt='a', max_tokens=0)
-    with openai.OpenAI(base_url=f'http://{served_at}/v1', api_key='no', max_retries=0) as other, \
-            pytest.raises(openai.AuthenticationError):
+    with (
+        openai.OpenAI(base_url=f'http://{served_at}/v1', api_key='no', max_retries=0) as other,
+        pytest.raises(openai.AuthenticationError),
+    ):
         other.models.list()
 
 

@@ -83,8 +83,11 @@ def test_a_client_that_leaves_within_its_body(address, caplog):
 def test_a_client_that_does_not_read(app, address):
     """A stream whose client is gone ends, and the model is free again."""
     body = json.dumps(
-        {'inputs': 'The', 'parameters': {'max_new_tokens': 1000, 'stop_at_end': False},
-         'stream': True}
+        {
+            'inputs': 'The',
+            'parameters': {'max_new_tokens': 1000, 'stop_at_end': False},
+            'stream': True,
+        }
     ).encode()
     worker = app.state.models.get('writer').worker
     for _ in range(3):
@@ -138,8 +141,13 @@ def test_no_packet_waits_until_the_one_before_is_acknowledged():
 
 @pytest.mark.parametrize(
     'host, status',
-    [('localhost:8000', 200), ('[::1]:80', 200), ('zoo.example', 400), ('10.0.0.1', 400),
-     ('localhost.zoo.example', 400)],
+    [
+        ('localhost:8000', 200),
+        ('[::1]:80', 200),
+        ('zoo.example', 400),
+        ('10.0.0.1', 400),
+        ('localhost.zoo.example', 400),
+    ],
 )
 def test_names_of_the_server(address, host, status):
     request = head('/health', 'Connection: close', method='GET', length=None, host=host)
@@ -148,9 +156,18 @@ def test_names_of_the_server(address, host, status):
 
 @pytest.mark.parametrize(
     'path',
-    ['/page/../../../../../../etc/passwd', '/page/%2e%2e/%2e%2e/app.py', '/page//etc/passwd',
-     '/page/__init__.py', '/models/..%2f..%2fetc%2fpasswd', '/v1/models/%2fetc%2fpasswd',
-     '/models/a%0d%0aX-Evil:%201', '/v1/models/%3Cb%3E%1b%0a', '/page/%00', '/%c0%ae%c0%ae/'],
+    [
+        '/page/../../../../../../etc/passwd',
+        '/page/%2e%2e/%2e%2e/app.py',
+        '/page//etc/passwd',
+        '/page/__init__.py',
+        '/models/..%2f..%2fetc%2fpasswd',
+        '/v1/models/%2fetc%2fpasswd',
+        '/models/a%0d%0aX-Evil:%201',
+        '/v1/models/%3Cb%3E%1b%0a',
+        '/page/%00',
+        '/%c0%ae%c0%ae/',
+    ],
 )
 def test_a_path_is_no_file_and_no_header(address, path):
     with connect(address) as opened:

@@ -16,8 +16,13 @@ from odd_requests import OddRequests
 
 WORDS = [*(f'w{number}' for number in range(30_000)), '?']
 #: a model as wide as MiniLM, with one layer
-WIDE = {'hidden_size': 384, 'num_attention_heads': 12, 'intermediate_size': 1536,
-        'num_hidden_layers': 1, 'max_position_embeddings': 512}
+WIDE = {
+    'hidden_size': 384,
+    'num_attention_heads': 12,
+    'intermediate_size': 1536,
+    'num_hidden_layers': 1,
+    'max_position_embeddings': 512,
+}
 LABELS = ['contradiction', 'neutral', 'entailment']
 CLASSES = {
     'text-classification': (bert.BertForSequenceClassification, LABELS),
@@ -31,12 +36,16 @@ LONG = {'question': 'w1 ?', 'context': 'w7 ' * 33_000}
 #: path and body; each is near one of the limits, and is answered
 LARGE = [
     ('/models/text-classification', {'inputs': [FULL] * 256}),
-    ('/models/text-classification', {
-        'inputs': ['w1'] * 4, 'parameters': {'candidate_labels': [f'w{n}' for n in range(1024)]}}),
+    (
+        '/models/text-classification',
+        {'inputs': ['w1'] * 4, 'parameters': {'candidate_labels': [f'w{n}' for n in range(1024)]}},
+    ),
     ('/models/text-classification', {'inputs': ['w7 ' * 33_000] * 80}),
     ('/models/question-answering', {'inputs': [LONG] * 2}),
-    ('/models/question-answering', {
-        'inputs': {'question': 'w1', 'context': 'w7 ' * 9000}, 'parameters': {'top_k': 1000}}),
+    (
+        '/models/question-answering',
+        {'inputs': {'question': 'w1', 'context': 'w7 ' * 9000}, 'parameters': {'top_k': 1000}},
+    ),
     ('/models/fill-mask', {'inputs': '[MASK]' * 60, 'parameters': {'top_k': 900}}),
     ('/models/feature-extraction', {'inputs': [FULL] * 7}),
     ('/models/feature-extraction', {'inputs': [FULL] * 256, 'parameters': {'pooling': 'max'}}),

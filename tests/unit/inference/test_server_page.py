@@ -35,8 +35,11 @@ def pipelines(pipelines, saved):
     tagger, other = (saved(bert.BertForTokenClassification, each) for each in kinds)
     ranker = saved(bert.BertForSequenceClassification, ['score'])
     return {
-        **pipelines, 'nli': model_zoo.pipeline(nli), 'tagger': model_zoo.pipeline(tagger),
-        NAME: model_zoo.pipeline(other), 'ranker': model_zoo.pipeline('rerank', ranker),
+        **pipelines,
+        'nli': model_zoo.pipeline(nli),
+        'tagger': model_zoo.pipeline(tagger),
+        NAME: model_zoo.pipeline(other),
+        'ranker': model_zoo.pipeline('rerank', ranker),
     }
 
 
@@ -179,8 +182,9 @@ def test_text_that_streams_and_stops(visit, pipelines, monkeypatch):
     text = visit.find('.written').text_content()
     visit.page.wait_for_timeout(200)
     assert visit.find('.written').text_content() == text
-    everything = pipelines['writer'](
-        'The model', max_new_tokens=1000, return_full_text=False)[0]['generated_text']
+    everything = pipelines['writer']('The model', max_new_tokens=1000, return_full_text=False)[0][
+        'generated_text'
+    ]
     assert everything.startswith(text) and len(text) < len(everything)
 
 
@@ -230,9 +234,13 @@ def test_labels_of_a_map_cover_nothing(visit):
 
 
 def test_a_second_text_for_models_of_pairs_alone(visit):
-    for model, view, count in [('nli', 'text-classification', 1), ('nli', 'attention', 1),
-                               ('ranker', 'attention', 1), ('masks', 'attention', 0),
-                               ('sentiment', 'text-classification', 0)]:
+    for model, view, count in [
+        ('nli', 'text-classification', 1),
+        ('nli', 'attention', 1),
+        ('ranker', 'attention', 1),
+        ('masks', 'attention', 0),
+        ('sentiment', 'text-classification', 0),
+    ]:
         visit.show(model, view)
         assert visit.find('#field-pair').count() == count, (model, view)
 
@@ -334,7 +342,7 @@ def test_keyboard_alone(browser, url, pipelines):
 
 def brightness(visit, selector, name):
     colour = visit.find(selector).first.evaluate(
-        f"node => getComputedStyle(node).{name}.match(/[\\d.]+/g).slice(0, 3).map(Number)"
+        f'node => getComputedStyle(node).{name}.match(/[\\d.]+/g).slice(0, 3).map(Number)'
     )
     return np.mean(colour) / 255
 
@@ -347,8 +355,12 @@ def test_dark_and_narrow(browser, url):
     for selector in ('body', '.result'):
         assert brightness(visit, selector, 'backgroundColor') < 0.2
         assert brightness(visit, selector, 'color') > 0.8
-    for model, view in [('owner/vectors', 'sentence-similarity'), ('nli', 'attention'),
-                        ('tagger', 'token-classification'), ('squad', 'question-answering')]:
+    for model, view in [
+        ('owner/vectors', 'sentence-similarity'),
+        ('nli', 'attention'),
+        ('tagger', 'token-classification'),
+        ('squad', 'question-answering'),
+    ]:
         visit.show(model, view)
         visit.ask(**({'text': 'the cat sleeps'} if view == 'attention' else {}))
         width = visit.page.evaluate('document.scrollingElement.scrollWidth')
@@ -386,8 +398,9 @@ def test_what_was_typed_stays(visit):
 def minilm_url(minilm_dir):
     from serving import serving
 
-    app = build_app({'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))},
-                    Settings(api_key=KEY))
+    app = build_app(
+        {'all-MiniLM-L6-v2': model_zoo.pipeline(str(minilm_dir))}, Settings(api_key=KEY)
+    )
     with serving(app) as (host, port):
         yield f'http://{host}:{port}/'
 

@@ -23,7 +23,9 @@ def requests(tmp_path_factory):
 
 
 @hypothesis.settings(
-    max_examples=int(os.environ.get('ZOO_REQUESTS', 300)), deadline=None, database=None,
+    max_examples=int(os.environ.get('ZOO_REQUESTS', 300)),
+    deadline=None,
+    database=None,
     suppress_health_check=list(hypothesis.HealthCheck),
 )
 @hypothesis.given(rng=hypothesis.strategies.randoms(use_true_random=False))
@@ -113,6 +115,7 @@ def test_the_event_loop_only_waits(requests, monkeypatch):
 
 def test_openapi_tells_what_is_taken(requests):
     """Fields and options with their types and bounds."""
+
     def schema(path):
         content = requests.app.openapi()['paths'][path]['post']['requestBody']['content']
         return content['application/json']['schema']

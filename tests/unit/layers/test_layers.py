@@ -56,7 +56,13 @@ def test_activations(name):
 
 def test_padded_units():
     assert [padded_units(n) for n in (4, 511, 512, 513, 1536, 3072, 3000)] == [
-        4, 511, 528, 513, 1552, 3088, 3000,
+        4,
+        511,
+        528,
+        513,
+        1552,
+        3088,
+        3000,
     ]
 
 

@@ -28,8 +28,13 @@ from model_zoo.layers.precision import (
 from model_zoo.layers.sequences import positions_of
 
 BERT = {
-    'vocab_size': 41, 'hidden_size': 32, 'num_hidden_layers': 2, 'num_attention_heads': 4,
-    'intermediate_size': 512, 'max_position_embeddings': 24, 'hidden_dropout_prob': 0,
+    'vocab_size': 41,
+    'hidden_size': 32,
+    'num_hidden_layers': 2,
+    'num_attention_heads': 4,
+    'intermediate_size': 512,
+    'max_position_embeddings': 24,
+    'hidden_dropout_prob': 0,
     'attention_probs_dropout_prob': 0,
 }
 #: relative to the largest output or gradient of a parameter; the types have 11 and 8 bits

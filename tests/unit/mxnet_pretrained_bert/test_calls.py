@@ -32,8 +32,11 @@ FAMILIES = {
     'GPT2': (gpt2, GPT2),
     'TransfoXL': (transfo_xl, XL),
 }
-CLASSES = [name for name in package.__all__ if name.endswith('Model') or '.modeling' in
-           getattr(getattr(package, name), '__module__', '')]
+CLASSES = [
+    name
+    for name in package.__all__
+    if name.endswith('Model') or '.modeling' in getattr(getattr(package, name), '__module__', '')
+]
 CLASSES = [name for name in CLASSES if not name.endswith('Config') and name[0].isupper()]
 
 
@@ -75,19 +78,28 @@ def test_bert_model():
     same(here(words=words, valid_length=mask)[1], pooled * 0 + own(words, None, mask)[1])
 
 
-@pytest.mark.parametrize('name, count', [
-    ('BertForMaskedLM', 1), ('BertForNextSentencePrediction', 1), ('BertForPreTraining', 2),
-    ('BertForSequenceClassification', 1), ('BertForTokenClassification', 1),
-    ('BertForQuestionAnswering', 2), ('BertForMultipleChoice', 1),
-])
+@pytest.mark.parametrize(
+    'name, count',
+    [
+        ('BertForMaskedLM', 1),
+        ('BertForNextSentencePrediction', 1),
+        ('BertForPreTraining', 2),
+        ('BertForSequenceClassification', 1),
+        ('BertForTokenClassification', 1),
+        ('BertForQuestionAnswering', 2),
+        ('BertForMultipleChoice', 1),
+    ],
+)
 def test_heads_of_bert(name, count):
     """Labels follow the mask, in their order."""
     here, own = make(name)
     rows = (2, 2) if 'Choice' in name else (2,)
     words, types, mask = ids(*rows, 7), ids(*rows, 7, high=2), mx.nd.ones((*rows, 7))
     labels = {
-        'masked_lm_labels': ids(2, 7), 'next_sentence_label': ids(2, high=2),
-        'start_positions': ids(2, high=7), 'end_positions': ids(2, high=7),
+        'masked_lm_labels': ids(2, 7),
+        'next_sentence_label': ids(2, high=2),
+        'start_positions': ids(2, high=7),
+        'end_positions': ids(2, high=7),
         'labels': ids(2, 7, high=2) if 'Token' in name else ids(2, high=2),
     }
     names = list(inspect.signature(here.__call__).parameters)[3 : 3 + count]
@@ -287,8 +299,10 @@ def test_tensorflows_weights(fixtures):
     config = bert.BertConfig.from_json_file(folder / 'bert_config.json')
     model = package.BertModel(config)
     loaded = package.load_tf_weights_in_bert(model, str(folder / 'bert_model.ckpt'))
-    same(loaded(ids(2, 7) * 0, output_all_encoded_layers=False),
-         bert.BertModel.from_pretrained(folder)(ids(2, 7) * 0))
+    same(
+        loaded(ids(2, 7) * 0, output_all_encoded_layers=False),
+        bert.BertModel.from_pretrained(folder)(ids(2, 7) * 0),
+    )
     folder = fixtures / 'checkpoints' / 'gpt_numpy'
     model = package.OpenAIGPTLMHeadModel(gpt.OpenAIGPTConfig.from_json_file(folder / 'config.json'))
     package.load_tf_weights_in_openai_gpt(model, str(folder))

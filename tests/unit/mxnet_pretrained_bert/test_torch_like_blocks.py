@@ -11,8 +11,13 @@ from arrays import assert_same, masked_inputs
 import mxnet_pretrained_bert as package
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 
-BLOCKS = ['BertModel', 'BertForPreTraining', 'OpenAIGPTLMHeadModel', 'GPT2DoubleHeadsModel',
-          'TransfoXLLMHeadModel']
+BLOCKS = [
+    'BertModel',
+    'BertForPreTraining',
+    'OpenAIGPTLMHeadModel',
+    'GPT2DoubleHeadsModel',
+    'TransfoXLLMHeadModel',
+]
 
 
 def make(name='BertModel', **sizes):

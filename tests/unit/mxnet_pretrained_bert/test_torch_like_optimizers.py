@@ -132,8 +132,11 @@ def test_parameters_without_a_gradient_stay(optimizer_class):
         loss = block(words, masked_lm_labels=words)
     loss.backward()
     optimizer.step()
-    still = {name for name, each in block.named_parameters()
-             if (each.data().asnumpy() == before[name]).all()}
+    still = {
+        name
+        for name, each in block.named_parameters()
+        if (each.data().asnumpy() == before[name]).all()
+    }
     assert still >= {'bert.pooler.dense.weight', 'bert.embeddings.token_type_embeddings.weight'}
     assert len(still) < len(names) / 2
     assert optimizer.get_lr() == [0]  # as the original says while one has no state
@@ -185,10 +188,18 @@ def test_schedules(caplog):
 
 
 @BOTH
-@pytest.mark.parametrize('options', [
-    {}, {'lr': -1}, {'lr': 1, 'b1': 1.0}, {'lr': 1, 'b2': -0.1}, {'lr': 1, 'e': -1},
-    {'lr': 1, 'schedule': 'linear'}, {'lr': 1, 'warmup': 1.0},
-])
+@pytest.mark.parametrize(
+    'options',
+    [
+        {},
+        {'lr': -1},
+        {'lr': 1, 'b1': 1.0},
+        {'lr': 1, 'b2': -0.1},
+        {'lr': 1, 'e': -1},
+        {'lr': 1, 'schedule': 'linear'},
+        {'lr': 1, 'warmup': 1.0},
+    ],
+)
 def test_wrong_options(optimizer_class, options):
     net = make_net()
     with pytest.raises((InputError, UnknownNameError)):

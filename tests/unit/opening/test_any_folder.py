@@ -95,15 +95,39 @@ ENCODER = {
     'answers': ('ForQuestionAnswering', answers),
     'fills': ('ForMaskedLM', fills),
     'embeds': ('Model', embeds),
-    'extract': ('Model', command(
-        'extract_features', '--input_file', 'IN', '--output_file', 'OUT', '--layers', '-1',
-        '--bert_model', 'FOLDER',
-    )),
-    'create': ('ForMaskedLM', command(
-        'create_pretraining_data', '--input_file', 'IN', '--output_dir', 'OUT', '--vocab',
-        'FOLDER', '--max_seq_length', '32', '--masked_lm_prob', '0.3', '--whole_word_mask',
-        '--max_predictions_per_seq', '5',
-    )),
+    'extract': (
+        'Model',
+        command(
+            'extract_features',
+            '--input_file',
+            'IN',
+            '--output_file',
+            'OUT',
+            '--layers',
+            '-1',
+            '--bert_model',
+            'FOLDER',
+        ),
+    ),
+    'create': (
+        'ForMaskedLM',
+        command(
+            'create_pretraining_data',
+            '--input_file',
+            'IN',
+            '--output_dir',
+            'OUT',
+            '--vocab',
+            'FOLDER',
+            '--max_seq_length',
+            '32',
+            '--masked_lm_prob',
+            '0.3',
+            '--whole_word_mask',
+            '--max_predictions_per_seq',
+            '5',
+        ),
+    ),
 }
 ENCODER_OF_BERT = {'similarity': ('Model', trained('sentence-similarity', SCORES))}
 DECODER = {
@@ -113,8 +137,11 @@ DECODER = {
 TABLE = [
     (kind, task)
     for kind in folders.FOLDERS
-    for task in (DECODER if kind.startswith('gpt') else
-                 {**ENCODER, **(ENCODER_OF_BERT if kind.startswith('bert') else {})})
+    for task in (
+        DECODER
+        if kind.startswith('gpt')
+        else {**ENCODER, **(ENCODER_OF_BERT if kind.startswith('bert') else {})}
+    )
 ]
 #: BERT's next sentences need BERT's pairs
 REFUSED = {('bert_pieces', 'create'), ('bert_pieces_json', 'create')}
@@ -191,16 +218,19 @@ def opened(folder, kind, **fields):
     return open_tokenizer(str(folder))
 
 
-@pytest.mark.parametrize('kind, fields', [
-    ('bert_txt', {'tokenizer_class': 'BertJapaneseTokenizer'}),
-    ('roberta_txt', {'tokenizer_class': 'BertweetTokenizer'}),
-    ('bert_pieces', {'tokenizer_class': 'CamembertTokenizer'}),
-    ('bert_txt', {'strip_accents': 'no'}),
-    ('bert_txt', {'cls_token': 3}),
-    ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
-    ('bert_json', {'model_max_length': -1}),
-    ('bert_json_added', {'do_basic_tokenize': False}),
-])
+@pytest.mark.parametrize(
+    'kind, fields',
+    [
+        ('bert_txt', {'tokenizer_class': 'BertJapaneseTokenizer'}),
+        ('roberta_txt', {'tokenizer_class': 'BertweetTokenizer'}),
+        ('bert_pieces', {'tokenizer_class': 'CamembertTokenizer'}),
+        ('bert_txt', {'strip_accents': 'no'}),
+        ('bert_txt', {'cls_token': 3}),
+        ('bert_txt', {'added_tokens_decoder': {'300': {'content': '<e2>'}}}),
+        ('bert_json', {'model_max_length': -1}),
+        ('bert_json_added', {'do_basic_tokenize': False}),
+    ],
+)
 def test_settings_that_cannot_be_honoured(tmp_path, kind, fields):
     with pytest.raises(InputError):
         opened(tmp_path, kind, **fields)
@@ -227,9 +257,15 @@ def test_settings(tmp_path):
     assert open_tokenizer(str(tmp_path), do_lower_case=True).tokenize('A<e1>') == ['a', '<e1>']
 
 
-@pytest.mark.parametrize('words, lowers', [
-    (['a', 'cat'], True), (['a', 'Cat'], False), (['\ud55c\uad6d'], False), (['caf\xe9'], False),
-])
+@pytest.mark.parametrize(
+    'words, lowers',
+    [
+        (['a', 'cat'], True),
+        (['a', 'Cat'], False),
+        (['\ud55c\uad6d'], False),
+        (['caf\xe9'], False),
+    ],
+)
 def test_a_guess_that_the_vocabulary_contradicts_is_not_made(tmp_path, words, lowers):
     (tmp_path / 'vocab.txt').write_text('\n'.join([*folders.SPECIAL, *words]) + '\n', 'utf-8')
     change(tmp_path, 'config.json', model_type='bert')

@@ -21,38 +21,68 @@ pytestmark = pytest.mark.usefixtures('no_network')
 CCNEWS = 'openwebtext_ccnews_stories_books_cased'
 #: name of a model -> its data set, its family, and other names that lead to both
 NAMES = {
-    'bert_12_768_12': ('book_corpus_wiki_en_uncased', 'bert', [
-        'bert-base-uncased', 'google-bert/bert-base-uncased']),
-    'roberta_12_768_12': (CCNEWS, 'roberta', [
-        'roberta-base', 'FacebookAI/roberta-base', f'roberta_12_768_12_{CCNEWS}',
-        f'roberta_12_768_12_{CCNEWS[:-6]}']),
-    'distilbert_6_768_12': ('distilbert_book_corpus_wiki_en_uncased', 'distilbert', [
-        'distilbert-base-uncased', 'distilbert/distilbert-base-uncased',
-        'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
-        'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased']),
+    'bert_12_768_12': (
+        'book_corpus_wiki_en_uncased',
+        'bert',
+        ['bert-base-uncased', 'google-bert/bert-base-uncased'],
+    ),
+    'roberta_12_768_12': (
+        CCNEWS,
+        'roberta',
+        [
+            'roberta-base',
+            'FacebookAI/roberta-base',
+            f'roberta_12_768_12_{CCNEWS}',
+            f'roberta_12_768_12_{CCNEWS[:-6]}',
+        ],
+    ),
+    'distilbert_6_768_12': (
+        'distilbert_book_corpus_wiki_en_uncased',
+        'distilbert',
+        [
+            'distilbert-base-uncased',
+            'distilbert/distilbert-base-uncased',
+            'distilbert_6_768_12_distil_book_corpus_wiki_en_uncased',
+            'distilbert_6_768_12_distilbert_book_corpus_wiki_en_uncased',
+        ],
+    ),
     'electra_12_256_4': ('electra_en_uncased', 'electra', ['google/electra-small-discriminator']),
     'electra_24_1024_16': ('electra_en_uncased', None, ['google/electra-large-discriminator']),
-    'xlmr_12_768_12': ('cc100_cased', 'xlmr', [
-        'xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100']),
+    'xlmr_12_768_12': (
+        'cc100_cased',
+        'xlmr',
+        ['xlm-roberta-base', 'FacebookAI/xlm-roberta-base', 'xlmr_12_768_12_cc100'],
+    ),
     'gpt_12_768_12': ('book_corpus', 'gpt', ['openai-gpt']),
     'gpt2_12_768_12': ('openai_webtext', 'gpt2', ['gpt2', 'gpt2_117m']),
     'gpt2_24_1024_16': ('openai_webtext', None, ['gpt2-medium', 'gpt2_345m']),
     'gpt2_36_1280_20': ('openai_webtext', None, ['gpt2-large', 'gpt2_774m']),
     'gpt2_48_1600_25': ('openai_webtext', None, ['gpt2-xl', 'gpt2_1558m']),
-    'transfo_xl_18_1024_16': ('wikitext-103', 'transfo_xl', [
-        'transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103']),
+    'transfo_xl_18_1024_16': (
+        'wikitext-103',
+        'transfo_xl',
+        ['transfo-xl-wt103', 'transfo-xl/transfo-xl-wt103', 'transfo_xl_18_1024_16_wikitext-103'],
+    ),
 }
 #: name -> layers, units, heads, inner units, and most positions
 SIZES = {
-    'bert_6_384_12': (6, 384, 12, 1536, 512), 'bert_12_768_12': (12, 768, 12, 3072, 512),
-    'bert_24_1024_16': (24, 1024, 16, 4096, 512), 'roberta_12_768_12': (12, 768, 12, 3072, 512),
+    'bert_6_384_12': (6, 384, 12, 1536, 512),
+    'bert_12_768_12': (12, 768, 12, 3072, 512),
+    'bert_24_1024_16': (24, 1024, 16, 4096, 512),
+    'roberta_12_768_12': (12, 768, 12, 3072, 512),
     'roberta_24_1024_16': (24, 1024, 16, 4096, 512),
-    'distilbert_6_768_12': (6, 768, 12, 3072, 512), 'electra_12_256_4': (12, 256, 4, 1024, 512),
-    'electra_12_768_12': (12, 768, 12, 3072, 512), 'electra_24_1024_16': (24, 1024, 16, 4096, 512),
-    'xlmr_12_768_12': (12, 768, 12, 3072, 512), 'xlmr_24_1024_16': (24, 1024, 16, 4096, 512),
-    'gpt_12_768_12': (12, 768, 12, 3072, 512), 'gpt2_117m': (12, 768, 12, 3072, 1024),
-    'gpt2_345m': (24, 1024, 16, 4096, 1024), 'gpt2_774m': (36, 1280, 20, 5120, 1024),
-    'gpt2_1558m': (48, 1600, 25, 6400, 1024), 'transfo_xl_18_1024_16': (18, 1024, 16, 4096, None),
+    'distilbert_6_768_12': (6, 768, 12, 3072, 512),
+    'electra_12_256_4': (12, 256, 4, 1024, 512),
+    'electra_12_768_12': (12, 768, 12, 3072, 512),
+    'electra_24_1024_16': (24, 1024, 16, 4096, 512),
+    'xlmr_12_768_12': (12, 768, 12, 3072, 512),
+    'xlmr_24_1024_16': (24, 1024, 16, 4096, 512),
+    'gpt_12_768_12': (12, 768, 12, 3072, 512),
+    'gpt2_117m': (12, 768, 12, 3072, 1024),
+    'gpt2_345m': (24, 1024, 16, 4096, 1024),
+    'gpt2_774m': (36, 1280, 20, 5120, 1024),
+    'gpt2_1558m': (48, 1600, 25, 6400, 1024),
+    'transfo_xl_18_1024_16': (18, 1024, 16, 4096, None),
 }
 SMALL = {'num_layers': 1, 'units': 16, 'num_heads': 2, 'hparam_allow_override': True}
 WORDS = mx.nd.array([[1, 2, 3], [4, 0, 1]])

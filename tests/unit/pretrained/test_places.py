@@ -110,11 +110,15 @@ def test_a_decoder_with_tokenizer_json(server):
     ids = {'h': 0, 'i': 1, 'hi': 2, '<|endoftext|>': 3}
     rust = tokenizers.Tokenizer(tokenizers.models.BPE(ids, [('h', 'i')]))
     rust.add_special_tokens(['<|endoftext|>'])
-    publish(server, 'me/gpt', {
-        'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
-        'tokenizer.json': rust.to_str().encode(),
-        'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
-    })
+    publish(
+        server,
+        'me/gpt',
+        {
+            'config.json': json.dumps({'model_type': 'gpt2', **model.config.to_dict()}).encode(),
+            'tokenizer.json': rust.to_str().encode(),
+            'model.safetensors': safetensors.numpy.save(model.tensors_in('huggingface')),
+        },
+    )
     opened = open_model('me/gpt', 'language_model')
     assert opened.tokenizer.convert_tokens_to_ids(opened.tokenizer.tokenize('hi')) == [2]
     assert get_model('me/gpt')[1].idx_to_token == list(ids)
@@ -141,8 +145,19 @@ def test_what_is_a_place(tmp_path, monkeypatch):
     (tmp_path / 'x.tar.gz').write_bytes(b'')
     for name in ('me/tiny', 'me/tiny@v1.0', 'me/tiny@refs/pr/1', 'https://a.b/c.zip', 'x.tar.gz'):
         assert is_place(name)
-    for name in ('me/here', 'bert-base-uncased', 'google-bert/bert-base-uncased', 'a/b/c', '/a/b',
-                 './a/b', '../a', 'me/', 'me/a b', '~/model', 'y.tar.gz'):
+    for name in (
+        'me/here',
+        'bert-base-uncased',
+        'google-bert/bert-base-uncased',
+        'a/b/c',
+        '/a/b',
+        './a/b',
+        '../a',
+        'me/',
+        'me/a b',
+        '~/model',
+        'y.tar.gz',
+    ):
         assert not is_place(name)
 
 
@@ -242,15 +257,38 @@ def test_scripts_take_a_repository(server, files, tmp_path, capsys):
     publish(server, 'me/tiny', files)
     (tmp_path / 'text.txt').write_text('hello hub\n')
     features = tmp_path / 'features.jsonl'
-    argv = ['--input_file', tmp_path / 'text.txt', '--output_file', features, '--layers', '-1',
-            '--max_seq_length', 6]
+    argv = [
+        '--input_file',
+        tmp_path / 'text.txt',
+        '--output_file',
+        features,
+        '--layers',
+        '-1',
+        '--max_seq_length',
+        6,
+    ]
     assert run(load_script('extract_features'), *argv, '--bert_model', 'me/tiny') == 0
     line = json.loads(features.read_text())
     assert [each['token'] for each in line['features']] == ['[CLS]', 'hello', 'hub', '[SEP]']
     (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
-    argv = ['--task_name', 'custom', '--dev_file', tmp_path / 'dev.tsv', '--text_columns',
-            'sentence', '--label_column', 'label', '--header', '--bert_model', 'me/tiny',
-            '--only_inference', '--max_len', 6, '--output_dir', tmp_path / 'out']
+    argv = [
+        '--task_name',
+        'custom',
+        '--dev_file',
+        tmp_path / 'dev.tsv',
+        '--text_columns',
+        'sentence',
+        '--label_column',
+        'label',
+        '--header',
+        '--bert_model',
+        'me/tiny',
+        '--only_inference',
+        '--max_len',
+        6,
+        '--output_dir',
+        tmp_path / 'out',
+    ]
     assert run(load_script('finetune_classifier'), *argv) == 0
     assert 'dev: accuracy' in capsys.readouterr().err
 

@@ -269,9 +269,17 @@ def test_the_tokens_tell_of_lowering(tmp_path, token, lowers):
 def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
     """As kobert's: the padding token is named by GluonNLP's table."""
     learn_pieces(
-        tmp_path / 'sp.model', (f'the quick brown fox {n} jumps over it' for n in range(200)), 60,
-        model_type='bpe', pad_id=1, pad_piece='[PAD]', unk_id=0, unk_piece='[UNK]', bos_id=-1,
-        eos_id=-1, user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'],
+        tmp_path / 'sp.model',
+        (f'the quick brown fox {n} jumps over it' for n in range(200)),
+        60,
+        model_type='bpe',
+        pad_id=1,
+        pad_piece='[PAD]',
+        unk_id=0,
+        unk_piece='[UNK]',
+        bos_id=-1,
+        eos_id=-1,
+        user_defined_symbols=['[CLS]', '[SEP]', '[MASK]'],
     )
     content = (tmp_path / 'sp.model').read_bytes()
     table = gluonnlp.data.utils._vocab_sha1
@@ -402,8 +410,9 @@ ALIASES = {
         'bert-large-cased-whole-word-masking': 'whole_word_masking_cased',
         'bert-large-uncased-whole-word-masking-finetuned-squad': 'squad_whole_word_masking_uncased',
         'bert-large-cased-whole-word-masking-finetuned-squad': 'squad_whole_word_masking_cased',
-        'google-bert/bert-large-uncased-whole-word-masking-finetuned-mnli':
-            'mnli_whole_word_masking_uncased',
+        'google-bert/bert-large-uncased-whole-word-masking-finetuned-mnli': (
+            'mnli_whole_word_masking_uncased'
+        ),
     },
     'bert_6_384_12': dict.fromkeys(
         ['bert_6_384_12', 'all-MiniLM-L6-v2', 'sentence-transformers/all-MiniLM-L6-v2'],

@@ -36,8 +36,13 @@ def test_batches_are_the_originals():
     loader = make_loader()
     batches = [batch for epoch in range(3) for batch in loader.epoch(epoch)]
     assert len(batches) == len(expected['ids'])
-    names = {'ids': 'words', 'types': 'token_types', 'masked_ids': 'masked_ids',
-             'places': 'masked_positions', 'weights': 'masked_weights'}
+    names = {
+        'ids': 'words',
+        'types': 'token_types',
+        'masked_ids': 'masked_ids',
+        'places': 'masked_positions',
+        'weights': 'masked_weights',
+    }
     for number, batch in enumerate(batches):
         for theirs, ours in names.items():
             array = getattr(batch, ours).asnumpy()

@@ -91,8 +91,11 @@ def test_refused(folder, config, task):
 def test_the_names_decide_not_the_positions(folder):
     for names, task, labels in [
         (NLI_OF_ORIGINALS, 'MNLI', NLI_OF_ORIGINALS),
-        (('ENTAILMENT', 'neutral', 'contradictory'), 'XNLI',
-         ('entailment', 'neutral', 'contradiction')),
+        (
+            ('ENTAILMENT', 'neutral', 'contradictory'),
+            'XNLI',
+            ('entailment', 'neutral', 'contradiction'),
+        ),
         (('Entailment', 'not-entailment'), 'QNLI', ('entailment', 'not_entailment')),
         (('equivalent', 'NOT_EQUIVALENT'), 'MRPC', ('1', '0')),
         (('not_duplicate', 'duplicate'), 'QQP', ('0', '1')),
@@ -122,8 +125,10 @@ def test_digits_in_the_data_are_positions_among_names(folder):
 @pytest.mark.parametrize(
     ('file', 'order'),
     [
-        ('model.params', GLUONNLP), ('pytorch_model.bin', ORIGINALS),
-        ('model.ckpt.index', ORIGINALS), ('model.safetensors', ORIGINALS),
+        ('model.params', GLUONNLP),
+        ('pytorch_model.bin', ORIGINALS),
+        ('model.ckpt.index', ORIGINALS),
+        ('model.safetensors', ORIGINALS),
     ],
 )
 def test_without_names_the_format_says_whose_order_it_is(folder, file, order, caplog):

@@ -62,23 +62,26 @@ def test_merges_files_of_all_sorts_are_read(write):
     assert read_merges(write(merges='a b\nab ab\na b\n')[1]) == {('ab', 'ab'): 0, ('a', 'b'): 1}
 
 
-@pytest.mark.parametrize('vocab, merges', [
-    (b'{"a": 0', 'a b\n'),
-    (b'{"a": 0, "\xff": 1}', 'a b\n'),
-    (b'[1, 2]', 'a b\n'),
-    (b'{}', 'a b\n'),
-    (b'{"a": "0"}', 'a b\n'),
-    (b'{"a": 0, "b": -1}', 'a b\n'),
-    (b'{"a": 0, "b": 0}', 'a b\n'),
-    (['a', 'b', 'ab'], ''),
-    (['a', 'b', 'ab'], '#version: 0.2\n'),
-    (['a', 'b', 'ab'], '#version: 0.2\na b\na'),
-    (['a', 'b', 'ab'], 'a b\na b c\n'),
-    (['a', 'b', 'ab'], b'a b\n\xe9 b\n'),
-    (['a', 'b', 'ab'], 'a b\na c\n'),
-    (['a', 'b', 'ab'], 'a b\nb a\n'),
-    (['a', 'b', 'b</w>', 'ab</w>'], 'a b</w>\n'),
-])
+@pytest.mark.parametrize(
+    'vocab, merges',
+    [
+        (b'{"a": 0', 'a b\n'),
+        (b'{"a": 0, "\xff": 1}', 'a b\n'),
+        (b'[1, 2]', 'a b\n'),
+        (b'{}', 'a b\n'),
+        (b'{"a": "0"}', 'a b\n'),
+        (b'{"a": 0, "b": -1}', 'a b\n'),
+        (b'{"a": 0, "b": 0}', 'a b\n'),
+        (['a', 'b', 'ab'], ''),
+        (['a', 'b', 'ab'], '#version: 0.2\n'),
+        (['a', 'b', 'ab'], '#version: 0.2\na b\na'),
+        (['a', 'b', 'ab'], 'a b\na b c\n'),
+        (['a', 'b', 'ab'], b'a b\n\xe9 b\n'),
+        (['a', 'b', 'ab'], 'a b\na c\n'),
+        (['a', 'b', 'ab'], 'a b\nb a\n'),
+        (['a', 'b', 'b</w>', 'ab</w>'], 'a b</w>\n'),
+    ],
+)
 def test_files_that_cannot_be_used(write, tmp_path, vocab, merges):
     write(vocab, merges)
     with pytest.raises(InputError):
@@ -99,7 +102,13 @@ def test_ids_with_gaps(write, caplog):
     assert tokenizer.encode('abba') == [5, 2, 0] and tokenizer.decode([5, 2, 0]) == 'abba'
     assert tokenizer.convert_tokens_to_ids(['<x>', 'ab']) == [6, 5] and len(tokenizer) == 7
     assert tokenizer.vocab.idx_to_token == [
-        'a', '[no token 1]', 'b', '[no token 3]', '[no token 4]', 'ab', '<x>'
+        'a',
+        '[no token 1]',
+        'b',
+        '[no token 3]',
+        '[no token 4]',
+        'ab',
+        '<x>',
     ]
 
 

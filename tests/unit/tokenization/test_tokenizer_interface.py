@@ -127,7 +127,12 @@ def test_special_tokens_have_ids(made):
     }
     none = dict.fromkeys(found['gpt'])
     assert found['bert'] == {
-        **none, 'unk': '[UNK]', 'pad': '[PAD]', 'mask': '[MASK]', 'cls': '[CLS]', 'sep': '[SEP]'
+        **none,
+        'unk': '[UNK]',
+        'pad': '[PAD]',
+        'mask': '[MASK]',
+        'cls': '[CLS]',
+        'sep': '[SEP]',
     }
     assert found['gpt'] == {**none, 'unk': '<unk>'}
     assert found['gpt2'] == {**none, 'bos': '<|endoftext|>', 'eos': '<|endoftext|>'}

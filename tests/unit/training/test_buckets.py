@@ -57,7 +57,7 @@ def test_buckets_that_do_not_fit_any_more():
     assert all(a is b for a, b in zip(GradientBuckets(parameters, 0).arrays, kept[::-1]))
 
 
-PROGRAM = '''
+PROGRAM = """
 import sys
 import mxnet as mx, numpy as np
 from model_zoo.training.workers import HorovodWorkers
@@ -84,7 +84,7 @@ for step in range(4):
         wanted = sum(gradient(name, shape, rank, step) for rank in range(workers.size))
         np.testing.assert_array_equal(parameter.grad().asnumpy(), wanted, err_msg=(name, step))
 print('as wanted')
-'''
+"""
 
 
 @pytest.mark.parametrize('compression', ['-', 'float16'])

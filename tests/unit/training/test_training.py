@@ -130,14 +130,25 @@ def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
     assert any((one != two).any() for one, two in zip(values(other), values(first)))
 
 
-@pytest.mark.parametrize('optimizer, accumulate, step', [
-    ('bertadam', 1, 6), ('openaiadam', 1, 5), ('adam', 2, 5), ('sgd', 1, 6),
-])
+@pytest.mark.parametrize(
+    'optimizer, accumulate, step',
+    [
+        ('bertadam', 1, 6),
+        ('openaiadam', 1, 5),
+        ('adam', 2, 5),
+        ('sgd', 1, 6),
+    ],
+)
 def test_resume_is_bit_equal(tmp_path, optimizer, accumulate, step):
     """After a signal, in an epoch and at its end (step 6); the scripts' are in test_contract.py."""
     number = signal.SIGTERM if step == 5 else signal.SIGINT
-    make = {'dropout': 0.3, 'optimizer': optimizer, 'accumulate': accumulate, 'num_steps': 9,
-            'log_interval': 2}
+    make = {
+        'dropout': 0.3,
+        'optimizer': optimizer,
+        'accumulate': accumulate,
+        'num_steps': 9,
+        'log_interval': 2,
+    }
     whole = trained(**make)
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with pytest.raises(Interrupted):
@@ -488,12 +499,27 @@ class StandIn(types.SimpleNamespace):
         return call
 
 
-@pytest.mark.parametrize('library, logger, begin, log, end, failed', [
-    ('wandb', WandbLogger, ('init', (), {'name': 'x'}), 'log', ('finish', (), {'exit_code': 0}),
-     ('finish', (), {'exit_code': 1})),
-    ('mlflow', MLflowLogger, ('start_run', (), {'nested': False, 'name': 'x'}), 'log_metrics',
-     ('end_run', ('FINISHED',), {}), ('end_run', ('FAILED',), {})),
-])
+@pytest.mark.parametrize(
+    'library, logger, begin, log, end, failed',
+    [
+        (
+            'wandb',
+            WandbLogger,
+            ('init', (), {'name': 'x'}),
+            'log',
+            ('finish', (), {'exit_code': 0}),
+            ('finish', (), {'exit_code': 1}),
+        ),
+        (
+            'mlflow',
+            MLflowLogger,
+            ('start_run', (), {'nested': False, 'name': 'x'}),
+            'log_metrics',
+            ('end_run', ('FINISHED',), {}),
+            ('end_run', ('FAILED',), {}),
+        ),
+    ],
+)
 def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
     module = StandIn()
     monkeypatch.setitem(sys.modules, library, module)

@@ -1,6 +1,5 @@
 """What the training loop does with several terms, workers, devices, intervals and in float16."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -189,7 +188,10 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
 def test_evaluations_at_intervals_can_stop_early():
     scores = iter([0.5, 0.4, 0.3, 0.9])
     loop = make_loop(
-        Rows(12), num_steps=40, evaluate=lambda guard: (next(scores), {}), evaluate_interval=5,
+        Rows(12),
+        num_steps=40,
+        evaluate=lambda guard: (next(scores), {}),
+        evaluate_interval=5,
         early_stop=2,
     )
     assert loop.run().step == 15

@@ -1,6 +1,5 @@
 """Texts that are read segment by segment, with keys and values of the memory."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest

@@ -60,14 +60,24 @@ def test_files_are_read_one_after_the_other():
 
     batches = list(LMMultiFileIterator([0, 100], Vocab(), 1, 4))
     assert [data[0].asnumpy().tolist() for data, _, _ in batches] == [
-        [0, 1, 2, 3], [0, 1, 2, 3], [100, 101, 102, 103], [100, 101, 102, 103]
+        [0, 1, 2, 3],
+        [0, 1, 2, 3],
+        [100, 101, 102, 103],
+        [100, 101, 102, 103],
     ]
 
 
-@pytest.mark.parametrize('arguments', [
-    (np.arange(9), 5, 2), (np.arange(9), 0, 2), (np.arange(9), 2, 0),
-    (np.arange(9), 2, 2, 'cpu', -1), (np.arange(9), 2, 2, 'no_device'), (np.zeros((2, 9)), 2, 2),
-])
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        (np.arange(9), 5, 2),
+        (np.arange(9), 0, 2),
+        (np.arange(9), 2, 0),
+        (np.arange(9), 2, 2, 'cpu', -1),
+        (np.arange(9), 2, 2, 'no_device'),
+        (np.zeros((2, 9)), 2, 2),
+    ],
+)
 def test_bad_arguments(arguments):
     with pytest.raises(InputError):
         LMOrderedIterator(*arguments)
@@ -98,9 +108,13 @@ def test_an_extension_is_not_predicted_again():
     assert extended[1].words.asnumpy()[0].tolist() == list(range(1, 8))
 
 
-@pytest.mark.parametrize('make', [
-    lambda: StreamLoader(np.arange(9), 5, 2), lambda: StreamLoader(np.arange(9), 2, 0),
-])
+@pytest.mark.parametrize(
+    'make',
+    [
+        lambda: StreamLoader(np.arange(9), 5, 2),
+        lambda: StreamLoader(np.arange(9), 2, 0),
+    ],
+)
 def test_what_cannot_be_streams(make):
     with pytest.raises(InputError):
         make()

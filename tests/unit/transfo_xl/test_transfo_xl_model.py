@@ -269,7 +269,10 @@ def test_memories_that_are_refused(block_class):
     block = make(block_class=block_class)
     mems = block.init_mems(3)
     for wrong in (
-        mx.nd.zeros((6, 3, 10)), mems[:2], block.init_mems(2), [*mems[:2], mx.nd.array([6, 7, 6])],
+        mx.nd.zeros((6, 3, 10)),
+        mems[:2],
+        block.init_mems(2),
+        [*mems[:2], mx.nd.array([6, 7, 6])],
         [*mems[:2], mx.nd.zeros((3, 1))],
     ):
         with pytest.raises(InputError):

@@ -340,8 +340,16 @@ def test_as_a_tokenizer_json(lower_case, tmp_path):
     opened = FileTokenizer(tmp_path / 'tokenizer.json')
     spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
     texts = [
-        '', '  ', ' the cat ', 'THE Cat', 'the<eos> <eos> dog', 'the-cat', 'a bird @-@ dog\n',
-        'caf\u00e9 \u4e2d \u4e2d\u4e2d', *(f'the{space}cat' for space in spaces), 'the\u200bcat',
+        '',
+        '  ',
+        ' the cat ',
+        'THE Cat',
+        'the<eos> <eos> dog',
+        'the-cat',
+        'a bird @-@ dog\n',
+        'caf\u00e9 \u4e2d \u4e2d\u4e2d',
+        *(f'the{space}cat' for space in spaces),
+        'the\u200bcat',
     ]
     for text in texts:
         assert opened.encode(text) == tokenizer.encode(text), text

@@ -42,7 +42,8 @@ def test_speed_is_that_since_the_line_before(clock, caplog):
     for number in progress(range(3), 'batches', 'masking'):
         clock.now += [30, 60, 0][number]
     assert caplog.messages == [
-        'masking: 2 of 3 batches, 0.03 batches/s', 'masking: 3 of 3 batches, 0.02 batches/s'
+        'masking: 2 of 3 batches, 0.03 batches/s',
+        'masking: 3 of 3 batches, 0.02 batches/s',
     ]
 
 

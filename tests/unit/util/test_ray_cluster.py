@@ -26,7 +26,10 @@ def test_a_cluster_of_this_machine_is_no_others(tmp_path):
     environment = {name: value for name, value in os.environ.items() if 'RAY' not in name}
     environment.update(HOME=str(tmp_path), PYTHONPATH=str(ROOT))
     done = subprocess.run(
-        [sys.executable, '-c', PROGRAM], env=environment, capture_output=True, text=True,
+        [sys.executable, '-c', PROGRAM],
+        env=environment,
+        capture_output=True,
+        text=True,
         timeout=200,
     )
     assert done.returncode == 0, done.stderr

@@ -59,8 +59,10 @@ def test_there_and_back(place, tmp_path):
     assert remote.file_size(path) == len(content)
     assert remote.names_in(folder) == ['text.txt']
     assert set(remote.sizes_in(folder)) == {'text.txt', 'b/facts.json'}
-    kinds = [(remote.is_file(each), remote.is_folder(each), remote.exists(each)) for each in
-             (path, folder, f'{folder}/nothing')]
+    kinds = [
+        (remote.is_file(each), remote.is_folder(each), remote.exists(each))
+        for each in (path, folder, f'{folder}/nothing')
+    ]
     assert kinds == [(True, False, True), (False, True, True), (False, False, False)]
     remote.remove_file(path)
     assert remote.names_in(folder) == []
@@ -128,7 +130,10 @@ def test_a_large_text_is_not_in_memory(bucket, tmp_path):
         'print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)\n'
     )
     done = subprocess.run(
-        [sys.executable, '-c', code, f'{bucket}/text'], capture_output=True, text=True, check=True,
+        [sys.executable, '-c', code, f'{bucket}/text'],
+        capture_output=True,
+        text=True,
+        check=True,
         timeout=600,
     )
     count, kilobytes = map(int, done.stdout.split())

@@ -13,12 +13,17 @@ from ..service import Call
 from ..worker import OverloadedError
 
 FILES = pathlib.Path(__file__).parent / 'files'
-TYPES = {'.css': 'text/css', '.html': 'text/html', '.js': 'text/javascript',
-         '.svg': 'image/svg+xml'}
+TYPES = {
+    '.css': 'text/css',
+    '.html': 'text/html',
+    '.js': 'text/javascript',
+    '.svg': 'image/svg+xml',
+}
 #: paths of the files, by their names; they hold no data and need no key
 PATHS = {
     path.name: '/' if path.name == 'index.html' else f'/page/{path.name}'
-    for path in sorted(FILES.iterdir()) if path.suffix in TYPES
+    for path in sorted(FILES.iterdir())
+    if path.suffix in TYPES
 }
 HEADERS = {
     'Cache-Control': 'no-cache',

@@ -57,8 +57,14 @@ def add_pytorchic_arguments(parser, **defaults):
     add('--model_file', help='model_steps_N.pt of a whole model to load')
     add('--vocab', default='../uncased_L-12_H-768_A-12/vocab.txt', help='vocab.txt, uncased')
     add('--max_len', type=int, help='maximum number of tokens, including special tokens')
-    add('--data_parallel', type=cli.boolean, nargs='?', const=True, default=True,
-        help='divide a batch among all GPUs, instead of using only the first one')
+    add(
+        '--data_parallel',
+        type=cli.boolean,
+        nargs='?',
+        const=True,
+        default=True,
+        help='divide a batch among all GPUs, instead of using only the first one',
+    )
     add('--save_steps', type=int, help='updates between two model_steps_N.pt')
     add('--total_steps', type=int, help='number of updates until the learning rate is 0')
     add_settings(parser, TrainingSettings)

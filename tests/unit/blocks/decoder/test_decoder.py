@@ -1,6 +1,5 @@
 """What GPT and GPT-2 share: inputs and outputs, padding, heads masked, kept and pruned."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -109,8 +108,10 @@ def test_outputs_follow_the_flags(name):
         for output in outputs
     ]
     assert shapes == expected + presents + attentions
-    assert_same(first(run(make(name), inputs_of(name))),
-                outputs[0][-1] if name in MODELS.values() else outputs[0])
+    assert_same(
+        first(run(make(name), inputs_of(name))),
+        outputs[0][-1] if name in MODELS.values() else outputs[0],
+    )
     for attention in outputs[-1]:
         np.testing.assert_allclose(attention.asnumpy().sum(-1), 1, atol=1e-5)
         assert not np.triu(attention.asnumpy(), 1).any()  # nothing looks ahead
@@ -228,9 +229,13 @@ def test_owners_follow_each_others_changes(tmp_path, family):
     double.mc_head.initialize()
     for block in (language, double):
         block.hybridize(static_alloc=True)
-        run(block, {'words': np.zeros((*rows_for(type(block).__name__, 1), 3)),
-                    **({'mc_token_ids': np.zeros((1, 2))} if block is double else {})},
-            )
+        run(
+            block,
+            {
+                'words': np.zeros((*rows_for(type(block).__name__, 1), 3)),
+                **({'mc_token_ids': np.zeros((1, 2))} if block is double else {}),
+            },
+        )
     changes = [
         lambda: model.prune_heads({0: [1]}),
         lambda: language.set_num_special_tokens(2),
@@ -271,8 +276,10 @@ def test_set_num_special_tokens_keeps_what_there_was(name):
         rows = min(len(kept), len(after))
         np.testing.assert_array_equal(after[:rows], kept[:rows])
         assert 0.1 < after[30:].std() < 0.6  # initializer_range is 0.3
-        assert_same(first(run(block, inputs))[..., :30] if 'Head' in name
-                    else first(run(block, inputs)), expected)
+        assert_same(
+            first(run(block, inputs))[..., :30] if 'Head' in name else first(run(block, inputs)),
+            expected,
+        )
     with_special = make_inputs(name, {**CONFIG, 'n_special': 2}, 0, rows_for(name, 2))
     if 'Head' in name:
         assert first(run(block, with_special)).shape[-1] == 32

@@ -105,11 +105,21 @@ def test_changes_of_the_model_between_generations(name):
 
 
 @pytest.mark.parametrize('name', LMS)
-@pytest.mark.parametrize('words, lengths, capacity', [
-    ([[1, 2, 3]], [3], 2), ([[1, 2, 3]], [3], 21), ([[1, 2, 3]], [0], 5), ([[1, 2, 3]], [4], 5),
-    ([[1, 2, 3]], [3, 3], 5), ([[1, 2, 33]], [3], 5), ([[1] * 21], [3], 21),
-    (np.zeros((1, 0)), [0], 5), ([[[1]]], [[1]], 5), ([1], [1], 5),
-])
+@pytest.mark.parametrize(
+    'words, lengths, capacity',
+    [
+        ([[1, 2, 3]], [3], 2),
+        ([[1, 2, 3]], [3], 21),
+        ([[1, 2, 3]], [0], 5),
+        ([[1, 2, 3]], [4], 5),
+        ([[1, 2, 3]], [3, 3], 5),
+        ([[1, 2, 33]], [3], 5),
+        ([[1] * 21], [3], 21),
+        (np.zeros((1, 0)), [0], 5),
+        ([[[1]]], [[1]], 5),
+        ([1], [1], 5),
+    ],
+)
 def test_wrong_prompts(name, words, lengths, capacity):
     block = make(name)
     with pytest.raises(InputError):

@@ -12,8 +12,13 @@ from model_zoo.errors import CheckpointError, InputError
 
 pytestmark = pytest.mark.usefixtures('no_network')
 
-SMALL = {'num_layers': 2, 'units': 16, 'num_heads': 4, 'max_length': 20,
-         'hparam_allow_override': True}
+SMALL = {
+    'num_layers': 2,
+    'units': 16,
+    'num_heads': 4,
+    'max_length': 20,
+    'hparam_allow_override': True,
+}
 CONFIG = {'n_layer': 2, 'n_embd': 16, 'n_head': 4, 'n_positions': 20, 'n_ctx': 20}
 NAMES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12'}
 # the tokens in the order of their ids, and the merges that lead to them
@@ -32,7 +37,10 @@ def family(request):
 @pytest.fixture
 def vocab(family):
     return gluonnlp.Vocab(
-        unknown_token=None, padding_token=None, bos_token=None, eos_token=None,
+        unknown_token=None,
+        padding_token=None,
+        bos_token=None,
+        eos_token=None,
         counter=gluonnlp.data.count_tokens(TOKENS[family]),
     )
 
@@ -66,8 +74,14 @@ def run(block):
 
 def test_overrides(family, vocab):
     block, _ = model_zoo.get_model(
-        NAMES[family], vocab=vocab, pretrained=False, **SMALL, activation='relu', embed_size=16,
-        layer_norm_eps=1e-3, dropout=0.25,
+        NAMES[family],
+        vocab=vocab,
+        pretrained=False,
+        **SMALL,
+        activation='relu',
+        embed_size=16,
+        layer_norm_eps=1e-3,
+        dropout=0.25,
     )
     config = block.config
     assert (config.n_layer, config.n_embd, config.n_head) == (2, 16, 4)
@@ -77,7 +91,6 @@ def test_overrides(family, vocab):
     block.initialize()
     assert run(block).shape == (2, 3, len(vocab))
 
-
     refused = [{'embed_size': 8}, *([{'hidden_size': 20}] if family == 'gpt' else [])]
     for more in refused:
         with pytest.raises(InputError):
@@ -86,8 +99,14 @@ def test_overrides(family, vocab):
 
 def test_flags_and_outputs(family, vocab):
     block, _ = model_zoo.get_model(
-        NAMES[family], vocab=vocab, pretrained=False, output_attention=True, **SMALL,
-        output_all_encodings=True, keep_multihead_output=True, predict_special_tokens=False,
+        NAMES[family],
+        vocab=vocab,
+        pretrained=False,
+        output_attention=True,
+        **SMALL,
+        output_all_encodings=True,
+        keep_multihead_output=True,
+        predict_special_tokens=False,
     )
     block.initialize()
     block.set_num_special_tokens(2)

@@ -14,8 +14,12 @@ from model_zoo.tasks.classification import Distillation, make_student, teacher_l
 
 def make(layers=4, labels=3, vocab_size=50, **changes):
     config = bert_config(
-        vocab_size, num_hidden_layers=layers, max_position_embeddings=12, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0, **changes,
+        vocab_size,
+        num_hidden_layers=layers,
+        max_position_embeddings=12,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        **changes,
     )
     model = BertForSequenceClassification(config, num_labels=labels)
     mx.random.seed(3 + layers)
@@ -50,15 +54,17 @@ def states_of(model, batch):
 def test_losses(labels):
     values = [0, 2, 1] if labels == 3 else [0.5, 2.5, -1.0]
     student, teacher, batch = make(2, labels), make(4, labels), batch_of(values)
-    scores, wanted = (model(*batch.inputs).asnumpy().astype('float64')
-                      for model in (student, teacher))
+    scores, wanted = (
+        model(*batch.inputs).asnumpy().astype('float64') for model in (student, teacher)
+    )
     distillation = Distillation(student, teacher, temperature=3.0, weight=0.7, states_weight=0.25)
     assert distillation.layers == (2, 4)
     found = [each.asscalar() for each in distillation.losses(batch)]
     own, theirs = states_of(student, batch), states_of(teacher, batch)
     tokens = 5 + 8 + 12
-    errors = [((a - b) ** 2).mean(axis=-1).sum() / tokens
-              for a, b in zip(own, (theirs[1], theirs[3]))]
+    errors = [
+        ((a - b) ** 2).mean(axis=-1).sum() / tokens for a, b in zip(own, (theirs[1], theirs[3]))
+    ]
     if labels == 3:
         soft, wanted = log_softmax(scores / 3), log_softmax(wanted / 3)
         of_teacher = 9 * (np.exp(wanted) * (wanted - soft)).sum(axis=-1).mean()
@@ -112,9 +118,7 @@ def test_layers():
             teacher_layers(2, 6, layers)
 
 
-@pytest.mark.parametrize(
-    'student', [{'labels': 2}, {'vocab_size': 60}, {'hidden_size': 8}]
-)
+@pytest.mark.parametrize('student', [{'labels': 2}, {'vocab_size': 60}, {'hidden_size': 8}])
 def test_models_that_do_not_fit(student):
     with pytest.raises(InputError):
         Distillation(make(2, **student), make(4))

@@ -8,7 +8,10 @@ __all__ = ['alone', 'arrays', 'assert_same']
 def arrays(batch):
     """In the order in which the model and its losses take them."""
     return [
-        *batch.inputs, batch.masked_positions, batch.masked_ids, batch.masked_weights,
+        *batch.inputs,
+        batch.masked_positions,
+        batch.masked_ids,
+        batch.masked_weights,
         batch.next_sentence_labels,
     ]
 

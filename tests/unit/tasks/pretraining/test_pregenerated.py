@@ -108,7 +108,9 @@ def test_lines_that_are_none(tokenizer, tmp_path, changes):
 @pytest.mark.parametrize(
     'metrics',
     [
-        None, '{', '{"num_training_examples": 1}',
+        None,
+        '{',
+        '{"num_training_examples": 1}',
         '{"num_training_examples": 2, "max_seq_len": 32}',
     ],
 )

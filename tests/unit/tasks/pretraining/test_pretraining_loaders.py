@@ -96,7 +96,13 @@ def test_what_a_batch_holds(load, shards, tokenizer):
     for batch in load(num_buckets=4).epoch(0):
         length, masks = batch.words.shape[1], batch.masked_ids.shape[1]
         assert [array.dtype for array in arrays(batch)] == [
-            np.int32, np.int32, np.float32, np.int32, np.int32, np.float32, np.int32,
+            np.int32,
+            np.int32,
+            np.float32,
+            np.int32,
+            np.int32,
+            np.float32,
+            np.int32,
         ]
         lengths = batch.valid_length.asnumpy().astype(int)
         counts = batch.masked_weights.asnumpy().sum(axis=1).astype(int)

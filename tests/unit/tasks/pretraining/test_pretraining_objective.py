@@ -21,8 +21,11 @@ from model_zoo.training.updater import HostTrainer
 def make_model(seed=1, ctx=None):
     """A small one without dropout, hybridized."""
     config = tiny.bert_config(
-        50, max_position_embeddings=LENGTH, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0, initializer_range=0.1,
+        50,
+        max_position_embeddings=LENGTH,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        initializer_range=0.1,
     )
     model = BertForPreTraining(config)
     seed_all(seed)
@@ -41,8 +44,7 @@ class Loader:
     def __init__(self, samples, sizes, ctx=None):
         ends = np.cumsum(sizes)
         self.batches = [
-            batch_of(samples, list(range(end - size, end)), ctx)
-            for size, end in zip(sizes, ends)
+            batch_of(samples, list(range(end - size, end)), ctx) for size, end in zip(sizes, ends)
         ]
 
     def epoch(self, epoch, start=0):
@@ -197,7 +199,12 @@ def test_log_lines_are_gluonnlps(caplog):
     fields = lines[1].split('\t')
     assert fields[0] == '[step 4]'
     assert [field.split('=')[0] for field in fields[1:]] == [
-        'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'throughput', 'lr'
+        'mlm_loss',
+        'mlm_acc',
+        'nsp_loss',
+        'nsp_acc',
+        'throughput',
+        'lr',
     ]
     record = loop.state.log[-1]
     assert float(fields[2].split('=')[1]) == pytest.approx(100 * record['mlm_acc'], abs=0.01)

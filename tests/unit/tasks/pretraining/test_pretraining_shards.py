@@ -139,7 +139,9 @@ def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
     plain = save(tmp_path / 'plain.npz', samples)
     assert read_shard(plain, vocab, 12).count == 6
     for arguments in (
-        (plain, load_vocab(TOKENS[:-1])), (plain, load_vocab(TOKENS[::-1])), (shard, vocab, 8),
+        (plain, load_vocab(TOKENS[:-1])),
+        (plain, load_vocab(TOKENS[::-1])),
+        (shard, vocab, 8),
     ):
         with pytest.raises(InputError):
             read_shard(*arguments)

@@ -20,14 +20,23 @@ from model_zoo.tasks.sentences import (
 from model_zoo.tasks.task import Data
 
 
-@pytest.mark.parametrize(('name', 'text'), [
-    ('a.tsv', 'score\tsentence1\tsentence2\n5\tA "cat.\tA kitten.\n\n0\tA dog.\tNo.\n'),
-    ('a.csv', 'score,sentence1,sentence2\n5,"A ""cat.",A kitten.\n0,A dog.,No.\n'),
-    ('a.jsonl', ''.join(json.dumps(row) + '\n' for row in (
-        {'score': 5, 'sentence1': 'A "cat.', 'sentence2': 'A kitten.'},
-        {'score': 0.0, 'sentence1': 'A dog.', 'sentence2': 'No.', 'more': 1},
-    ))),
-])
+@pytest.mark.parametrize(
+    ('name', 'text'),
+    [
+        ('a.tsv', 'score\tsentence1\tsentence2\n5\tA "cat.\tA kitten.\n\n0\tA dog.\tNo.\n'),
+        ('a.csv', 'score,sentence1,sentence2\n5,"A ""cat.",A kitten.\n0,A dog.,No.\n'),
+        (
+            'a.jsonl',
+            ''.join(
+                json.dumps(row) + '\n'
+                for row in (
+                    {'score': 5, 'sentence1': 'A "cat.', 'sentence2': 'A kitten.'},
+                    {'score': 0.0, 'sentence1': 'A dog.', 'sentence2': 'No.', 'more': 1},
+                )
+            ),
+        ),
+    ],
+)
 def test_reads_the_same_from_all_formats(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     found = read_sentences(str(tmp_path / name))
@@ -59,19 +68,22 @@ def test_kinds(tmp_path):
 TWO = 'sentence1\tsentence2'
 
 
-@pytest.mark.parametrize(('text', 'options', 'place'), [
-    ('', {}, 'a.tsv'),
-    (f'{TWO}\n', {}, 'a.tsv'),
-    ('one\ttwo\na\tb\n', {}, 'one, two'),
-    (f'{TWO}\na\n', {}, 'line 2'),
-    (f'{TWO}\na\t \n', {}, 'line 2'),
-    (f'{TWO}\tscore\na\tb\tx\n', {}, 'line 2'),
-    (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
-    (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
-    (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
-    ('a\tb\tc\n', {'text_columns': ['a', 'b', 'c'], 'score_column': 's'}, ''),
-    ('a\n', {'text_columns': ['a']}, 'text_columns'),
-])
+@pytest.mark.parametrize(
+    ('text', 'options', 'place'),
+    [
+        ('', {}, 'a.tsv'),
+        (f'{TWO}\n', {}, 'a.tsv'),
+        ('one\ttwo\na\tb\n', {}, 'one, two'),
+        (f'{TWO}\na\n', {}, 'line 2'),
+        (f'{TWO}\na\t \n', {}, 'line 2'),
+        (f'{TWO}\tscore\na\tb\tx\n', {}, 'line 2'),
+        (f'{TWO}\tscore\na\tb\tnan\n', {}, 'line 2'),
+        (f'{TWO}\na\tb\n', {'score_column': 'grade'}, "'grade'"),
+        (f'{TWO}\na\tb\n', {'text_columns': ['a', 'b']}, "'a'"),
+        ('a\tb\tc\n', {'text_columns': ['a', 'b', 'c'], 'score_column': 's'}, ''),
+        ('a\n', {'text_columns': ['a']}, 'text_columns'),
+    ],
+)
 def test_bad_files(tmp_path, text, options, place):
     (tmp_path / 'a.tsv').write_text(text)
     with pytest.raises(InputError) as caught:

@@ -191,7 +191,8 @@ def test_rows_of_the_hub(tmp_path, form):
         source = rows if form == 'memory' else pytest.importorskip('pandas').DataFrame(rows)
     questions = read_squad(source, training=True).questions
     assert [question[:2] + question[3:] for question in questions] == [
-        ('q0', 'Who?', ('a man',), 3), ('q1', 'Who?', ('a man',), 3),
+        ('q0', 'Who?', ('a man',), 3),
+        ('q1', 'Who?', ('a man',), 3),
     ]
 
 

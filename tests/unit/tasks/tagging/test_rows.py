@@ -38,10 +38,12 @@ CONLLU = (
 
 def dataset(column, tags=NUMBERS):
     datasets = pytest.importorskip('datasets')
-    features = datasets.Features({
-        'tokens': datasets.Sequence(datasets.Value('string')),
-        column: datasets.Sequence(datasets.ClassLabel(names=NAMES)),
-    })
+    features = datasets.Features(
+        {
+            'tokens': datasets.Sequence(datasets.Value('string')),
+            column: datasets.Sequence(datasets.ClassLabel(names=NAMES)),
+        }
+    )
     return datasets.Dataset.from_dict({'tokens': WORDS, column: tags}, features=features)
 
 

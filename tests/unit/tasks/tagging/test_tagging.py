@@ -1,6 +1,5 @@
 """Words with labels: features, windows, batches, predictions and scores."""
 
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -173,5 +172,3 @@ def test_scores_of_entities(right):
 def test_without_entities_where_there_might_be():
     assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
     assert 'f1' not in score_tags([['O']], [['O']])
-
-
