@@ -101,9 +101,9 @@ def parse_json(text, shape=object):
         What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
         integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
         ``list[str]``, ``tuple[float, float]`` (a list of two), ``dict[str, int]``, ``int | str``
-        and ``int | None``; a dataclass for an object that has its fields and no others; or a dict, such
-        as ``{'weight_map': dict[str, str]}``, for an object that has these names among others. Of a
-        dict's names, those that may be None may be missing.
+        and ``int | None``; a dataclass for an object that has its fields and no others; or a dict,
+        such as ``{'weight_map': dict[str, str]}``, for an object that has these names among others.
+        Of a dict's names, those that may be None may be missing.
     """
     try:
         value = json.loads(text)
