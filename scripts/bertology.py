@@ -17,7 +17,6 @@ look.
 ``--masking_threshold`` of its first value. (A language model's metric is 1 / perplexity.) Then it
 prunes them, measures metric, speed and size before and after, and writes ``pruned_model/`` for
 ``from_pretrained`` and for all scripts.
-
 """
 
 import logging

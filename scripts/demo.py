@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-import model_zoo  # noqa: F401  isort: skip  first: it minds Ctrl-C during the imports
+import model_zoo  # noqa: F401  isort: skip  before MXNet
 import numpy as np
 
 from bert_embedding import BertEmbedding

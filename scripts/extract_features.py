@@ -45,7 +45,7 @@ from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import write_results
 from model_zoo.batches import make_batch
 from model_zoo.batches.sampling import longest_first
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, reporting
 from model_zoo.tasks.tables import check_files
 from model_zoo.training.settings import (
     BertSettings,
@@ -173,7 +173,7 @@ def write_arrays(path, results, layers, vocab):
     """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
     ids, bounds, shape = array.array('i'), [0], ()
     folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
-    with tempfile.TemporaryFile(dir=folder) as kept:
+    with reporting(f'cannot write {path!r}'), tempfile.TemporaryFile(dir=folder) as kept:
         for encoding, vectors in results:
             ids.extend(encoding.input_ids.tolist())
             bounds.append(len(ids))

@@ -42,7 +42,7 @@ _LIBRARIES = {
     'openvino': ('onnx', 'onnxruntime', 'openvino'),
 }
 _EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
-#: the figures that scripts/benchmark/inference.py writes
+#: the figures that scripts/benchmark/compare.py writes
 SPEED_FILE = os.path.join(os.path.dirname(__file__), 'speed.json')
 #: How many tokens MXNet runs through a model of any size while another engine's file is made, or
 #: while a file that is there is loaded. A step of generation reads as many bytes as a small batch.

@@ -488,7 +488,7 @@ def save_trained(folder, model, tokenizer, format=None):
     try:
         model.save_pretrained(folder, tokenizer, format=format or 'huggingface')
     except ZooError as error:
-        if format is not None:
+        if format is not None or isinstance(error.__cause__, OSError):  # nothing can be written
             raise
         logger.warning('%s: only this project opens %s', error, folder)
         model.save_pretrained(folder, tokenizer)

@@ -77,7 +77,8 @@ class FileTokenizer(Tokenizer):
         content = json.loads(self._rust.to_str())
         self.added_tokens = {token['id']: token['content'] for token in content['added_tokens']}
         self._special = {token['id'] for token in content['added_tokens'] if token['special']}
-        roles = find_roles({self.added_tokens[number] for number in self._special})
+        special = {self.added_tokens[number] for number in self._special}
+        roles = find_roles(special, first=('[UNK]', '<s>', '</s>'))
         for role, token in (special_tokens or {}).items():
             if role not in ROLES:
                 raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')

@@ -67,13 +67,13 @@ _OPTIONAL = {'pad', 'mask'}
 
 # what a role's token is usually called
 _NAMES = {
-    'unk': ('[UNK]', '<unk>', '<UNK>'),
+    'unk': ('<unk>', '<UNK>', '[UNK]'),
     'pad': ('[PAD]', '<pad>'),
     'mask': ('[MASK]', '<mask>'),
     'cls': ('[CLS]', '<cls>'),
     'sep': ('[SEP]', '<sep>'),
-    'bos': ('<s>', '<bos>', '<|endoftext|>', '<S>'),
-    'eos': ('</s>', '<eos>', '<|endoftext|>', '<S>'),
+    'bos': ('<bos>', '<|endoftext|>', '<S>', '<s>'),
+    'eos': ('<eos>', '<|endoftext|>', '<S>', '</s>'),
 }
 
 
@@ -192,10 +192,14 @@ def _parse(text):
     return tokens
 
 
-def find_roles(tokens):
-    """The special tokens among some tokens, by their roles; they are known by their usual names."""
-    present = {role: [name for name in names if name in tokens] for role, names in _NAMES.items()}
-    return {role: names[0] for role, names in present.items() if names}
+def find_roles(tokens, first=()):
+    """Return the special tokens among `tokens`, by role; names in `first` go before other names."""
+    roles = {}
+    for role, names in _NAMES.items():
+        present = [name for name in names if name in tokens]
+        if present:
+            roles[role] = min(present, key=lambda name: name not in first)
+    return roles
 
 
 def check_tokens(token_to_idx, name='the vocabulary'):

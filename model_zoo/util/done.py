@@ -7,9 +7,9 @@ import os
 from ..errors import InputError
 from .files import write_json
 from .reading import read_json
-from .remote import exists, file_size, is_url, join
+from .remote import exists, file_size, is_url, join, remove_file
 
-__all__ = ['mark_done', 'read_done']
+__all__ = ['forget_done', 'mark_done', 'read_done']
 
 
 def read_done(path, job):
@@ -34,6 +34,12 @@ def mark_done(path, job, **facts):
         os.makedirs(os.path.dirname(marker), exist_ok=True)
     digest, size = _state(path, job)
     write_json(marker, {'job': digest, 'size': size, 'facts': facts})
+
+
+def forget_done(path):
+    """Remove a file's marker, before the file is made anew."""
+    if exists(_marker(path)):
+        remove_file(_marker(path))
 
 
 def _marker(path):

@@ -30,14 +30,18 @@ class RayTasks:
 
     def map(self, arguments):
         """The function's results for tuples of arguments, in their order."""
-        for reference in [self._call.remote(self._function, *each) for each in arguments]:
-            try:
+        references = [self._call.remote(self._function, *each) for each in arguments]
+        try:
+            for reference in references:
                 yield self._ray.get(reference)
-            except self._ray.exceptions.RayTaskError as error:
-                raise error.cause from None
-            except self._ray.exceptions.RayError as error:
-                line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-                raise InputError(f'a task on the Ray cluster failed: {line}') from error
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except self._ray.exceptions.RayError as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise InputError(f'a task on the Ray cluster failed: {line}') from error
+        finally:  # after an error the others aren't needed
+            for reference in references:
+                self._ray.cancel(reference)
 
 
 def _call(function, *arguments):

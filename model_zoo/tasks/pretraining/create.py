@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ...environment import available_processors
 from ...errors import InputError
-from ...util.done import mark_done, read_done
+from ...util.done import forget_done, mark_done, read_done
 from ...util.files import make_output_dir, remove_leftovers
 from ...util.ray_cluster import RayTasks
 from ...util.remote import exists, file_size, is_url, join, names_in, remove_file
@@ -62,6 +62,7 @@ class _ShardMaker:
         return None if facts is None else ShardFacts(**facts)
 
     def __call__(self, number):
+        forget_done(self.path(number))
         facts = self._make(number)
         mark_done(self.path(number), self._job, **facts._asdict())
         return facts
