@@ -66,7 +66,7 @@ for _name, _size in zip(ELECTRA_ARCHITECTURES, (128, 768, 1024)):
     ELECTRA_ARCHITECTURES[_name]['embedding_size'] = _size
 #: name of a model -> its fields of DistilBertConfig
 DISTILBERT_ARCHITECTURES = {
-    'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072},
+    'distilbert_6_768_12': {'n_layers': 6, 'dim': 768, 'n_heads': 12, 'hidden_dim': 3072}
 }
 
 #: GluonNLP's names of hyper-parameters -> fields of BertConfig
@@ -119,11 +119,7 @@ PRETRAINED = (
     _entry(BASE, 'scibert_basevocab_cased'),
     *(
         _entry(
-            BASE,
-            f'{name}_cased',
-            hub=hub,
-            dataset_aliases=(name,),
-            lacks=('decoder', 'classifier'),
+            BASE, f'{name}_cased', hub=hub, dataset_aliases=(name,), lacks=('decoder', 'classifier')
         )
         for name, hub in [
             ('biobert_v1.0_pmc', None),

@@ -30,12 +30,7 @@ from model_zoo.util.reading import read_lines, state_of
 from .embedding import OOV_WAYS, BertEmbedding
 from .writers import open_writer
 
-__all__ = [
-    'FileEmbedder',
-    'console',
-    'embed',
-    'main',
-]
+__all__ = ['FileEmbedder', 'console', 'embed', 'main']
 
 logger = logging.getLogger(__name__)
 

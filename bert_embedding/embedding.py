@@ -259,13 +259,7 @@ class BertEmbedding:
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
     def iter_sentence_vectors(
-        self,
-        sentences,
-        pooling=None,
-        normalize=False,
-        prompt=None,
-        prompt_name=None,
-        on_batch=None,
+        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None, on_batch=None
     ):
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
@@ -458,10 +452,7 @@ class BertEmbedding:
             vectors = list(sums)
         if filter_spec_tokens:
             return tokens, vectors
-        return (
-            [pieces[0], *tokens, pieces[-1]],
-            [states[0].copy(), *vectors, states[-1].copy()],
-        )
+        return ([pieces[0], *tokens, pieces[-1]], [states[0].copy(), *vectors, states[-1].copy()])
 
 
 def _put(whole, window, states, count):

@@ -17,11 +17,7 @@ from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import choose_layers
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
-from model_zoo.pretrained.files import (
-    GENERATION_CONFIG,
-    TOKENIZER_CONFIG,
-    read_tokenizer_config,
-)
+from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES

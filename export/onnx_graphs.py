@@ -157,11 +157,7 @@ def _language_model(block):
         for part in ('key', 'value'):
             name, ends = (
                 f'past_key_values.{layer}.{part}',
-                (
-                    len(config.kept_heads(layer)),
-                    'past_sequence',
-                    config.head_size,
-                ),
+                (len(config.kept_heads(layer)), 'past_sequence', config.head_size),
             )
             inputs[name] = name, 'float32', ('batch', *ends)
             outputs[f'present.{layer}.{part}'] = 'batch', ends[0], axes[1][1], ends[2]

@@ -18,9 +18,6 @@ MAPPINGS = {
     ),
     # openai/finetune-transformer-lm's params_*.npy, by its program's names
     'numpy': Mapping(
-        _OPENAI_RULES,
-        '',
-        mark_heads=False,
-        order=[rule.theirs[0] for rule in _OPENAI_RULES],
+        _OPENAI_RULES, '', mark_heads=False, order=[rule.theirs[0] for rule in _OPENAI_RULES]
     ),
 }

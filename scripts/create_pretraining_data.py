@@ -81,9 +81,7 @@ class CreateSettings(SampleSettings):
         below=float('inf'),
     )
     resume: bool = setting(
-        False,
-        'skip the parts that an earlier run finished',
-        flag={'rank_last': True},
+        False, 'skip the parts that an earlier run finished', flag={'rank_last': True}
     )
     ray: str | None = setting(
         None,

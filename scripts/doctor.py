@@ -105,12 +105,7 @@ def _cpu():
     known = cpu_flags()
     if not known:
         return Finding('processor', 'ok', 'not known')
-    names = {
-        'avx2': 'AVX2',
-        'avx512f': 'AVX-512',
-        'avx512_vnni': 'VNNI',
-        'avx512_bf16': 'bfloat16',
-    }
+    names = {'avx2': 'AVX2', 'avx512f': 'AVX-512', 'avx512_vnni': 'VNNI', 'avx512_bf16': 'bfloat16'}
     present = [name for flag, name in names.items() if flag in known]
     if may_use_amx():
         present.append('AMX')

@@ -24,18 +24,8 @@ from model_zoo.app.run import Run, make_updater
 from model_zoo.app.task_run import TaskRun, run_task
 from model_zoo.errors import InputError
 from model_zoo.optimizer import finetune_schedule
-from model_zoo.tasks.masked_lm import (
-    TERMS,
-    PretrainingSettings,
-    PretrainingTask,
-    formatted_terms,
-)
-from model_zoo.training.callbacks import (
-    Callback,
-    Profiler,
-    ProgressLogger,
-    TensorBoardWriter,
-)
+from model_zoo.tasks.masked_lm import TERMS, PretrainingSettings, PretrainingTask, formatted_terms
+from model_zoo.training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop
 from model_zoo.training.plan import Checkpoints, Evaluation, Plan
 from model_zoo.util.display import new_figure, save_figure

@@ -5,15 +5,7 @@ import string
 
 import tokenizers
 from tiny import initialized, learn_pieces
-from tokenizers import (
-    AddedToken,
-    Regex,
-    decoders,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-)
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 import bert
 import gpt

@@ -12,7 +12,7 @@ ARCHITECTURES = {
         'n_head': 16,
         'd_head': 64,
         'd_inner': 4096,
-    },
+    }
 }
 
 #: the entries of the catalogue, which ``zoo.py`` registers

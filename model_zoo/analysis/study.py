@@ -178,10 +178,7 @@ class LanguageModelSubject(OneSentence):
     def predict(self, batch, head_mask=None):
         """What the model returns for a batch."""
         return self.model(
-            batch.words,
-            valid_length=batch.valid_length,
-            lm_labels=batch.words,
-            head_mask=head_mask,
+            batch.words, valid_length=batch.valid_length, lm_labels=batch.words, head_mask=head_mask
         )
 
     def forward(self, batch, head_mask):

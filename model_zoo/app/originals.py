@@ -188,7 +188,7 @@ _DEBUGGER = {
 _PROCESS = {
     'local_rank': Original(
         '-1 only: horovodrun starts processes here', type=int, convert=check_one_process
-    ),
+    )
 }
 _CPU = Original('the CPU, as is the default', convert=check_gpu_unwanted)
 _OVERWRITE = Original('a folder with results of another run is not refused')
@@ -447,8 +447,7 @@ SCRIPTS = {
         'create_pretraining_data', (*_SAMPLES, '--dupe_factor=3', '--json_epochs')
     ),
     'pytorch_pretrained_bert/run_classifier': Script(
-        'finetune_classifier',
-        (*_BERTADAM, *_LABELS, '--do_train=false', '--lr=5e-5', '--seed=42'),
+        'finetune_classifier', (*_BERTADAM, *_LABELS, '--do_train=false', '--lr=5e-5', '--seed=42')
     ),
     'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2', ('--stop=',)),
     'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),

@@ -80,9 +80,7 @@ def pipeline(
 ) -> TokenClassification: ...
 @overload
 def pipeline(
-    task: Literal['question-answering'],
-    model: str | os.PathLike | None = ...,
-    **options: Any,
+    task: Literal['question-answering'], model: str | os.PathLike | None = ..., **options: Any
 ) -> QuestionAnswering: ...
 @overload
 def pipeline(
@@ -110,15 +108,11 @@ def pipeline(
 ) -> NextSentence: ...
 @overload
 def pipeline(
-    task: Literal['zero-shot-classification'],
-    model: str | os.PathLike | None = ...,
-    **options: Any,
+    task: Literal['zero-shot-classification'], model: str | os.PathLike | None = ..., **options: Any
 ) -> ZeroShotClassification: ...
 @overload
 def pipeline(
-    task: Literal['rerank', 'text-ranking'],
-    model: str | os.PathLike | None = ...,
-    **options: Any,
+    task: Literal['rerank', 'text-ranking'], model: str | os.PathLike | None = ..., **options: Any
 ) -> Reranking: ...
 @overload
 def pipeline(

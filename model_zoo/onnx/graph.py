@@ -241,8 +241,7 @@ def to_onnx(symbol, params, inputs, outputs):
             raise InputError(f'the operator {op!r} of node {name!r} has no translation to ONNX')
         attrs = {key: _parse(value) for key, value in node.get('attrs', {}).items()}
         made = OPERATORS[op](
-            writer,
-            Node(name, attrs, [values[i, k] for i, k, *_ in node['inputs']], ranks[name]),
+            writer, Node(name, attrs, [values[i, k] for i, k, *_ in node['inputs']], ranks[name])
         )
         for output, tensor in enumerate(made if isinstance(made, list) else [made]):
             values[number, output] = tensor

@@ -9,13 +9,7 @@ import dataclasses
 import os
 from typing import NamedTuple
 
-from ..checkpoint.readers import (
-    CONFIG_NAMES,
-    SUMS,
-    WEIGHTS_NAMES,
-    first_file,
-    weights_in_folder,
-)
+from ..checkpoint.readers import CONFIG_NAMES, SUMS, WEIGHTS_NAMES, first_file, weights_in_folder
 from ..errors import InputError, ZooError
 from ..util.reading import read_json
 

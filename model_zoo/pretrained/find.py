@@ -12,13 +12,7 @@ from mxnet.gluon.model_zoo import model_store
 from mxnet.gluon.utils import _get_repo_url
 
 from ..checkpoint.readers import WEIGHTS_NAMES, first_file, weights_in_folder
-from ..errors import (
-    InputError,
-    PretrainedNotFoundError,
-    UnknownNameError,
-    ZooError,
-    reporting,
-)
+from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError, reporting
 from .catalogue import get_entry, is_alias, list_pretrained
 from .download import default_root, download, mismatch
 from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder

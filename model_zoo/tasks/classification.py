@@ -512,8 +512,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None, 'custom task: the column of the second text of a pair'
     )
     label_column: str | None = setting(
-        None,
-        'custom task: name or number (from 0) of the label column; default: the usual names',
+        None, 'custom task: name or number (from 0) of the label column; default: the usual names'
     )
     labels: list[str] | None = setting(
         None,

@@ -186,9 +186,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         choices=POOLINGS,
     )
     normalize: bool = setting(
-        True,
-        'the saved model returns vectors of length 1; no loss depends on it',
-        flag=YES_OR_NO,
+        True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
     )
     max_len: int = setting(128, 'in tokens, including special tokens')
 

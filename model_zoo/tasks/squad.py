@@ -537,13 +537,7 @@ class SquadFeatures(collections.abc.Sequence):
     """
 
     def __init__(
-        self,
-        squad,
-        encoding,
-        tokenizer,
-        max_seq_length=384,
-        doc_stride=128,
-        max_query_length=64,
+        self, squad, encoding, tokenizer, max_seq_length=384, doc_stride=128, max_query_length=64
     ):
         if max_seq_length <= max_query_length + 3:
             raise InputError(
@@ -918,8 +912,7 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
     )
     predict_file: str | None = setting(
-        None,
-        'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
+        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`'
     )
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
     f1_characters: bool | None = setting(

@@ -417,9 +417,7 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
     cased: bool | None = setting(
-        None,
-        'use the weights for cased English, not uncased',
-        flag=YES_OR_NO,
+        None, 'use the weights for cased English, not uncased', flag=YES_OR_NO
     )
 
     def check(self):

@@ -12,14 +12,7 @@ from ..pretrained.find import find_files
 from ..util.reading import parse_json
 from ..util.remote import open_binary
 from .bpe_files import has_word_ends, read_bpe_vocab
-from .library_files import (
-    FAIRSEQ_NAME,
-    FILE_NAME,
-    fairseq_ids,
-    ids_of,
-    open_model,
-    open_rust,
-)
+from .library_files import FAIRSEQ_NAME, FILE_NAME, fairseq_ids, ids_of, open_model, open_rust
 from .settings import TokenizerSettings
 from .vocab import ROLES, check_tokens, load_vocab, make_vocab, read_words
 

@@ -254,9 +254,7 @@ class DeviceSettings(Settings):
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
     loss_scale: float | None = setting(
-        None,
-        'with float16: fixed loss scale, such as 128; default, and 0: dynamic',
-        at_least=0,
+        None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0
     )
     mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
     optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
@@ -307,9 +305,7 @@ class OutputSettings(Settings):
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
     )
     ckpt_interval: int = setting(
-        1000,
-        'updates between checkpoints; one is always saved after each epoch',
-        at_least=1,
+        1000, 'updates between checkpoints; one is always saved after each epoch', at_least=1
     )
     keep_checkpoints: int = setting(
         2,

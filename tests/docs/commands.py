@@ -32,12 +32,7 @@ REMOTE = 's3://'
 #: looks at what there is: run as they are
 LOOKS = ('cat', 'head', 'ls', 'wc')
 #: these take minutes, never end, or are run by tests of their own; their flags are checked
-PARSED_ONLY = (
-    'scripts/benchmark/',
-    'scripts/originals/',
-    'scripts/serve.py',
-    'tests/oracle/',
-)
+PARSED_ONLY = ('scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', 'tests/oracle/')
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
 #: flags that take the place of a command's own, and aren't added where it hasn't got them

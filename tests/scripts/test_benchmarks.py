@@ -167,12 +167,7 @@ def test_the_best_peer_of_each_precision(compare):
 
 
 @pytest.mark.parametrize(
-    'argv',
-    [
-        ['vectors'],
-        ['forward', '--rounds', '0'],
-        ['training', '--table', 'speed.json'],
-    ],
+    'argv', [['vectors'], ['forward', '--rounds', '0'], ['training', '--table', 'speed.json']]
 )
 def test_what_is_refused(compare, argv):
     assert run(compare, *argv) == 1

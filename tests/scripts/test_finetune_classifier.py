@@ -6,13 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from contract import classifier as arguments
-from script_runs import (
-    assert_same_parameters,
-    parameters,
-    read_json,
-    refusal,
-    run,
-)
+from script_runs import assert_same_parameters, parameters, read_json, refusal, run
 from toy_data import GOOD, write_task
 
 import export.export as export

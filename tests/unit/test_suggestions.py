@@ -60,10 +60,7 @@ def test_of_a_block(words, options, meant):
 
 @pytest.mark.parametrize(
     ('words', 'meant'),
-    [
-        (['--epoch_s', '3'], '--epochs'),
-        (['--engine', 'onxruntime'], 'onnxruntime'),
-    ],
+    [(['--epoch_s', '3'], '--epochs'), (['--engine', 'onxruntime'], 'onnxruntime')],
 )
 def test_flags_and_choices(words, meant, capsys):
     parser = cli.parser('')

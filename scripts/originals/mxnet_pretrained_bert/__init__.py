@@ -9,12 +9,7 @@ should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 
 import model_zoo  # noqa: F401  before MXNet
 
-from .file_utils import (
-    CONFIG_NAME,
-    PYTORCH_PRETRAINED_BERT_CACHE,
-    WEIGHTS_NAME,
-    cached_path,
-)
+from .file_utils import CONFIG_NAME, PYTORCH_PRETRAINED_BERT_CACHE, WEIGHTS_NAME, cached_path
 from .modeling import (
     BertConfig,
     BertForMaskedLM,

@@ -48,10 +48,7 @@ NAMES = (
     'mode',
 )
 # columns of the texts, and the labels in the order of their numbers
-TASKS = {
-    'mrpc': ((3, 4), ('0', '1')),
-    'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral')),
-}
+TASKS = {'mrpc': ((3, 4), ('0', '1')), 'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral'))}
 # What may differ when a training is resumed: where the files are.
 FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel', 'mode')
 

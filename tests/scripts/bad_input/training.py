@@ -85,10 +85,7 @@ CLASSIFIER = [
     (['TOY', '--teacher', '.', '--teacher_weight', '2'], '--teacher_weight'),
     (['TOY', '--teacher', '.', '--states_weight', '-1'], '--states_weight'),
     (['TOY', '--teacher', '.', '--student_layers', '0'], '--student_layers'),
-    (
-        ['TOY', '--teacher', '.', '--student_layers', '1'],
-        '--student_layers',
-    ),
+    (['TOY', '--teacher', '.', '--student_layers', '1'], '--student_layers'),
     (['TOY', '--teacher', '.', '--only_inference'], '--teacher'),
 ]
 
@@ -127,10 +124,7 @@ SQUAD = [
     (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
     (['TOY', '--max_seq_length', '13'], 'max_seq_length 13: give more than'),
     (['TOY', '--test_batch_size', '0'], '--dev_batch_size'),
-    (
-        ['--sentencepiece', 'x.model'],
-        '--sentencepiece',
-    ),
+    (['--sentencepiece', 'x.model'], '--sentencepiece'),
     (['--sentencepiece', 'x.model', '--from_scratch'], '--sentencepiece'),
     (['--sentencepiece', 'v.txt'], 'ends in .model or .spiece'),
     (['TOY', '--cache_dir', 'text.json'], 'cannot write to directory'),
@@ -164,10 +158,7 @@ SWAG = [
     (['--do_eval', '--dev_file', 'VAL', '--resume'], '--resume'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '4'], 'a length of 4 is too small'),
     (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '41'], 'takes 40 tokens at most'),
-    (
-        ['--do_eval', '--train_batch_size', '1', '--accumulate', '2'],
-        '--train_batch_size',
-    ),
+    (['--do_eval', '--train_batch_size', '1', '--accumulate', '2'], '--train_batch_size'),
 ]
 
 
@@ -215,10 +206,7 @@ GPT = [
     (['--do_train', '--train_dataset', 'none.csv'], '--train_dataset'),
     (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid'),
     (['--do_train', '--train_dataset', 'TRAIN', '--n_valid', '-1'], '--n_valid'),
-    (
-        ['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'],
-        '--do_eval',
-    ),
+    (['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'], '--do_eval'),
     (['--do_train', '--train_dataset', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--resume'], '--resume'),
     (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),

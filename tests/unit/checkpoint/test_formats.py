@@ -159,11 +159,7 @@ def test_transformers_decoders(copy, name, block_class):
 
 @pytest.mark.parametrize(
     'name, block_class',
-    [
-        ('bert', BertForPreTraining),
-        ('gpt', OpenAIGPTLMHeadModel),
-        ('gpt2', GPT2LMHeadModel),
-    ],
+    [('bert', BertForPreTraining), ('gpt', OpenAIGPTLMHeadModel), ('gpt2', GPT2LMHeadModel)],
 )
 def test_huggingface_round_trip(copy, tmp_path, name, block_class):
     """Every tensor and every field of the configuration come back as they were."""
@@ -207,11 +203,7 @@ def test_classes_and_labels(copy, tmp_path):
 
 @pytest.mark.parametrize(
     'change',
-    [
-        {'model_type': 'roberta'},
-        {'position_embedding_type': 'relative_key'},
-        {'is_decoder': True},
-    ],
+    [{'model_type': 'roberta'}, {'position_embedding_type': 'relative_key'}, {'is_decoder': True}],
 )
 def test_configurations_that_compute_something_else(copy, change):
     folder = copy('bert_transformers')

@@ -8,11 +8,7 @@ import pytest
 from mxnet.gluon import nn
 from scipy.special import erf, log_softmax
 
-from model_zoo.layers.cells import (
-    ACTIVATIONS,
-    ZeroPadded,
-    padded_units,
-)
+from model_zoo.layers.cells import ACTIVATIONS, ZeroPadded, padded_units
 from model_zoo.layers.losses import cross_entropy, span_cross_entropy
 
 NORMAL = mx.init.Normal(0.5)

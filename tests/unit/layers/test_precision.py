@@ -18,13 +18,7 @@ from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.layers import precision
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
-from model_zoo.layers.precision import (
-    BFLOAT16,
-    Dense,
-    LayerNorm,
-    precision_name,
-    set_precision,
-)
+from model_zoo.layers.precision import BFLOAT16, Dense, LayerNorm, precision_name, set_precision
 from model_zoo.layers.sequences import positions_of
 
 BERT = {
@@ -121,10 +115,7 @@ def test_positions_are_exact_in_float16(axis):
 def test_losses_are_float32():
     scores = np.random.standard_normal((4, 9)).astype('float16') * 8
     half, full = mx.nd.array(scores, dtype='float16'), mx.nd.array(scores.astype('float32'))
-    calls = [
-        (cross_entropy, array([1, 8, -1, 0])),
-        (span_cross_entropy, array([1, 8, -1, 0])),
-    ]
+    calls = [(cross_entropy, array([1, 8, -1, 0])), (span_cross_entropy, array([1, 8, -1, 0]))]
     for loss, labels in calls:
         result = loss(mx.nd, half, labels)
         assert result.dtype == np.float32

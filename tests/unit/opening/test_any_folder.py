@@ -259,12 +259,7 @@ def test_settings(tmp_path):
 
 @pytest.mark.parametrize(
     'words, lowers',
-    [
-        (['a', 'cat'], True),
-        (['a', 'Cat'], False),
-        (['\ud55c\uad6d'], False),
-        (['caf\xe9'], False),
-    ],
+    [(['a', 'cat'], True), (['a', 'Cat'], False), (['\ud55c\uad6d'], False), (['caf\xe9'], False)],
 )
 def test_a_guess_that_the_vocabulary_contradicts_is_not_made(tmp_path, words, lowers):
     (tmp_path / 'vocab.txt').write_text('\n'.join([*folders.SPECIAL, *words]) + '\n', 'utf-8')

@@ -90,10 +90,7 @@ def test_ours_is_registered_whatever_is_imported_first(order):
     )
     result = warm.run(['-c', code])
     assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == [
-        'model_zoo.optimizer.adam',
-        'model_zoo.optimizer.adam',
-    ]
+    assert result.stdout.split() == ['model_zoo.optimizer.adam', 'model_zoo.optimizer.adam']
     assert 'overriding' not in result.stderr
 
 
@@ -252,8 +249,7 @@ def test_array_rescale_grad_that_is_not_finite_skips_the_update(scale, norm):
 
 @pytest.mark.parametrize('make', [zoo.BERTAdam, zoo.OpenAIAdam, zoo.LAMB])
 @pytest.mark.parametrize(
-    'name,value',
-    [('learning_rate', -1.0), ('beta1', 1.0), ('beta2', -0.1), ('epsilon', -1e-6)],
+    'name,value', [('learning_rate', -1.0), ('beta1', 1.0), ('beta2', -0.1), ('epsilon', -1e-6)]
 )
 def test_bad_arguments(make, name, value):
     with pytest.raises(InputError):

@@ -51,8 +51,7 @@ def tokenizers(fixtures, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    'name',
-    ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file'],
+    'name', ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file']
 )
 @quick(80)
 @hypothesis.given(text=texts)

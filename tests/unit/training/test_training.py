@@ -132,12 +132,7 @@ def test_training_lowers_the_loss_and_two_runs_are_bit_equal():
 
 @pytest.mark.parametrize(
     'optimizer, accumulate, step',
-    [
-        ('bertadam', 1, 6),
-        ('openaiadam', 1, 5),
-        ('adam', 2, 5),
-        ('sgd', 1, 6),
-    ],
+    [('bertadam', 1, 6), ('openaiadam', 1, 5), ('adam', 2, 5), ('sgd', 1, 6)],
 )
 def test_resume_is_bit_equal(tmp_path, optimizer, accumulate, step):
     """After a signal, in an epoch and at its end (step 6); the scripts' are in test_contract.py."""

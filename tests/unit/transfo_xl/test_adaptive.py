@@ -63,10 +63,7 @@ def test_gradients_of_the_loss(softmax):
     labels = mx.nd.array(np.random.RandomState(0).randint(0, 12, 40))
     parameters = softmax.collect_params().values()
     found = []
-    for function in (
-        lambda: softmax.loss(x, labels).sum(),
-        lambda: -softmax(x).pick(labels).sum(),
-    ):
+    for function in (lambda: softmax.loss(x, labels).sum(), lambda: -softmax(x).pick(labels).sum()):
         x.attach_grad()
         with mx.autograd.record():
             total = function()

@@ -109,11 +109,7 @@ def test_an_extension_is_not_predicted_again():
 
 
 @pytest.mark.parametrize(
-    'make',
-    [
-        lambda: StreamLoader(np.arange(9), 5, 2),
-        lambda: StreamLoader(np.arange(9), 2, 0),
-    ],
+    'make', [lambda: StreamLoader(np.arange(9), 5, 2), lambda: StreamLoader(np.arange(9), 2, 0)]
 )
 def test_what_cannot_be_streams(make):
     with pytest.raises(InputError):

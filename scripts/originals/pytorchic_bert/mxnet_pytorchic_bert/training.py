@@ -11,11 +11,7 @@ import sys
 import mxnet as mx
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import (
-    add_settings,
-    check_at_least_one,
-    check_training_arguments,
-)
+from model_zoo.app.arguments import add_settings, check_at_least_one, check_training_arguments
 from model_zoo.app.run import Outcome, Training
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files

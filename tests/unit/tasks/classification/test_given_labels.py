@@ -58,8 +58,7 @@ def test_several_labels_and_tags_as_they_were_given(folder):
 
 
 @pytest.mark.parametrize(
-    ('names', 'options'),
-    [(['neg', 'none', 'pos'], {}), (['a', 'b', 'c'], {'multi_label': True})],
+    ('names', 'options'), [(['neg', 'none', 'pos'], {}), (['a', 'b', 'c'], {'multi_label': True})]
 )
 def test_classes_of_a_data_set_are_the_labels(tmp_path, names, options):
     datasets = pytest.importorskip('datasets')

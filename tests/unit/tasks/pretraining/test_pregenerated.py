@@ -107,12 +107,7 @@ def test_lines_that_are_none(tokenizer, tmp_path, changes):
 
 @pytest.mark.parametrize(
     'metrics',
-    [
-        None,
-        '{',
-        '{"num_training_examples": 1}',
-        '{"num_training_examples": 2, "max_seq_len": 32}',
-    ],
+    [None, '{', '{"num_training_examples": 1}', '{"num_training_examples": 2, "max_seq_len": 32}'],
 )
 def test_a_file_that_was_cut_off(tokenizer, tmp_path, metrics):
     (tmp_path / 'epoch_0.json').write_text(json.dumps(LINE) + '\n')
