@@ -129,12 +129,9 @@ def training(options, precision):
     if options.mirror:
         block.mirror()
     optimizer = {**ADAM, 'multi_precision': True} if precision == 'float16' else ADAM
-    trainer = mx.gluon.Trainer(
-        block.collect_params(),
-        'openaiadam' if is_lm else 'bertadam',
-        dict(optimizer),
-        update_on_kvstore=False,
-    )
+    name = 'openaiadam' if is_lm else 'bertadam'
+    parameters = block.collect_params()
+    trainer = mx.gluon.Trainer(parameters, name, dict(optimizer), update_on_kvstore=False)
     updater, workers = Updater(block, trainer), Workers()
 
     def prepare(shape):
@@ -174,19 +171,13 @@ def _step(compute, update):
 def _gluonnlp_block(options):
     import gluonnlp
 
-    words = {f'w{index}': 1 for index in range(VOCAB_SIZE - 5)}
+    words = gluonnlp.data.Counter({f'w{index}': 1 for index in range(VOCAB_SIZE - 5)})
+    sizes = {'num_layers': options.layers, 'hidden_size': 4 * options.units, 'num_heads': 12}
+    sizes.update(dict.fromkeys(['units', 'embed_size'], options.units))
+    parts = dict.fromkeys(['pretrained', 'use_decoder', 'use_classifier'], False)
+    vocab = gluonnlp.vocab.BERTVocab(words)
     block, _ = gluonnlp.model.get_model(
-        'bert_12_768_12',
-        vocab=gluonnlp.vocab.BERTVocab(gluonnlp.data.Counter(words)),
-        pretrained=False,
-        use_decoder=False,
-        use_classifier=False,
-        hparam_allow_override=True,
-        num_layers=options.layers,
-        units=options.units,
-        embed_size=options.units,
-        hidden_size=4 * options.units,
-        num_heads=12,
+        'bert_12_768_12', vocab=vocab, hparam_allow_override=True, **sizes, **parts
     )
     block.initialize(mx.init.Normal(0.02))
     block.hybridize(static_alloc=True)
@@ -214,9 +205,8 @@ def gluonnlp_training(options, precision):
     criterion = mx.gluon.loss.SoftmaxCELoss()
     criterion.hybridize(static_alloc=True)
     parameters = block.collect_params()
-    trainer = mx.gluon.Trainer(
-        parameters, gluonnlp.optimizer.BERTAdam(**ADAM), update_on_kvstore=False
-    )
+    adam = gluonnlp.optimizer.BERTAdam(**ADAM)
+    trainer = mx.gluon.Trainer(parameters, adam, update_on_kvstore=False)
     trained = [parameter for parameter in parameters.values() if parameter.grad_req != 'null']
 
     def update():

@@ -29,46 +29,27 @@ def _peer(call):
 
 def train(options, precision):
     """scripts/finetune_classifier.py, from the command to the trained model."""
-    command = [
-        *_script('finetune_classifier'),
-        '--train_file',
-        options.train_file,
-        '--dev_file',
-        options.dev_file,
-        '--bert_model',
-        options.model,
-        '--dtype',
-        precision,
-        '--optimizer',
-        'openaiadam',
-        '--lr',
-        '5e-5',
-        '--epochs',
-        options.epochs,
-        '--batch_size',
-        options.batch_size,
-        '--max_len',
-        options.max_len,
-        '--overwrite_output_dir',
-        '--output_dir',
-        os.path.join(options.folder, 'ours'),
-    ]
+    flags = {
+        'train_file': options.train_file,
+        'dev_file': options.dev_file,
+        'bert_model': options.model,
+        'output_dir': os.path.join(options.folder, 'ours'),
+        'optimizer': 'openaiadam',
+        'lr': 5e-5,
+        **{name: getattr(options, name) for name in ('epochs', 'batch_size', 'max_len')},
+    }
+    words = [f'--{name}={value}' for name, value in flags.items()]
+    command = [*_script('finetune_classifier'), *words, '--dtype', precision]
+    command.append('--overwrite_output_dir')
     return lambda case: lambda: _run(command)
 
 
 def train_peer(options, precision):
     """The same with transformers' parts."""
-    command = [
-        *_peer('train_program'),
-        options.classifier,
-        options.train_file,
-        options.dev_file,
-        options.epochs,
-        options.batch_size,
-        options.max_len,
-        precision,
-        os.path.join(options.folder, 'theirs'),
-    ]
+    files = options.classifier, options.train_file, options.dev_file
+    sizes = options.epochs, options.batch_size, options.max_len
+    output = os.path.join(options.folder, 'theirs')
+    command = [*_peer('train_program'), *files, *sizes, precision, output]
     return lambda case: lambda: _run(command)
 
 

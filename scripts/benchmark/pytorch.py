@@ -75,13 +75,9 @@ def generation(options, precision):
 
         @torch.inference_mode()
         def call():
-            result = model.generate(
-                words,
-                attention_mask=torch.ones_like(words),
-                max_new_tokens=options.new_tokens,
-                do_sample=False,
-                pad_token_id=0,
-            )
+            length = {'max_new_tokens': options.new_tokens, 'pad_token_id': 0}
+            mask = torch.ones_like(words)
+            result = model.generate(words, attention_mask=mask, do_sample=False, **length)
             return result[:, words.shape[1] :].tolist()
 
         return call
@@ -230,9 +226,8 @@ def serve(folder, port):
             while len(waiting) < 64 and not queue.empty():
                 waiting.append(queue.get_nowait())
             texts = [text for texts, _ in waiting for text in texts]
-            results = await asyncio.to_thread(
-                pipeline, texts, batch_size=len(texts), truncation=True
-            )
+            options = {'batch_size': len(texts), 'truncation': True}
+            results = await asyncio.to_thread(pipeline, texts, **options)
             for texts, future in waiting:
                 future.set_result(results[: len(texts)])
                 del results[: len(texts)]
