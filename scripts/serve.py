@@ -10,6 +10,7 @@ speaks Hugging Face's inference payloads and OpenAI's embeddings and completions
 
 import concurrent.futures
 import functools
+import ipaddress
 import logging
 import os
 
@@ -109,9 +110,11 @@ def main(argv=None):
     # before a model is opened
     MissingExtraError.check('serve', 'fastapi', 'prometheus_client', 'uvicorn')
     cli.setup_logging()
+    bound = server.bind(args.host, args.port)
+    host, port = bound.getsockname()[:2]
     hosts = args.allowed_hosts
-    if args.host in ('127.0.0.1', 'localhost', '::1'):  # pages of other names may not use it
-        hosts = ['127.0.0.1', 'localhost', '[::1]', *(hosts or ())]
+    if ipaddress.ip_address(host).is_loopback:  # pages of other names may not use it
+        hosts = ['127.0.0.1', 'localhost', '[::1]', args.host, *(hosts or ())]
     settings = server.Settings(
         api_key=None if args.api_key is None else server.read_key(args.api_key),
         allowed_hosts=hosts,
@@ -129,12 +132,15 @@ def main(argv=None):
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
         build = functools.partial(open_replica, named, options, settings)
         replicas, cpus = (args.min_replicas, args.max_replicas), args.replica_cpus
-        address, cluster = (args.host, args.port), args.ray or 'local'
+        address, cluster = (args.host, port), args.ray or 'local'
+        bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
-    bound = server.bind(args.host, args.port)
     changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
     app = open_app(named, {**options, 'engine': 'mxnet'} if changes else options, settings)
+    if not changes:
+        for served in app.state.models:
+            served.use(served.pipeline.engine.settle())
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         if changes:
             for name, model in named.items():

@@ -15,7 +15,7 @@ from ..tasks.pretraining import matching_files
 from ..tasks.pretraining.processes import Processes
 from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
-from ..util.done import mark_done, read_done
+from ..util.done import forget_done, mark_done, read_done
 from ..util.files import atomic_write, make_output_dir, remove_leftovers
 from ..util.ray_cluster import RayTasks
 from ..util.reading import read_lines, read_span
@@ -125,6 +125,7 @@ def _do_and_mark(job, settings, task):
     from mxnet.base import _LIB
 
     _LIB.MXSetNumOMPThreads(1)  # sums of several may differ in their last bits
+    forget_done(task.output)
     count = job(task)
     mark_done(task.output, _job_of(settings, task), texts=count)
     return count

@@ -283,7 +283,8 @@ def next_command(about, folder):
     command, argument = about.uses()
     if command or not argument:
         return command.replace('{folder}', shlex.quote(folder)) or None
-    pipeline = f'model_zoo.pipeline({about.use!r}, {folder!r})'
+    name = json.dumps(folder, ensure_ascii=False)
+    pipeline = f'model_zoo.pipeline({json.dumps(about.use)}, {name})'
     return f'python -c {shlex.quote(f"import model_zoo; print({pipeline}({argument}))")}'
 
 

@@ -1,7 +1,7 @@
 """Files of weights <-> ``{name: numpy.ndarray}`` <-> a block's parameters.
 
-A reader knows a file format and no family (`params`, `safetensors_file`); a `Mapping` is a
-family's table of names and knows no format.
+A reader knows a file format and no family (`tensor_files`, `torch_file`); a `Mapping` is
+a family's table of names and knows no format.
 """
 
 from .mapping import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed, layer_rules

@@ -12,7 +12,7 @@ import zipfile
 
 import numpy as np
 
-from ..errors import CheckpointError
+from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
 from ..util.remote import open_binary
 from .pickles import read_object_array
@@ -36,11 +36,10 @@ class ArrayArchive:
         self._path = path
 
     def __enter__(self):
-        try:
+        with reporting(f'cannot read {self._path!r}', error_class=CheckpointError):
             self._file = open_binary(self._path)
+        try:
             self._zip = zipfile.ZipFile(self._file)
-        except OSError as error:
-            raise CheckpointError(f'cannot read {self._path!r}: {error.strerror}') from error
         except Exception as error:  # names that are no UTF-8, versions of long hence
             self._file.close()
             raise self._damaged(error) from error

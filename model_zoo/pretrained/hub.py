@@ -61,10 +61,10 @@ def find_in_cache(entry, root, weights=True, check=True):
     raise SourceError(f'{entry.hub} is not in {constants.HF_HUB_CACHE!r}')
 
 
-def find_on_hub(entry, root, weights=True, check=True):
+def find_on_hub(entry, root, weights=True):
     """Return the files of `entry`, downloaded to the library's cache."""
     _check_entry(entry)
-    return _checked(entry, fetch(entry.hub, entry.hub_revision, weights), weights and check)
+    return _checked(entry, fetch(entry.hub, entry.hub_revision, weights), weights)
 
 
 def _check_entry(entry):

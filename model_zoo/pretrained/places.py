@@ -136,7 +136,7 @@ def copy_of(url, folder):
 def unpacked(path, root):
     """Return the folder with the files of an archive; it is unpacked once.
 
-    An archive is refused if it has devices, or paths or links that lead out of the folder.
+    An archive is refused if it has links or devices, or paths that lead out of the folder.
     """
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
@@ -150,22 +150,33 @@ def unpacked(path, root):
 
 
 def _unpack(path, folder):
+    # later versions of Python warn without a filter, earlier ones have none
+    options = {'filter': 'data'} if hasattr(tarfile, 'data_filter') else {}
     try:
         if path.lower().endswith('.zip'):
             with zipfile.ZipFile(path) as archive:
-                for name in archive.namelist():
-                    if name.startswith('/') or '..' in name.split('/'):
-                        raise InputError(f'{path!r} is refused: {name!r:.80} is outside its folder')
+                _check_members(path, archive.namelist())
                 archive.extractall(folder)
         else:
             with tarfile.open(path) as archive:
-                archive.extractall(folder, filter='data')
-    except tarfile.FilterError as error:
-        raise InputError(f'{path!r} is refused: {error}') from error
+                members = archive.getmembers()
+                others = [each.name for each in members if not (each.isfile() or each.isdir())]
+                if others:
+                    raise InputError(
+                        f'{path!r} is refused: {others[0]!r:.80} is a link or a device'
+                    )
+                _check_members(path, [member.name for member in members])
+                archive.extractall(folder, **options)
     except (InputError, OSError):
         raise
     except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
         raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
+
+
+def _check_members(path, names):
+    for name in names:
+        if name.startswith('/') or '..' in name.split('/'):
+            raise InputError(f'{path!r} is refused: {name!r:.80} is outside its folder')
 
 
 @contextlib.contextmanager

@@ -34,14 +34,14 @@ class RayTasks:
         try:
             for reference in references:
                 yield self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:
-            raise error.cause from None
         except self._ray.exceptions.RayError as error:
+            with contextlib.suppress(Exception):  # the other results aren't needed
+                for reference in references:
+                    self._ray.cancel(reference)
+            if isinstance(error, self._ray.exceptions.RayTaskError):
+                raise error.cause from None
             line = (str(error).strip().splitlines() or [type(error).__name__])[0]
             raise InputError(f'a task on the Ray cluster failed: {line}') from error
-        finally:  # after an error the others aren't needed
-            for reference in references:
-                self._ray.cancel(reference)
 
 
 def _call(function, *arguments):

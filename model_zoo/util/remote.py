@@ -59,7 +59,10 @@ def file_size(path):
     if not is_url(path):
         return os.path.getsize(path)
     with _system(path) as (system, inner):
-        return system.size(inner)
+        size = system.size(inner)
+    if size is None:
+        raise OSError(errno.EINVAL, 'its server does not tell its size', path)
+    return size
 
 
 def exists(path):

@@ -80,7 +80,8 @@ def build_app(models, settings=None):
         redoc_url=None,  # these pages need a network
     )
     app.state.models = models
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.allowed_hosts)
+    hosts = settings.allowed_hosts
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)
     app.add_middleware(Gate, settings=settings, metrics=metrics)
     _add_errors(app)
     _add_state(app, models, metrics)
@@ -233,6 +234,9 @@ class Gate:
                 error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
                 return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
         length = headers.get('content-length', '')
+        if length and 'transfer-encoding' in headers:  # a proxy may have read another body
+            error = 'Content-Length and Transfer-Encoding exclude each other'
+            return error_response(path, error, 400, {'Connection': 'close'})
         if length.isdecimal() and int(length) > self._settings.max_body:
             # the body is left unread
             return error_response(path, self._too_large(), 413, {'Connection': 'close'})

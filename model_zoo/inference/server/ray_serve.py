@@ -43,6 +43,8 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
             f'{replicas[0]} to {replicas[1]} replicas of {cpus:g} processors are not possible: Ray '
             f'has {have:g} processors'
         )
+    if serve.status().proxies:  # its address would stay, and its models go
+        raise InputError('Ray Serve runs on this cluster already: end it with `serve shutdown`')
     serve.start(
         proxy_location='HeadOnly',
         http_options={'host': address[0], 'port': address[1]},
@@ -67,10 +69,11 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
         _log.info('serving on http://%s:%d', *address)
         threading.Event().wait()
     except RuntimeError as error:
-        told = [each.message for each in serve.status().applications[NAME].deployments.values()]
+        app = serve.status().applications.get(NAME)
+        told = [each.message for each in app.deployments.values()] if app else []
         cause = '\n'.join([str(error), *told]).strip().splitlines()[-1]
         raise InputError(f'no replica can be started: {cause}') from error
     finally:
-        serve.delete(NAME)
+        serve.shutdown()
         if is_started:
             ray.shutdown()

@@ -62,7 +62,6 @@ class _ShardMaker:
         return None if facts is None else ShardFacts(**facts)
 
     def __call__(self, number):
-        forget_done(self.path(number))
         facts = self._make(number)
         mark_done(self.path(number), self._job, **facts._asdict())
         return facts
@@ -150,6 +149,9 @@ def create_shards(
     if resume:
         found = {number: job.finished(number) for number in range(parts)}
         done = {number: facts for number, facts in found.items() if facts is not None}
+    for number in range(parts):
+        if number not in done:
+            forget_done(job.path(number))
     if done:
         logger.info('%d of %d parts are there already', len(done), parts)
     missing = [number for number in range(parts) if number not in done]
