@@ -117,7 +117,8 @@ class BPETokenizer(Tokenizer):
     def set_special_tokens(self, special_tokens):
         """Replace the tokens that come after the vocabulary.
 
-        As in the original, texts never produce their ids. Use :meth:`convert_tokens_to_ids`.
+        As in the original, texts don't produce their ids, except where a symbol that the vocabulary
+        lacks is such a token. Use :meth:`convert_tokens_to_ids`.
 
         They are in the order of their ids, from the vocabulary's length on.
         """
@@ -167,10 +168,12 @@ class BPETokenizer(Tokenizer):
         words = list(map(self._words_of, texts))
         known = list(set().union(*words))  # most words occur again and again
         encodings = encode_rust(self._rust, known)
-        table = {
-            word: (encoding.ids, self._spelled(word, encoding), encoding.offsets)
-            for word, encoding in zip(known, encodings)
-        }
+        table = {}
+        for word, encoding in zip(known, encodings):
+            tokens, ids = self._spelled(word, encoding), encoding.ids
+            if self.special_tokens:  # as in the original, an unknown symbol may be such a token
+                ids = [self.special_tokens.get(token, i) for token, i in zip(tokens, ids)]
+            table[word] = ids, tokens, encoding.offsets
         return [_Pairs(self, table, *parts) for parts in zip(texts, words)]
 
     def _spelled(self, word, encoding):
