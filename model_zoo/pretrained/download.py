@@ -9,11 +9,11 @@ import zlib
 
 import filelock
 import gluonnlp
-import pooch
 import requests
 
 from ..errors import ZooError, reporting
 from ..util.files import make_writable_dir
+from ..util.reading import sha256_of
 
 __all__ = ['download', 'mismatch']
 
@@ -35,7 +35,7 @@ def mismatch(path, known_hash):
     `known_hash` is an algorithm of hashlib and the expected digest, such as ``'sha1:...'``.
     """
     algorithm, _, digest = known_hash.partition(':')
-    found = pooch.file_hash(path, algorithm)
+    found = sha256_of(path, algorithm)
     return None if found == digest else f'its {algorithm} is {found}, not {digest}'
 
 
@@ -65,6 +65,8 @@ def download(url, path, known_hash=None, member=None):
 
 def _retrieve(url, folder, member):
     """Download to a folder, and return the path of the file, or of the member of the archive."""
+    import pooch  # whose progress bars warn in a notebook without widgets
+
     path = os.path.join(folder, 'download')
     get = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=2**16)
     try:

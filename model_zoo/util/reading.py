@@ -41,9 +41,9 @@ _WORDS = {
 }
 
 
-def sha256_of(path):
-    """Compute the hexadecimal sha256 of a file."""
-    digest = hashlib.sha256()
+def sha256_of(path, algorithm='sha256'):
+    """Compute the hexadecimal sha256 of a file, or another algorithm of hashlib."""
+    digest = hashlib.new(algorithm)
     with open(path, 'rb') as file:
         while piece := file.read(2**20):
             digest.update(piece)
