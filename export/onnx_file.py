@@ -341,10 +341,10 @@ def _config(block, tokenizer):
         names = block.label_names
         fields['id2label'] = {str(number): name for number, name in enumerate(names)}
         fields['label2id'] = {name: number for number, name in enumerate(names)}
-    for role in ('pad', 'bos', 'eos'):
-        token = None if tokenizer is None else getattr(tokenizer, f'{role}_token_id')
-        if token is not None:
-            fields.setdefault(f'{role}_token_id', token)
+    for name in ('pad_token_id', 'bos_token_id', 'eos_token_id'):
+        token = None if tokenizer is None else getattr(tokenizer, name)
+        if token is not None and name not in block.config.fixed:  # RoBERTa's positions need its own
+            fields.setdefault(name, token)
     return fields
 
 
