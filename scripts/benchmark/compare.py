@@ -179,11 +179,8 @@ def contenders(args):
         for folder in map(os.path.abspath, args.checkout)
         for each in ours
     ]
-    return [
-        each
-        for each in [*ours, *older, *peers]
-        if not args.only or any(text in each.name for text in args.only)
-    ]
+    everyone = [*ours, *older, *peers]
+    return [each for each in everyone if any(text in each.name for text in args.only or [''])]
 
 
 def cases(args):
