@@ -147,9 +147,8 @@ clean:
 	@$*/bin/python -m pip install -r requirements/docs.txt | $(SHORT)
 	@touch $@
 
-# Horovod is compiled against the MXNet that is installed, which its build imports: model_zoo must come
-# first. No cache: pip could take a wheel from it
-# that was built without MXNet.
+# Horovod is compiled against the MXNet that is installed, which its build and horovodrun import:
+# model_zoo must come first. No cache: pip could take a wheel from it that was built without MXNet.
 %/.installed-horovod: requirements/horovod.txt %/.installed
 	@echo '-- building Horovod into $*, which takes a minute or two'
 	@$*/bin/python -m pip install $$(grep -v '^horovod\|^#' requirements/horovod.txt) | $(SHORT)
@@ -157,5 +156,6 @@ clean:
 	@PYTHONPATH="$(abspath $*)" PATH="$(abspath $*)/bin:$$PATH" HOROVOD_WITH_MXNET=1 HOROVOD_WITHOUT_PYTORCH=1 \
 		HOROVOD_WITHOUT_TENSORFLOW=1 $(HOROVOD_BUILD) $*/bin/python -m pip install --no-deps \
 		--use-pep517 --no-build-isolation --no-cache-dir horovod | $(SHORT)
+	@sed -i 's/^from horovod/import model_zoo\nfrom horovod/' $*/bin/horovodrun
 	@$*/bin/python -c 'import model_zoo, horovod.mxnet'
 	@touch $@
