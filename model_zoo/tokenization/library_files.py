@@ -180,9 +180,8 @@ def unigrams(processor):
             tokenizers.normalizers.Replace(tokenizers.Regex(' {2,}'), PREFIX),
         ]
     )
-    prefix = {'replacement': PREFIX, 'prepend_scheme': 'always'}
-    rust.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(**prefix)
-    rust.decoder = tokenizers.decoders.Metaspace(**prefix)
+    rust.pre_tokenizer = tokenizers.pre_tokenizers.Metaspace(PREFIX, prepend_scheme='always')
+    rust.decoder = tokenizers.decoders.Metaspace(PREFIX)  # 'always' by default
     return rust
 
 

@@ -261,6 +261,7 @@ def test_where_mkl_is_taken(monkeypatch):
     monkeypatch.setattr(environment, '_mkl_path', lambda: 'libmkl_rt.so')
     loaded = []
     monkeypatch.setattr(environment, '_load_mkl', loaded.append)
+    monkeypatch.setattr('importlib.metadata.version', lambda name: '1.15.3')
     for vendor in ('GenuineIntel', 'AuthenticAMD'):
         monkeypatch.setattr(environment, '_cpu_line', lambda name, vendor=vendor: vendor)
         environment._load_blas()
