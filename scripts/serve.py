@@ -80,8 +80,8 @@ def open_app(named, options, settings):
     return server.build_app(models, settings)
 
 
-def open_replica(named, options, settings):
-    """The application of a process of Ray's, with the engines that it keeps."""
+def open_settled_app(named, options, settings):
+    """The application with the engines that it keeps, once they are ready."""
     app = open_app(named, options, settings)
     for served in app.state.models:
         served.use(served.pipeline.engine.settle())
@@ -130,17 +130,17 @@ def main(argv=None):
     if args.ray is not None:
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
-        build = functools.partial(open_replica, named, options, settings)
+        build = functools.partial(open_settled_app, named, options, settings)
         replicas, cpus = (args.min_replicas, args.max_replicas), args.replica_cpus
         address, cluster = (args.host, port), args.ray or 'local'
         bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
     changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
-    app = open_app(named, {**options, 'engine': 'mxnet'} if changes else options, settings)
-    if not changes:
-        for served in app.state.models:
-            served.use(served.pipeline.engine.settle())
+    if changes:
+        app = open_app(named, {**options, 'engine': 'mxnet'}, settings)
+    else:
+        app = open_settled_app(named, options, settings)
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         if changes:
             for name, model in named.items():

@@ -82,39 +82,21 @@ def write_samples(folder):
         (folder / f'epoch_{epoch}_metrics.json').write_text(json.dumps(metrics))
 
 
+CLASSIFIER = [
+    *('--do_train', '--do_eval', '--data_dir', 'DATA'),
+    *('--max_seq_length', LENGTH, '--eval_batch_size', COUNT),
+]
 #: example -> its data, class of the model, and flags
 TRAININGS = {
     'run_classifier': (
         write_reviews,
         bert.BertForSequenceClassification,
-        [
-            '--task_name',
-            'SST-2',
-            '--do_train',
-            '--do_eval',
-            '--data_dir',
-            'DATA',
-            '--max_seq_length',
-            LENGTH,
-            '--eval_batch_size',
-            COUNT,
-        ],
+        ['--task_name', 'SST-2', *CLASSIFIER],
     ),
     'run_classifier, numbers': (
         write_scores,
         bert.BertForSequenceClassification,
-        [
-            '--task_name',
-            'STS-B',
-            '--do_train',
-            '--do_eval',
-            '--data_dir',
-            'DATA',
-            '--max_seq_length',
-            LENGTH,
-            '--eval_batch_size',
-            COUNT,
-        ],
+        ['--task_name', 'STS-B', *CLASSIFIER],
     ),
     'lm_finetuning/finetune_on_pregenerated': (
         write_samples,
