@@ -3,17 +3,10 @@
 import dataclasses
 import re
 
-import mxnet as mx
-
 from ..errors import InputError
-from ..inference.engines import ENGINES
-from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
-from ..util.arrays import check_gpu
 from . import cli
 
-#: field -> all values that it may have, which rooms above the settings know
-_CHOICES = {'calib_mode': CALIBRATION_MODES, 'engine': ENGINES, 'quantized_dtype': QUANTIZED_DTYPES}
 #: types of the command line by the names that fields have for them
 _TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
 
@@ -46,7 +39,7 @@ def _add(parser, field, defaults, group):
     options = {'default': defaults[field.name]}
     if field.metadata['help']:
         options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
-    known = _CHOICES.get(field.name) or field.metadata['choices']
+    known = field.metadata['choices']
     if known is not None:
         options['choices'] = list(known)
     if is_list:
@@ -82,6 +75,10 @@ def find_contexts(gpus, workers, gpu=None):
     """The devices of this process: several GPUs, one, or the CPU."""
     if gpus and gpu is not None:
         raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
+    import mxnet as mx
+
+    from ..util.arrays import check_gpu
+
     if not (gpus or '').strip():
         if workers.size > 1 and gpu is not None:
             gpu = workers.local_rank
