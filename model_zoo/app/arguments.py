@@ -1,4 +1,4 @@
-"""The flags that the training scripts have in common, their checks, and the devices they name."""
+"""The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
 import re
@@ -69,32 +69,3 @@ def check_at_least_one(args, *names):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f'--{name} {value}: give 1 or more')
-
-
-def find_contexts(gpus, workers, gpu=None):
-    """The devices of this process: several GPUs, one, or the CPU."""
-    if gpus and gpu is not None:
-        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
-    import mxnet as mx
-
-    from ..util.arrays import check_gpu
-
-    if not (gpus or '').strip():
-        if workers.size > 1 and gpu is not None:
-            gpu = workers.local_rank
-        return [cli.get_ctx(gpu)]
-    try:
-        numbers = [int(number) for number in gpus.split(',')]
-    except ValueError:
-        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f'--gpus {gpus}: give each number once')
-    if workers.size > 1:
-        if workers.local_rank >= len(numbers):
-            raise InputError(
-                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
-            )
-        numbers = [numbers[workers.local_rank]]
-    for number in numbers:
-        check_gpu(number, f'--gpus {gpus}')
-    return [mx.gpu(number) for number in numbers]
