@@ -14,9 +14,18 @@ from typing import TYPE_CHECKING
 from . import environment
 
 __version__ = '1.0.0.dev0'
-__all__ = ['finetune', 'get_model', 'list_models', 'open_model', 'pipeline', 'register_model']
+__all__ = [
+    'TextClassifier',
+    'finetune',
+    'get_model',
+    'list_models',
+    'open_model',
+    'pipeline',
+    'register_model',
+]
 
 if TYPE_CHECKING:
+    from .app.estimator import TextClassifier
     from .app.finetune import finetune
     from .inference import pipeline
     from .opening import open_model
@@ -24,6 +33,7 @@ if TYPE_CHECKING:
 
 #: public name -> the module that has it
 _PLACES = {
+    'TextClassifier': 'app.estimator',
     'finetune': 'app.finetune',
     'get_model': 'registry',
     'list_models': 'registry',
