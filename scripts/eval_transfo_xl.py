@@ -60,7 +60,7 @@ class PerplexitySettings(Settings):
         check_files(self, 'text_file')
         if self.dataset is not None and not os.path.isdir(self.dataset):
             raise InputError(
-                f'`dataset` {self.dataset!r} is not a folder with a text: give `text_file`'
+                f'{self.dataset!r} is not a folder with a text: give `text_file`', field='dataset'
             )
 
 

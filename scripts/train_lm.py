@@ -36,8 +36,8 @@ class CommandSettings(LanguageModelSettings):
         self.model = self.model or FAMILIES[self.family]
         if self.learn_vocab and self.family == 'gpt':
             raise InputError(
-                "`learn_vocab` learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give "
-                '`vocab_file`'
+                "learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give `vocab_file`",
+                field='learn_vocab',
             )
 
 

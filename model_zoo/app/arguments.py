@@ -68,4 +68,4 @@ def check_at_least_one(args, *names):
     for name in names:
         value = getattr(args, name)
         if value is not None and value < 1:
-            raise InputError(f'--{name} {value}: give 1 or more')
+            raise InputError(f'must be at least 1, not {value}', field=name)

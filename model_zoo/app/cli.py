@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import contextvars
 import logging
 import re
 import sys
@@ -11,7 +12,15 @@ from ..errors import InputError, ZooError, did_you_mean
 
 logger = logging.getLogger(__name__)
 
-_ending = None  # what the running command is to do when it has ended
+
+class _Command:
+    """A running command: its parser, what it is to log, and to do when it has ended."""
+
+    def __init__(self):
+        self.parser, self.notes, self.ending = None, [], contextlib.ExitStack()
+
+
+_running = contextvars.ContextVar('command', default=None)
 
 #: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
@@ -99,22 +108,32 @@ class _LogFormatter(logging.Formatter):
         return super().formatMessage(record)
 
 
+class Words(list):
+    """The words of a command line, and others that come before them: an original's defaults."""
+
+    def __init__(self, words, preset=()):
+        super().__init__(words)
+        self.preset = preset
+
+
+class Arguments(argparse.Namespace):
+    """The values of flags; `given` has the names of those on the command line itself."""
+
+    __slots__ = ('_defaults', 'given')  # apart from the flags, which vars() has
+
+    def is_given(self, name):
+        """Whether a flag, without dashes, differs from its default."""
+        return getattr(self, name) != self._defaults.get(name)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser that `message_of` and `setup_logging` can ask later.
+    """A parser whose flags may also be written as the originals' parsers take them.
 
-    Flags may also be written as the originals' parsers take them: with dashes for underscores, with
-    one dash, and switched off by ``--noFLAG``.
-
-    `given` has the names of the flags on the command line itself, not in ``--config``.
-    `names` has what messages call a field that isn't a flag of its own, `notes` what
-    `setup_logging` is to log about the flags, and `preset` words that the next parser to be used
-    takes before those of the command line: the defaults of an original's script.
+    They may have dashes for underscores, or one dash, and be switched off by ``--noFLAG``.
     """
 
-    used, names, preset = None, {}, ()
-
     def __init__(self, *args, **kwargs):
-        self.notes, self.given, self._others, self._takes_config = [], set(), set(), False
+        self._others, self._takes_config = set(), False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument(
@@ -128,16 +147,18 @@ class Parser(argparse.ArgumentParser):
             self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
-        Parser.used = self
-        preset, Parser.preset = [self._spelled(word) for word in Parser.preset], ()
+        if _running.get() is not None:
+            _running.get().parser = self
+        preset = [self._spelled(word) for word in args.preset] if isinstance(args, Words) else []
         args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
         for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
         words = [*preset, *self._configured(args), *args]
-        namespace, others = super().parse_known_args(words, namespace)
+        namespace, others = super().parse_known_args(words, namespace or Arguments())
         flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
-        self.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         for name, value in vars(namespace).items():
@@ -262,7 +283,7 @@ class Parser(argparse.ArgumentParser):
         if f'--{field}' in self._option_string_actions:
             return f'--{field}'
         actions = (action.option_strings for action in self._actions if action.dest == field)
-        return next((flags[0] for flags in actions if flags), self.names.get(field))
+        return next((flags[0] for flags in actions if flags), None)
 
 
 class _HelpAll(argparse.Action):
@@ -315,13 +336,6 @@ def _key(flag):
     return flag.lstrip('-').replace('-', '_')
 
 
-def is_given(args, name):
-    """Whether a flag, without dashes, differs from its default."""
-    if hasattr(args, 'is_given'):
-        return args.is_given(name)
-    return getattr(args, name) != Parser.used.get_default(name)
-
-
 def parser(description, **kwargs):
     """An ArgumentParser whose help shows the defaults."""
     return Parser(description=description, formatter_class=_Formatter, **kwargs)
@@ -346,13 +360,15 @@ def whole_number(text):
 
 
 def message_of(error):
-    """A message, with flags instead of the fields that it names in backquotes."""
+    """A message, with the flags that set the fields that it names."""
+    command = _running.get()
+    return error.naming(command.parser.flag_of) if command and command.parser else str(error)
 
-    def name(match):
-        return Parser.used.flag_of(match.group(1)) or match.group()
 
-    text = str(error)
-    return text if Parser.used is None else re.sub(r'`(\w+)`', name, text)
+def note(message):
+    """Log a message once the running command logs."""
+    command = _running.get()
+    command.notes.append(message) if command else logger.info('%s', message)
 
 
 def at_end(owner, function):
@@ -360,10 +376,11 @@ def at_end(owner, function):
 
     In a program that calls no command, it is called when `owner` is gone.
     """
-    if _ending is None:
+    command = _running.get()
+    if command is None:
         weakref.finalize(owner, function)
     else:
-        _ending.callback(function)
+        command.ending.callback(function)
 
 
 def run(main, argv=None):
@@ -372,15 +389,13 @@ def run(main, argv=None):
     The status is what `main` returns, or 0; 1 after an error that the user can mend, of the
     operating system or of MXNet; 130 after Ctrl-C.
     """
-    global _ending
-    Parser.used = None
-    status, outer = 0, _ending
-    _ending = contextlib.ExitStack()
+    status, command = 0, _Command()
+    token = _running.set(command)
     try:
         status = _status_of(lambda: main(argv))
     finally:
-        ended = _status_of(_ending.close)  # which uploads results, and may fail, too
-        _ending = outer
+        ended = _status_of(command.ending.close)  # which uploads results, and may fail, too
+        _running.reset(token)
     return status or ended
 
 
@@ -396,7 +411,7 @@ def _status_of(function):
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        print(f'interrupted{": " + message_of(error) if str(error) else ""}', file=sys.stderr)
+        print(f'interrupted{": " + str(error) if str(error) else ""}', file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()
@@ -438,7 +453,7 @@ def get_ctx(gpu=None):
 
     if gpu is None:
         return mx.cpu()
-    check_gpu(gpu, f'--gpu {gpu}')
+    check_gpu(gpu, 'gpu')
     return mx.gpu(gpu)
 
 
@@ -455,7 +470,6 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for
     if not verbose:  # its retries are in the error that ends them
         logging.getLogger('huggingface_hub.utils._http').setLevel(logging.ERROR)
-    if Parser.used is not None:
-        for message in Parser.used.notes:
-            logger.info('%s', message)
-        Parser.used.notes.clear()
+    command = _running.get()
+    while command and command.notes:
+        logger.info('%s', command.notes.pop(0))

@@ -136,7 +136,7 @@ class Run:
         job = {**job, 'gpus': len(self.contexts)}
         if training.evaluate is None:
             if args.early_stop:
-                raise InputError('--early_stop: there is no dev set to compare the epochs on')
+                raise InputError('needs a dev set to compare the epochs on', field='early_stop')
             logger.info('there is no dev set: the last epoch is the result')
         plan = self._plan(training)
         if self.workers.rank == 0:
@@ -246,7 +246,7 @@ class Run:
         _, report = evaluate()
         names = predict(self.folder.path)
         if not report and not names:
-            raise InputError('--only_inference: there is neither a dev set nor a test set')
+            raise InputError('needs a dev set or a test set', field='only_inference')
         self.folder.write('inference.json', dev=report, predictions=names)
         self.folder.write_eval_results(report)
 
@@ -254,7 +254,7 @@ class Run:
 def find_contexts(gpus, workers, gpu=None):
     """The devices of this process: several GPUs, one, or the CPU."""
     if gpus and gpu is not None:
-        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
+        raise InputError(f'{gpu} and `gpus` {gpus} both name the GPUs: give one', field='gpu')
     if not (gpus or '').strip():
         if workers.size > 1 and gpu is not None:
             gpu = workers.local_rank
@@ -262,17 +262,17 @@ def find_contexts(gpus, workers, gpu=None):
     try:
         numbers = [int(number) for number in gpus.split(',')]
     except ValueError:
-        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
+        raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
     if len(set(numbers)) < len(numbers):
-        raise InputError(f'--gpus {gpus}: give each number once')
+        raise InputError(f'{gpus}: give each number once', field='gpus')
     if workers.size > 1:
         if workers.local_rank >= len(numbers):
             raise InputError(
-                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
+                f'{gpus}: there are more workers on this machine than these GPUs', field='gpus'
             )
         numbers = [numbers[workers.local_rank]]
     for number in numbers:
-        check_gpu(number, f'--gpus {gpus}')
+        check_gpu(number, 'gpus')
     return [mx.gpu(number) for number in numbers]
 
 
@@ -287,8 +287,9 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
         options['epsilon'] = args.epsilon
     if 'max_grad_norm' in options and 'max_grad_norm' not in known:
         raise InputError(
-            f'--optimizer {args.optimizer} does not clip each parameter by itself, as '
-            '--as_bertadam wants it: bertadam and openaiadam do'
+            f'{args.optimizer} does not clip each parameter by itself, as '
+            '`as_bertadam` requires: bertadam and openaiadam do',
+            field='optimizer',
         )
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
@@ -301,7 +302,7 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
         fixed = args.loss_scale
         loss_scale = LossScale() if fixed is None else LossScale(fixed, dynamic=False)
     elif args.loss_scale is not None:
-        logger.warning('--loss_scale has an effect with --dtype float16 only')
+        logger.warning('`loss_scale` has an effect with `dtype` float16 only')
     return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
 
 

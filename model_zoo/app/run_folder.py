@@ -229,15 +229,15 @@ class RunFolder:
         if self.args.overwrite_output_dir:
             return
         if self.checkpoints().paths():
-            ways = None if self.args.resume else 'add --resume to continue it, '
+            ways = None if self.args.resume else 'set `resume` to continue it, '
         elif any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS)):
-            ways = 'it has no checkpoint to continue from; add ' if self.args.resume else 'add '
+            ways = 'it has no checkpoint to continue from; set ' if self.args.resume else 'set '
         else:
             ways = None
         if ways is not None:
             raise InputError(
                 f'{self.path!r} has the results of another training: {ways}'
-                '--overwrite_output_dir to replace it, or name another folder'
+                '`overwrite_output_dir` to replace it, or name another folder'
             )
 
     def clear(self):
@@ -270,7 +270,7 @@ class RunFolder:
         store = self.checkpoints()
         if self.args.no_resume_state:
             store.clear()
-        if not cli.is_given(self.args, 'keep_checkpoints'):
+        if not self.args.is_given('keep_checkpoints'):
             for path in store.paths()[1:]:
                 shutil.rmtree(path, ignore_errors=True)
             for name in os.listdir(self.path):

@@ -187,7 +187,8 @@ class TaskRun:
         wanted = self.task.model_options()
         if wanted.get('num_labels', count) != count:
             raise InputError(
-                f'`model` has {count} outputs, and the training set {wanted["num_labels"]} labels'
+                f'has {count} outputs, and the training set {wanted["num_labels"]} labels',
+                field='model',
             )
 
     def _deployed(self):
@@ -211,7 +212,7 @@ class TaskRun:
         """``only_calibration``: write the model in INT8; see `calibrate`."""
         data = next(iter(self.sets.values()), None)
         if data is None:
-            raise InputError('`only_calibration`: there is no dev set to calibrate with')
+            raise InputError('needs a dev set to calibrate with', field='only_calibration')
 
         def evaluate(forward):
             return Evaluator(self.task, forward, self.sets).evaluate()
@@ -365,7 +366,7 @@ def make_task_model(choice, task, ctx, trains, do_lower_case=None, **task_option
     """
     if not trains and not choice.has_task:
         logger.warning(
-            'neither a folder of a trained model nor --model_parameters is given: the predictions '
+            'neither a folder of a trained model nor `model_parameters` is given: the predictions '
             'come from a random head'
         )
     if not trains:

@@ -280,15 +280,16 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     def _check_sentencepiece(self):
         if not self.sentencepiece.endswith(('.model', '.spiece')):
             raise InputError(
-                f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "
-                '.model or .spiece'
+                f"{self.sentencepiece!r}: a SentencePiece model's file ends in .model or .spiece",
+                field='sentencepiece',
             )
         weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
         weights = (*weights, self.init_checkpoint, self.bert_config_file)
         if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
             raise InputError(
-                '`sentencepiece`: pretrained weights have a vocabulary of their own; it goes with '
-                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`'
+                'is set, but pretrained weights have a vocabulary of their own; it goes with '
+                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`',
+                field='sentencepiece',
             )
 
 
@@ -591,6 +592,7 @@ class PretrainingSettings(
             self.start_step = self.phase1_num_steps
         if self.phase2 and self.start_step < self.phase1_num_steps:
             raise InputError(
-                f'`start_step` {self.start_step} counts the steps of both phases: give '
-                f'`phase1_num_steps` {self.phase1_num_steps} or more'
+                f'{self.start_step} counts the steps of both phases: give '
+                f'`phase1_num_steps` {self.phase1_num_steps} or more',
+                field='start_step',
             )

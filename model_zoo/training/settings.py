@@ -150,7 +150,7 @@ def _checked(field, value):
         if isinstance(value, dict) and field.name == 'hparams':
             value = [f'{name}={number}' for name, number in value.items()]
         if not isinstance(value, (list, tuple)):
-            raise InputError(f'`{field.name}` {value!r}: give a list')
+            raise InputError(f'must be a list, not {value!r}', field=field.name)
         if item_type is str:
             value = [str(item) if type(item) is int else item for item in value]
         return [_converted(field, item_type, item) for item in value]
@@ -165,12 +165,12 @@ def _converted(field, item_type, value):
         value = int(value)
     fits = is_number if item_type is float else isinstance(value, item_type)
     if not fits or (item_type is int and isinstance(value, bool)):
-        raise InputError(f'`{field.name}` {value!r}: give {_NAMES[item_type]}')
+        raise InputError(f'must be {_NAMES[item_type]}, not {value!r}', field=field.name)
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
     if choices is not None and value not in choices:
-        raise UnknownNameError.of(f'`{field.name}`', value, choices)
+        raise UnknownNameError.of('value', value, choices, field.name)
     if bounds and not _is_within(value, **bounds):
-        raise InputError(f'`{field.name}` {value}: give {_describe(item_type, **bounds)}')
+        raise InputError(f'must be {_describe(**bounds)}, not {value}', field=field.name)
     return value
 
 
@@ -180,13 +180,14 @@ def _is_within(
     return above < value < below and at_least <= value <= at_most
 
 
-def _describe(item_type, at_least=None, above=None, below=None, at_most=None):
-    if item_type is int:
-        return f'{at_least} or more'
-    low = f'above {above:g}' if at_least is None else f'from {at_least:g}'
-    if below is None and at_most is None:
-        return f'a number {low}' if at_least is None else f'a number {low} up'
-    return f'a number {low} to {f"below {below:g}" if at_most is None else f"{at_most:g}"}'
+def _describe(at_least=None, above=None, below=None, at_most=None):
+    texts = {
+        'at least': at_least,
+        'greater than': above,
+        'less than': None if below == float('inf') else below,
+        'at most': at_most,
+    }
+    return ' and '.join(f'{text} {bound:g}' for text, bound in texts.items() if bound is not None)
 
 
 class _Given:
@@ -216,10 +217,10 @@ class Settings(_Given):
         for cls in type(self).__mro__:
             for name, second in vars(cls).get('needs', ()):
                 if self.is_given(name) and not self.is_given(second):
-                    raise InputError(f'`{name}` needs `{second}`')
+                    raise InputError(f'needs `{second}`', field=name)
             for name, second in vars(cls).get('exclusive', ()):
                 if self.is_given(name) and self.is_given(second):
-                    raise InputError(f'`{name}` and `{second}` exclude each other: give one')
+                    raise InputError(f'and `{second}` exclude each other: give one', field=name)
         self.check()
 
     def check(self):
@@ -243,7 +244,7 @@ class Settings(_Given):
         """Lower a default number of tokens to what a model takes; InputError for a given one."""
         length = getattr(self, name)
         if length > longest and (name in self.given or self.is_given(name)):
-            raise InputError(f'`{name}` {length}: the model takes {longest} tokens at most')
+            raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
         setattr(self, name, min(length, longest))
 
 
@@ -508,6 +509,8 @@ class DeploySettings(Settings):
     def check(self):
         if self.only_calibration:
             if self.dtype != 'float32':
-                raise InputError(f'`only_calibration` needs `dtype` float32, not {self.dtype}')
+                raise InputError(
+                    f'needs `dtype` float32, not {self.dtype}', field='only_calibration'
+                )
             self.only_inference = True
         super().check()

@@ -50,7 +50,7 @@ def test_two_sizes_of_a_batch_are_refused(toys, capsys):
     argv = [*by_tokens(toy.case.again(toy.data, 'none'), 400), '--batch_size', '4']
     assert '--batch_tokens and --batch_size' in refusal(capsys, toy.script, *argv)
     argv[-4:] = ['--batch_tokens', '0']
-    assert '--batch_tokens 0: give 1 or more' in refusal(capsys, toy.script, *argv)
+    assert '--batch_tokens must be at least 1, not 0' in refusal(capsys, toy.script, *argv)
 
 
 def test_each_example_of_an_update_weighs_the_same():

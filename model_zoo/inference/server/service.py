@@ -214,5 +214,6 @@ class Settings(settings.Settings):
         for host in self.allowed_hosts or ():
             if '*' in host.removeprefix('*.') and host != '*':
                 raise InputError(
-                    f'`allowed_hosts` {host!r}: give a name, *.NAME for subdomains, or * for any'
+                    f'{host!r}: give a name, *.NAME for subdomains, or * for any',
+                    field='allowed_hosts',
                 )
