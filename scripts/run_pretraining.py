@@ -17,7 +17,7 @@ import model_zoo  # noqa: F401  isort: skip  before MXNet
 import mxnet as mx
 
 from model_zoo.app import cli
-from model_zoo.app.job import BATCH_SIZES, TOTALS, UPDATE_NUMBERS
+from model_zoo.app.job import checkpoints_of
 from model_zoo.app.originals import parse_settings
 from model_zoo.app.report import Curves
 from model_zoo.app.run import Run, make_updater
@@ -27,7 +27,7 @@ from model_zoo.optimizer import finetune_schedule
 from model_zoo.tasks.masked_lm import TERMS, PretrainingSettings, PretrainingTask, formatted_terms
 from model_zoo.training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
 from model_zoo.training.loop import TrainingLoop
-from model_zoo.training.plan import Checkpoints, Evaluation, Plan
+from model_zoo.training.plan import Evaluation, Plan
 from model_zoo.util.display import new_figure, save_figure
 
 logger = logging.getLogger('run_pretraining')
@@ -157,21 +157,14 @@ class PretrainingRun(TaskRun):
             callbacks.append(Profiler(args.profile))
         # as GluonNLP's: the first update isn't of rate 0, the last one is
         schedule = finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1)
-        job = {**self.job(), 'gpus': len(self.run.contexts)}
         loop = TrainingLoop(
             make_updater(args, self.model, schedule),
             self.task.objective(self.model, self.training_set),
             self.training_set.loader,
             Plan(args.num_steps, self.run.accumulate, args.seed, args.log_interval),
             Evaluation(self.evaluator.evaluate if self.sets else None, args.eval_interval),
-            Checkpoints(
-                self._store(args.phase2),
-                args.ckpt_interval,
-                job,
-                BATCH_SIZES,
-                UPDATE_NUMBERS,
-                TOTALS,
-                args.defaults(),
+            checkpoints_of(
+                args, self._store(args.phase2), self.job(), len(self.run.contexts), True
             ),
             callbacks,
             workers,

@@ -28,7 +28,9 @@ class CommandSettings(LanguageModelSettings):
 
     title = 'text'
 
-    family: str | None = setting(None, 'default: the family of `model`', choices=list(FAMILIES))
+    family: str | None = setting(
+        None, 'default: the family of `model`', choices=list(FAMILIES), usual=True
+    )
 
     def check(self):
         super().check()

@@ -53,7 +53,8 @@ def _add(parser, field, defaults, group):
         options['type'] = _TYPES.get(options['type'], options['type'])
     if options.pop('rank_last', False):  # an abbreviation is another flag's
         parser.rank_last(field.name)
-    group.add_argument(f'--{field.name}', **options)
+    action = group.add_argument(f'--{field.name}', **options)
+    action.is_usual = field.metadata['usual']
 
 
 def check_training_arguments(args):

@@ -22,61 +22,8 @@ class _Command:
 
 _running = contextvars.ContextVar('command', default=None)
 
-#: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
+#: a command with more flags shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
-#: fields whose flags such a command shows
-USUAL = frozenset(
-    (
-        'task_name',
-        'data_dir',
-        'train_file',
-        'dev_file',
-        'test_file',
-        'predict_file',
-        'eval_file',
-        'train_dataset',
-        'eval_dataset',
-        'train_corpus',
-        'dev_corpus',
-        'pregenerated_data',
-        'data',
-        'data_eval',
-        'text_column',
-        'text_pair_column',
-        'label_column',
-        'word_column',
-        'score_column',
-        'regression',
-        'multi_label',
-        'dev_split',
-        'loss',
-        'version_2',
-        'max_len',
-        'max_seq_length',
-        'doc_stride',
-        'block_size',
-        'learn_vocab',
-        'config',
-        'model',
-        'family',
-        'bert_model',
-        'gpt_model',
-        'epochs',
-        'num_steps',
-        'batch_size',
-        'total_batch_size',
-        'lr',
-        'seed',
-        'dtype',
-        'only_inference',
-        'output_dir',
-        'ckpt_dir',
-        'resume',
-        'overwrite_output_dir',
-    )
-)
-#: settings that a file of them leaves to the command line
-_OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
 _NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
 
 
@@ -129,7 +76,8 @@ class Arguments(argparse.Namespace):
 class Parser(argparse.ArgumentParser):
     """A parser whose flags may also be written as the originals' parsers take them.
 
-    They may have dashes for underscores, or one dash, and be switched off by ``--noFLAG``.
+    They may have dashes for underscores, or one dash, and be switched off by ``--noFLAG``. Where
+    there are many, the help shows the actions with an attribute `is_usual`.
     """
 
     def __init__(self, *args, **kwargs):
@@ -212,9 +160,7 @@ class Parser(argparse.ArgumentParser):
         return words
 
     def _is_usual(self, action):
-        if action.required or action.dest in ('help', 'config'):
-            return True
-        return action.dest in USUAL and not self._others.issuperset(action.option_strings)
+        return action.required or action.dest in ('help', 'config') or getattr(action, 'is_usual', False)
 
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
@@ -323,11 +269,7 @@ def write_yaml(path, values):
 
     from ..util.files import atomic_write
 
-    values = {
-        name: value
-        for name, value in values.items()
-        if value is not None and value != [] and name not in _OF_ONE_RUN
-    }
+    values = {name: value for name, value in values.items() if value is not None and value != []}
     with atomic_write(path) as file:
         yaml.safe_dump(values, file, allow_unicode=True, sort_keys=False)
 

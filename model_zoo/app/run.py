@@ -16,13 +16,12 @@ from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.loop import TrainingLoop
 from ..training.objective import Objective
-from ..training.plan import Checkpoints, Evaluation, Plan
-from ..training.settings import Settings
+from ..training.plan import Evaluation, Plan
 from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from ..util.arrays import check_gpu
 from .cli import get_ctx
-from .job import BATCH_SIZES, TOTALS
+from .job import checkpoints_of
 from .report import (
     About,
     Curves,
@@ -51,8 +50,8 @@ class Training:
     evaluate : callable, optional
         See `Evaluation`, whose score is called `score`. Without it the last epoch counts as the
         best.
-    numbers : sequence of str
-        `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
+    draws_updates : bool
+        Whether the loader draws the samples of an update for all devices together.
     """
 
     title: str
@@ -66,7 +65,7 @@ class Training:
     num_epochs: int | None = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
-    numbers: Sequence[str] = ()
+    draws_updates: bool = False
 
 
 @dataclasses.dataclass
@@ -133,7 +132,6 @@ class Run:
         args, loader = self.args, training.loader
         if args.mirror:
             training.model.mirror()
-        job = {**job, 'gpus': len(self.contexts)}
         if training.evaluate is None:
             if args.early_stop:
                 raise InputError('needs a dev set to compare the epochs on', field='early_stop')
@@ -155,18 +153,12 @@ class Run:
             loader,
             plan,
             Evaluation(training.evaluate, early_stop=args.early_stop),
-            Checkpoints(
+            checkpoints_of(
+                args,
                 self.folder.checkpoints() if self.is_kept else None,
-                args.ckpt_interval if self.is_kept else None,
                 job,
-                BATCH_SIZES,
-                training.numbers,
-                TOTALS,
-                {
-                    **(args.defaults() if isinstance(args, Settings) else {}),
-                    'gpus': 1,
-                    'class_names': job.get('class_names'),
-                },
+                len(self.contexts),
+                training.draws_updates,
             ),
             callbacks,
             self.workers,

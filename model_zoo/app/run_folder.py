@@ -16,6 +16,7 @@ from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
 from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
+from .job import on_resume
 from .report import write_eval_results, write_results
 
 logger = logging.getLogger(__name__)
@@ -282,7 +283,9 @@ class RunFolder:
         args = {**vars(self.args), **self._given}
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            cli.write_yaml(self.file('settings.yaml'), args)
+            of_one_run = on_resume(self.args, 'run')
+            settings = {name: value for name, value in args.items() if name not in of_one_run}
+            cli.write_yaml(self.file('settings.yaml'), settings)
         return results
 
     def write_eval_results(self, report, record=None):

@@ -13,7 +13,7 @@ from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
-from .job import UPDATE_NUMBERS, describe, describe_model, job_of
+from .job import describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
 from .run import Outcome, Run, Training
@@ -274,7 +274,7 @@ class TaskRun:
                 task.score_name,
                 evaluator.evaluate if has_dev else None,
                 callbacks=self._callbacks,
-                numbers=UPDATE_NUMBERS if task.draws_updates else (),
+                draws_updates=task.draws_updates,
                 **task.training(),
             ),
             Outcome(
@@ -305,7 +305,7 @@ class TaskRun:
         described['class_names'] = self.task.labels and list(self.task.labels)
         if self._teacher is not None:
             described['teacher'] = describe_model(self._teacher.block)
-        return job_of(self.settings, self.task.free, **described)
+        return job_of(self.settings, **described)
 
     @property
     def title(self):

@@ -121,32 +121,45 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None,
         'a known task, such as MRPC, of which an unknown name lists all; or custom, the default '
         'where files are given',
+        usual=True,
     )
     data_dir: str | None = setting(
-        None, "folder with the task's TSV files; default: GluonNLP downloads them"
+        None,
+        "folder with the task's TSV files; default: GluonNLP downloads them",
+        usual=True,
+        on_resume='free',
     )
     train_file: str | None = setting(
         None,
         'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
         'has saved',
+        usual=True,
+        on_resume='free',
     )
-    dev_file: str | None = setting(None, 'your own rows to score each epoch on')
-    test_file: str | None = setting(None, 'your own rows to predict')
+    dev_file: str | None = setting(
+        None, 'your own rows to score each epoch on', usual=True, on_resume='free'
+    )
+    test_file: str | None = setting(None, 'your own rows to predict', usual=True, on_resume='free')
     dev_split: float | None = setting(
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples',
         flag={'metavar': 'SHARE'},
+        usual=True,
     )
     text_columns: list[str] | None = setting(
         None, 'custom task: name or number of one or two text columns; default: the usual names'
     )
-    text_column: str | None = setting(None, 'custom task: name or number of the text column')
+    text_column: str | None = setting(
+        None, 'custom task: name or number of the text column', usual=True
+    )
     text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair'
+        None, 'custom task: the column of the second text of a pair', usual=True
     )
     label_column: str | None = setting(
-        None, 'custom task: name or number (from 0) of the label column; default: the usual names'
+        None,
+        'custom task: name or number (from 0) of the label column; default: the usual names',
+        usual=True,
     )
     labels: list[str] | None = setting(
         None,
@@ -154,16 +167,19 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         "a new custom task the training file's labels, sorted",
     )
     header: bool = setting(False, 'files with numbered columns begin with a header')
-    regression: bool = setting(False, 'custom task: the labels are numbers')
+    regression: bool = setting(False, 'custom task: the labels are numbers', usual=True)
     multi_label: bool = setting(
-        False, 'custom task: a text has any number of labels, separated by commas or as a list'
+        False,
+        'custom task: a text has any number of labels, separated by commas or as a list',
+        usual=True,
     )
     label_order: str = setting(
         GLUONNLP,
         "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",
         choices=[GLUONNLP, ORIGINALS],
+        on_resume='free',
     )
-    max_len: int = setting(128, 'in tokens, including special tokens')
+    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
     do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(
         False,
@@ -172,7 +188,10 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         flag=YES_OR_NO,
     )
     do_eval: bool | None = setting(
-        None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
+        None,
+        'evaluate; training does so anyway; alone: `only_inference`',
+        flag=YES_OR_NO,
+        on_resume='free',
     )
 
 
@@ -188,8 +207,8 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
-    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
-    max_seq_length: int = setting(128, 'in tokens, including special tokens')
+    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
+    max_seq_length: int = setting(128, 'in tokens, including special tokens', usual=True)
     do_lower_case: bool | None = setting(
         False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
@@ -216,14 +235,20 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False)
-    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
-    train_dataset: str | None = setting(None, 'CSV file of the Story Cloze Test')
-    eval_dataset: str | None = setting(None, 'default: stories held out from `train_dataset`')
+    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`', on_resume='free')
+    train_dataset: str | None = setting(
+        None, 'CSV file of the Story Cloze Test', usual=True, on_resume='free'
+    )
+    eval_dataset: str | None = setting(
+        None, 'default: stories held out from `train_dataset`', usual=True, on_resume='free'
+    )
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
         0.9, 'weight of the language model loss', at_least=0, below=float('inf')
     )
-    gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
+    gpt_model: str = setting(
+        'gpt_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
+    )
     gpt_dataset: str | None = pretraining_set()
     pretrained_gpt_parameters: str | None = pretrained_file()
 
@@ -239,12 +264,18 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     exclusive = (('sentencepiece', 'vocab_file'),)
 
     train_file: str | None = setting(
-        None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
+        None,
+        "file in SQuAD's JSON format; default: GluonNLP downloads it",
+        usual=True,
+        on_resume='free',
     )
     predict_file: str | None = setting(
-        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`'
+        None,
+        'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
+        usual=True,
+        on_resume='free',
     )
-    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
+    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer', usual=True)
     f1_characters: bool | None = setting(
         None,
         'F1 over characters, for languages without spaces between words; default: if the '
@@ -259,14 +290,20 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         'answer "no answer" if its score exceeds the best answer\'s by more than this; '
         'usually -1 to -5',
     )
-    max_seq_length: int = setting(384, 'in tokens, including special tokens')
-    doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
+    max_seq_length: int = setting(384, 'in tokens, including special tokens', usual=True)
+    doc_stride: int = setting(
+        128, 'tokens between the starts of two windows', at_least=1, usual=True
+    )
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in `output_dir`')
+    cache_dir: str | None = setting(
+        None, 'folder for encoded data; default: cache in `output_dir`', on_resume='free'
+    )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab_file`', on_resume='free'
+    )
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: bool | None = lower_case()
 
@@ -300,13 +337,13 @@ class TaggingSettings(FileSettings, FinetuneSettings):
     exclusive = (('cased', 'bert_dataset'),)
 
     word_column: int = setting(
-        0, 'column of the words, from 0; negative numbers count from the end'
+        0, 'column of the words, from 0; negative numbers count from the end', usual=True
     )
-    label_column: int = setting(-1, 'column of the labels, counted in the same way')
+    label_column: int = setting(-1, 'column of the labels, counted in the same way', usual=True)
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(
-        180, 'in tokens, including special tokens; longer sentences are read in windows'
+        180, 'in tokens, including special tokens; longer sentences are read in windows', usual=True
     )
     dropout_prob: float | None = setting(
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
@@ -331,7 +368,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         'and negative; or query and answer',
     )
     score_column: str | None = setting(
-        None, "column of the pairs' scores; default: score, if it exists"
+        None, "column of the pairs' scores; default: score, if it exists", usual=True
     )
     max_score: float | None = setting(
         None,
@@ -340,7 +377,10 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         below=float('inf'),
     )
     loss: str | None = setting(
-        None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
+        None,
+        'default: cosine for scored pairs, in_batch for others',
+        choices=list(LOSSES),
+        usual=True,
     )
     scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
     margin: float = setting(
@@ -354,7 +394,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     normalize: bool = setting(
         True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
     )
-    max_len: int = setting(128, 'in tokens, including special tokens')
+    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
 
 
 @settings(
@@ -372,12 +412,20 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     exclusive = (('learn_vocab', 'vocab_file'),)
     needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
 
-    train_file: str | None = setting(None, 'text in UTF-8')
+    train_file: str | None = setting(None, 'text in UTF-8', usual=True, on_resume='free')
     eval_file: str | None = setting(
-        None, 'text whose perplexity to measure', flag={'required': True}
+        None,
+        'text whose perplexity to measure',
+        flag={'required': True},
+        usual=True,
+        on_resume='free',
     )
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
-    block_size: int | None = setting(None, "tokens per block; default: the model's context")
+    text_column: str | None = setting(
+        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
+    )
+    block_size: int | None = setting(
+        None, "tokens per block; default: the model's context", usual=True
+    )
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
@@ -394,6 +442,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
         at_least=1,
         flag={'metavar': 'SIZE'},
+        usual=True,
     )
     cutoffs: list[int] | None = setting(
         None,
@@ -425,7 +474,7 @@ class SampleSettings(Settings):
         flag={'action': 'store_true', 'rank_last': True},
     )
     max_seq_length: int = setting(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5
+        128, 'samples made from a text: tokens, including special tokens', at_least=5, usual=True
     )
     max_predictions_per_seq: int = setting(
         20, 'samples made from a text: masks per sample', at_least=1
@@ -460,28 +509,38 @@ class MaskedLMSettings(
     exclusive = (('dev_corpus', 'dev_data'),)
 
     train_corpus: str | None = setting(
-        None, 'text in UTF-8; wildcards and commas for several files'
+        None, 'text in UTF-8; wildcards and commas for several files', usual=True
     )
     pregenerated_data: str | None = setting(
         None,
         'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
+        usual=True,
     )
     dev_corpus: str | None = setting(
-        None, 'text to evaluate on after each epoch, always with the same masks'
+        None,
+        'text to evaluate on after each epoch, always with the same masks',
+        usual=True,
+        on_resume='free',
     )
-    dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    dev_data: str | None = setting(
+        None, 'instead of `dev_corpus`: .npz, or their folder', on_resume='free'
+    )
+    text_column: str | None = setting(
+        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
+    )
     reduce_memory: bool = setting(
         False,
         'with `pregenerated_data`: unpack the samples to memory-mapped files in '
         '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
+        on_resume='free',
     )
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
         'samples made from a text: number of processes; 0: between updates, in this process',
         at_least=0,
+        on_resume='free',
     )
 
     def check(self):
@@ -522,17 +581,30 @@ class PretrainingSettings(
     )
     needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
 
+    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
     data: str | None = setting(
-        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
+        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas', usual=True
     )
-    data_eval: str | None = setting(None, 'data to evaluate on')
-    batch_size: int | None = setting(None, 'per GPU or worker; default: 8', at_least=1)
+    data_eval: str | None = setting(None, 'data to evaluate on', usual=True, on_resume='free')
+    batch_size: int | None = setting(
+        None, 'per GPU or worker; default: 8', at_least=1, usual=True, on_resume='size'
+    )
     total_batch_size: int | None = setting(
-        None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
+        None,
+        'per update: `batch_size` x GPUs x `accumulate`',
+        at_least=1,
+        usual=True,
+        on_resume='free',
     )
-    batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
-    total_batch_size_eval: int | None = setting(None, '`batch_size_eval` x workers', at_least=1)
-    max_eval_steps: int | None = setting(None, 'maximum number of evaluation batches', at_least=1)
+    batch_size_eval: int | None = setting(
+        None, 'per worker; default: 8', at_least=1, on_resume='free'
+    )
+    total_batch_size_eval: int | None = setting(
+        None, '`batch_size_eval` x workers', at_least=1, on_resume='free'
+    )
+    max_eval_steps: int | None = setting(
+        None, 'maximum number of evaluation batches', at_least=1, on_resume='free'
+    )
     use_avg_len: bool = setting(
         False,
         '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
@@ -548,32 +620,42 @@ class PretrainingSettings(
     synthetic_data: bool = setting(False, 'train on random words, to measure speed')
     dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
     raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
+    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
     sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
     num_dataset_workers: int = setting(
-        4, 'with `raw`: number of processes that make samples', at_least=1
+        4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
-    num_steps: int = setting(20, 'number of updates', at_least=1)
-    accumulate: int = setting(1, 'number of batches per update', at_least=1)
+    num_steps: int = setting(20, 'number of updates', at_least=1, usual=True, on_resume='total')
+    accumulate: int = setting(1, 'number of batches per update', at_least=1, on_resume='number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: int | None = setting(None, 'continue from the checkpoint of this step', at_least=1)
+    start_step: int | None = setting(
+        None, 'continue from the checkpoint of this step', at_least=1, on_resume='free'
+    )
     phase2: bool = setting(False, 'second phase: start from the end of the first one')
     phase1_num_steps: int | None = setting(
         None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
     )
-    resume: bool = setting(False, 'continue from the newest checkpoint, if any')
-    overwrite_output_dir: bool = setting(False, 'replace the training in `ckpt_dir`')
-    ckpt_dir: str = setting('./ckpt_dir')
-    ckpt_interval: int = setting(25000, 'in updates', at_least=1)
-    keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
-    eval_interval: int = setting(50000, 'in updates', at_least=1)
-    log_interval: int = setting(250, 'in updates', at_least=1)
-    tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
+    resume: bool = setting(
+        False, 'continue from the newest checkpoint, if any', usual=True, on_resume='run'
     )
-    profile: str | None = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
-    verbose: bool = setting(False)
+    overwrite_output_dir: bool = setting(
+        False, 'replace the training in `ckpt_dir`', usual=True, on_resume='run'
+    )
+    ckpt_dir: str = setting('./ckpt_dir', usual=True, on_resume='run')
+    ckpt_interval: int = setting(25000, 'in updates', at_least=1, on_resume='free')
+    keep_checkpoints: int = setting(
+        2, 'number of newest checkpoints to keep', at_least=1, on_resume='free'
+    )
+    eval_interval: int = setting(50000, 'in updates', at_least=1, on_resume='free')
+    log_interval: int = setting(250, 'in updates', at_least=1, on_resume='free')
+    tensorboard: str | None = setting(
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
+    )
+    profile: str | None = setting(
+        None, 'profile updates 10 to 13', flag={'metavar': 'FILE'}, on_resume='free'
+    )
+    verbose: bool = setting(False, on_resume='free')
     pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
 
     output_dir = property(lambda self: self.ckpt_dir)

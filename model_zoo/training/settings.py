@@ -57,6 +57,8 @@ def setting(
     below=None,
     at_most=None,
     choices=None,
+    usual=False,
+    on_resume='same',
     flag=None,
 ):
     """A field of a `Settings` class.
@@ -70,12 +72,20 @@ def setting(
         Bounds of a number.
     choices : sequence, optional
         All allowed values.
+    usual : bool
+        Whether ``--help`` of a command with many flags shows it.
+    on_resume : str
+        What another value means when a run is resumed. 'same': the run is refused. 'free': nothing.
+        'run': nothing, and a file of settings leaves it out, since it is of one run. 'total':
+        another number of updates. 'size', 'number': the size of a worker's batch, and how many
+        batches an update has, whose product must be the same.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     """
     bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
     bounds = {name: value for name, value in bounds.items() if value is not None}
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
+    metadata.update(usual=usual, on_resume=on_resume)
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -236,6 +246,13 @@ class Settings(_Given):
             for field in dataclasses.fields(cls)
         }
 
+    @classmethod
+    def on_resume(cls, *kinds):
+        """Names of the fields of some kinds of `on_resume`; see `setting`."""
+        return tuple(
+            field.name for field in dataclasses.fields(cls) if field.metadata['on_resume'] in kinds
+        )
+
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
         return getattr(self, name, None) not in (None, self.defaults().get(name))
@@ -253,17 +270,24 @@ class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
     gpu: int | None = setting(
-        None, 'number of the GPU; no number: 0; default: the CPU', flag={'nargs': '?', 'const': 0}
+        None,
+        'number of the GPU; no number: 0; default: the CPU',
+        flag={'nargs': '?', 'const': 0},
+        on_resume='free',
     )
     gpus: str | None = setting(
-        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU"
+        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU", on_resume='free'
     )
-    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'], usual=True)
     loss_scale: float | None = setting(
         None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0
     )
-    mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
-    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
+    mirror: bool = setting(
+        False, 'save memory: recompute layers in the backward pass', on_resume='free'
+    )
+    optimize_on_cpu: bool = setting(
+        False, "keep the optimizer's states off the GPU", on_resume='free'
+    )
 
     def check(self):
         super().check()
@@ -279,7 +303,7 @@ class OptimizerSettings(Settings):
         'bertadam, also for small data; openaiadam, which needs more updates or a '
         "higher learning rate; lamb; or one of MXNet's",
     )
-    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
+    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'), usual=True)
     epsilon: float | None = setting(
         1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
     )
@@ -289,7 +313,7 @@ class OptimizerSettings(Settings):
     warmup_ratio: float = setting(
         0.1, 'share of the updates in which the learning rate rises', at_least=0, below=1
     )
-    seed: int = setting(2)
+    seed: int = setting(2, usual=True)
 
 
 @dataclasses.dataclass
@@ -299,32 +323,42 @@ class OutputSettings(Settings):
     title = 'output'
     exclusive = (('resume', 'overwrite_output_dir'),)
 
-    output_dir: str | None = setting('./output_dir')
+    output_dir: str | None = setting('./output_dir', usual=True, on_resume='run')
     save_last: str | None = setting(
         None,
         "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
         'model.safetensors or model.params; predictions and eval_results.txt come from it',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+        on_resume='free',
     )
-    log_interval: int = setting(10, 'in updates', at_least=1)
+    log_interval: int = setting(10, 'in updates', at_least=1, on_resume='free')
     tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
     )
     ckpt_interval: int = setting(
-        1000, 'updates between checkpoints; one is always saved after each epoch', at_least=1
+        1000,
+        'updates between checkpoints; one is always saved after each epoch',
+        at_least=1,
+        on_resume='free',
     )
     keep_checkpoints: int = setting(
         2,
         'number of last epochs and of newest checkpoints to keep; by default one of each at the '
         'end',
         at_least=1,
+        on_resume='free',
     )
     no_resume_state: bool = setting(
-        False, 'remove the checkpoints at the end; `resume` is then impossible'
+        False, 'remove the checkpoints at the end; `resume` is then impossible', on_resume='free'
     )
-    resume: bool = setting(False, 'continue from the newest checkpoint in `output_dir`')
+    resume: bool = setting(
+        False, 'continue from the newest checkpoint in `output_dir`', usual=True, on_resume='run'
+    )
     overwrite_output_dir: bool = setting(
-        False, 'replace the run in `output_dir`; otherwise a second one is refused'
+        False,
+        'replace the run in `output_dir`; otherwise a second one is refused',
+        usual=True,
+        on_resume='run',
     )
 
 
@@ -334,11 +368,17 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
     title = 'training'
 
-    epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
-    training_steps: int | None = setting(None, 'number of updates; overrides `epochs`', at_least=1)
-    batch_size: int = setting(32, at_least=1)
-    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
-    accumulate: int | None = setting(None, 'number of batches per update', at_least=1)
+    epochs: float = setting(
+        3, above=0, below=float('inf'), flag={'type': 'whole_number'}, usual=True, on_resume='total'
+    )
+    training_steps: int | None = setting(
+        None, 'number of updates; overrides `epochs`', at_least=1, on_resume='total'
+    )
+    batch_size: int = setting(32, at_least=1, usual=True, on_resume='size')
+    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1, on_resume='free')
+    accumulate: int | None = setting(
+        None, 'number of batches per update', at_least=1, on_resume='number'
+    )
     as_bertadam: bool | None = setting(
         None,
         "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
@@ -369,6 +409,7 @@ class BackendSettings(Settings):
         'horovod: train with the processes that horovodrun started, `batch_size` examples in '
         'each; device: with one process',
         choices=BACKENDS,
+        on_resume='free',
     )
     allreduce_dtype: str | None = setting(
         None,
@@ -389,6 +430,7 @@ class BatchTokensSettings(Settings):
         'examples of similar length',
         at_least=1,
         flag={'metavar': 'N'},
+        on_resume='size',
     )
 
 
@@ -402,7 +444,9 @@ class ModelSettings(Settings):
         None, "file of parameters, including the head's, to start from"
     )
     from_scratch: bool = setting(False, 'start from random parameters')
-    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
+    vocab_file: str | None = setting(
+        None, "vocabulary to use instead of the model's", on_resume='free'
+    )
     hparams: list[str] | None = setting(
         None, "changes to the model's size, such as num_layers=2,units=128"
     )
@@ -412,7 +456,7 @@ class ModelSettings(Settings):
 class NamedModelSettings(ModelSettings):
     """A model of any family."""
 
-    model: str | None = setting(None, 'name, folder, hub id owner/name, or address')
+    model: str | None = setting(None, 'name, folder, hub id owner/name, or address', usual=True)
     dataset: str | None = pretraining_set()
     pretrained_parameters: str | None = pretrained_file()
 
@@ -421,7 +465,9 @@ class NamedModelSettings(ModelSettings):
 class BertSettings(ModelSettings):
     """BERT, or a similar model, with the names of GluonNLP's flags."""
 
-    bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
+    bert_model: str = setting(
+        'bert_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
+    )
     bert_dataset: str | None = pretraining_set()
     pretrained_bert_parameters: str | None = pretrained_file()
 
@@ -434,10 +480,17 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     exclusive = (('resume', 'only_inference'),)
 
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
-    only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
-    engine: str = setting('mxnet', 'what runs a model without training it', choices=ENGINES)
+    only_inference: bool = setting(
+        False, 'evaluate the dev set and predict the test set', usual=True, on_resume='free'
+    )
+    engine: str = setting(
+        'mxnet', 'what runs a model without training it', choices=ENGINES, on_resume='free'
+    )
     precision: str | None = setting(
-        None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
+        None,
+        'precision of the engine; default: `dtype`',
+        choices=['float32', 'bfloat16', 'int8'],
+        on_resume='free',
     )
 
 
@@ -447,10 +500,14 @@ class FileSettings(Settings):
 
     title = 'task'
 
-    data_dir: str | None = setting(None, 'folder with files under their usual names')
-    train_file: str | None = setting(None, 'instead of the file in `data_dir`')
-    dev_file: str | None = setting(None, 'the same for the dev set')
-    test_file: str | None = setting(None, 'the same for the test set')
+    data_dir: str | None = setting(
+        None, 'folder with files under their usual names', usual=True, on_resume='free'
+    )
+    train_file: str | None = setting(
+        None, 'instead of the file in `data_dir`', usual=True, on_resume='free'
+    )
+    dev_file: str | None = setting(None, 'the same for the dev set', usual=True, on_resume='free')
+    test_file: str | None = setting(None, 'the same for the test set', usual=True, on_resume='free')
 
 
 @dataclasses.dataclass
@@ -493,17 +550,26 @@ class DeploySettings(Settings):
     exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
     needs = (('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy'))
 
-    deploy: bool = setting(False, '`only_inference` with an exported model')
+    deploy: bool = setting(False, '`only_inference` with an exported model', on_resume='free')
     model_prefix: str | None = setting(
-        None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params'
+        None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params', on_resume='free'
     )
     only_calibration: bool = setting(
-        False, 'write a trained model in INT8; `deploy` with `model_prefix` runs it'
+        False,
+        'write a trained model in INT8; `deploy` with `model_prefix` runs it',
+        on_resume='free',
     )
-    num_calib_batches: int = setting(5, 'number of batches of the dev set', at_least=1)
-    quantized_dtype: str = setting('auto', 'type of the activations', choices=QUANTIZED_DTYPES)
+    num_calib_batches: int = setting(
+        5, 'number of batches of the dev set', at_least=1, on_resume='free'
+    )
+    quantized_dtype: str = setting(
+        'auto', 'type of the activations', choices=QUANTIZED_DTYPES, on_resume='free'
+    )
     calib_mode: str = setting(
-        'customize', 'how to find the ranges of activations', choices=CALIBRATION_MODES
+        'customize',
+        'how to find the ranges of activations',
+        choices=CALIBRATION_MODES,
+        on_resume='free',
     )
 
     def check(self):
