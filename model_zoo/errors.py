@@ -23,6 +23,7 @@ __all__ = [
     'UnknownNameError',
     'ZooError',
     'did_you_mean',
+    'rename_fields',
     'reporting',
 ]
 
@@ -51,22 +52,30 @@ class ZooError(Exception):
             args = (f'{field} {self._problem}', *others)
         super().__init__(*map(_shortened, args))
 
-    def naming(self, name_of):
+    def naming(self, name_of, form='{}'):
         """Return the message with other names of the fields, such as their flags.
 
-        ``name_of(field)`` is the name, or None, of `field` and of those that the message mentions
-        in backquotes.
+        ``name_of(field)`` is another name of `field`, and of those mentioned, or None; see
+        `rename_fields`.
         """
         if self.field is None:
-            return _mentioning(name_of, str(self))
-        problem = _mentioning(name_of, str(self._problem))
+            return rename_fields(str(self), name_of, form)
+        problem = rename_fields(str(self._problem), name_of, form)
         return _shortened(f'{name_of(self.field) or self.field} {problem}')
 
 
-def _mentioning(name_of, message):
+def rename_fields(message, name_of, form='{}'):
+    """Return a message in which the fields in backquotes have other names.
+
+    ``name_of(field)`` is the name, which is written in a `form`, or None.
+    """
     parts = message.split('`')
     if len(parts) % 2:
-        parts[1::2] = [name_of(part) or f'`{part}`' for part in parts[1::2]]
+        names = [name_of(part) for part in parts[1::2]]
+        parts[1::2] = [
+            f'`{part}`' if name is None else form.format(name)
+            for part, name in zip(parts[1::2], names)
+        ]
         return ''.join(parts)
     return message
 

@@ -8,7 +8,7 @@ import re
 import sys
 import weakref
 
-from ..errors import InputError, ZooError, did_you_mean
+from ..errors import InputError, ZooError, did_you_mean, rename_fields
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,9 @@ class _LogFormatter(logging.Formatter):
 
     def formatMessage(self, record):
         if record.levelno >= logging.WARNING:
-            record.message = f'{record.levelname.lower()}: {message_of(record.message)}'
+            record.message = (
+                f'{record.levelname.lower()}: {rename_fields(record.message, _flag_of)}'
+            )
         elif record.levelno < logging.INFO:
             record.message = f'{record.name}: {record.message}'
         return super().formatMessage(record)
@@ -160,7 +162,11 @@ class Parser(argparse.ArgumentParser):
         return words
 
     def _is_usual(self, action):
-        return action.required or action.dest in ('help', 'config') or getattr(action, 'is_usual', False)
+        return (
+            action.required
+            or action.dest in ('help', 'config')
+            or getattr(action, 'is_usual', False)
+        )
 
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
@@ -303,8 +309,12 @@ def whole_number(text):
 
 def message_of(error):
     """A message, with the flags that set the fields that it names."""
+    return error.naming(_flag_of)
+
+
+def _flag_of(field):
     command = _running.get()
-    return error.naming(command.parser.flag_of) if command and command.parser else str(error)
+    return command.parser.flag_of(field) if command and command.parser else None
 
 
 def note(message):

@@ -252,7 +252,7 @@ def _naming_keywords(length, rows_folder):
         yield
     except ZooError as error:
         keywords = {**_KEYWORDS, length: 'max_length'}
-        message = error.naming(keywords.get)
+        message = error.naming(keywords.get, '`{}`')
         error.field = keywords.get(error.field, error.field)
         path = re.escape(os.path.join(rows_folder, ''))
         error.args = (re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message),)

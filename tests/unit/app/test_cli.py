@@ -186,7 +186,7 @@ def many_flags():
     parser.add_config()
     for number in range(cli.MANY):
         parser.add_argument(f'--rare_{number}')
-    parser.add_argument('--lr', type=float)
+    parser.add_argument('--lr', type=float).is_usual = True
     parser.add_argument('--labels', nargs='+')
     parser.add_argument('--fast', action='store_true')
     parser.add_argument('--cased', type=cli.boolean, nargs='?', const=True)
@@ -211,7 +211,7 @@ def test_flags_from_a_file(tmp_path):
     assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['-1b', 'y'])
     assert args.fast and args.cased is False and args.rare_2 is None
     assert not hasattr(args, 'config')
-    cli.write_yaml(str(path), {**vars(args), 'resume': True, 'output_dir': 'out'})
+    cli.write_yaml(str(path), vars(args))
     again = many_flags().parse_args([f'--config={path}'])
     assert again == args
 
