@@ -26,22 +26,12 @@ def add_use_arguments(parser):
     add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
 
 
-def check_engine_arguments(args, only_inference):
-    """Raise InputError if the flags of an engine contradict others."""
-    if args.engine != 'mxnet' and not only_inference:
-        raise InputError(f'{args.engine} is for inference: only MXNet trains', field='engine')
-    if args.engine != 'mxnet' and getattr(args, 'deploy', False):
-        raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    if args.precision is not None and args.engine == 'mxnet':
-        other = ', or see `only_calibration`' if hasattr(args, 'only_calibration') else ''
-        if args.precision == 'int8':
-            raise InputError(
-                f'int8 needs `engine` onnxruntime or openvino{other}', field='precision'
-            )
-        if args.precision == 'bfloat16':
-            raise InputError(
-                'bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision'
-            )
+def check_engine(args):
+    """Raise InputError if the precision isn't one of the engine's."""
+    if args.engine == 'mxnet' and args.precision == 'int8':
+        raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
+    if args.engine == 'mxnet' and args.precision == 'bfloat16':
+        raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 
 def forward_of(args, model):

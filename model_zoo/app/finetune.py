@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import dataclasses
 import functools
 import html
 import logging
@@ -180,20 +179,20 @@ def finetune(
         else:
             field = f'{task_class.family}_model' if task_class.family else 'model'
             more.setdefault(field, os.fspath(model))
+        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
+        if share is not None and not 0 < share < 1:
+            raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
+        if share is not None and 'dev_split' in task_class.settings_class.defaults():
+            more['dev_split'], share = share, None  # which stratifies
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
         else:
             made = task_class(_settings(task_class, settings, more))
         made.rows_folder = rows_folder
-        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
-        if share is not None and not 0 < share < 1:
-            raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)
-        if share is not None and hasattr(made.settings, 'dev_split'):
-            made.settings.dev_split, share = share, None  # which stratifies
         run = TaskRun(
             made,
             sources,
@@ -230,7 +229,7 @@ def _task_class(task):
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known = {field.name: field.default for field in dataclasses.fields(cls)}
+    known = cls.defaults()
     for name in more:
         if name not in known and _ELSEWHERE.get(name) in known:
             raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
@@ -240,9 +239,7 @@ def _settings(task_class, settings, more):
             more.setdefault(name, value)
     if settings is None:
         return cls(**more)
-    changed = dataclasses.replace(settings, **more)
-    changed.given = settings.given.union(more)
-    return changed
+    return settings.copy(**more)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from ..tasks.labels import name_labels, write_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
-from .engines import calibrate, check_engine_arguments, forward_of, load_exported
+from .engines import calibrate, check_engine, forward_of, load_exported
 from .job import describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
@@ -344,7 +344,15 @@ def run_task(task, run_class=TaskRun):
     """Train a task, or with ``only_inference`` evaluate a model of it: what its command does."""
     settings = task.settings
     if isinstance(settings, FinetuneSettings):
-        check_engine_arguments(settings, settings.only_inference)
+        if settings.engine != 'mxnet' and not settings.only_inference:
+            raise InputError(
+                f'{settings.engine} is for inference: only MXNet trains', field='engine'
+            )
+        if settings.engine != 'mxnet' and task.is_exported:
+            raise InputError(
+                'runs an exported model with MXNet: leave `engine` out', field='deploy'
+            )
+        check_engine(settings)
     try:
         run = run_class(task)
         if isinstance(settings, DeploySettings) and settings.only_calibration:

@@ -257,6 +257,12 @@ class Settings(_Given):
         """Whether a field has a value that isn't its default."""
         return getattr(self, name, None) not in (None, self.defaults().get(name))
 
+    def copy(self, **changes):
+        """Return settings with other values of some fields."""
+        made = dataclasses.replace(self, **changes)
+        made.given = self.given.union(changes)
+        return made
+
     def fit_length(self, name, longest):
         """Lower a default number of tokens to what a model takes; InputError for a given one."""
         length = getattr(self, name)
