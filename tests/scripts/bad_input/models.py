@@ -100,7 +100,7 @@ BERTOLOGY = [
     (['--max_seq_length', '2'], 'a length of 2 is too small'),
     (['--eval_file', __file__], '--eval_file is not for a BERT'),
     (['--block_size', '9'], '--block_size is not for a BERT'),
-    (['--data_subset', '0'], '--data_subset 0'),
+    (['--data_subset', '0'], '--data_subset must be at least 1, not 0'),
     (['--task_name', 'nothing'], 'nothing'),
     (['--task_name', 'custom'], 'needs --text_columns'),
     (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
