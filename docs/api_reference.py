@@ -160,8 +160,8 @@ def skip_noise(app, what, name, obj, skip, options):
     """Leave out what is explained elsewhere.
 
     These are named tuples' fields, forward passes, tables of sizes, scikit-learn's requests of
-    metadata, classes that a class names, and properties without a docstring of their own: autodoc takes that of what they override, and of a
-    constant its type's.
+    metadata, classes that a class names, and properties without a docstring of their own: autodoc
+    takes that of what they override, and of a constant its type's.
     """
     noise = name in ('architectures', 'forward', 'hybrid_forward')
     noise |= name in ('set_fit_request', 'set_score_request')
