@@ -51,17 +51,7 @@ OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight'
 
 
 #: settings that name another model than the teacher
-OTHER_MODEL = (
-    'bert_model',
-    'bert_dataset',
-    'pretrained_bert_parameters',
-    'model_parameters',
-    'from_scratch',
-    'vocab_file',
-    'hparams',
-    'init_checkpoint',
-    'bert_config_file',
-)
+OTHER_MODEL = (*BertSettings.defaults(), *CheckpointSettings.defaults())
 
 
 @settings()
@@ -69,14 +59,12 @@ class TeacherSettings(FinetuneSettings):
     """Distillation: a small classifier learns from a large one."""
 
     title = 'distillation'
-    needs = tuple((name, 'teacher') for name in OF_TEACHER)
-    exclusive = (
-        ('teacher', 'only_inference'),
-        *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
-    )
 
     teacher: str | None = setting(
-        None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
+        None,
+        'also learn from this trained model',
+        flag={'metavar': 'FOLDER'},
+        excludes=('only_inference',),
     )
     student_layers: int | None = setting(
         None,
@@ -84,24 +72,32 @@ class TeacherSettings(FinetuneSettings):
         'another model',
         at_least=1,
         flag={'metavar': 'N'},
+        excludes=OTHER_MODEL,
+        needs=('teacher',),
     )
     teacher_layers: list[int] | None = setting(
         None,
         "the teacher's layer for each of the student's layers, counted from 1; default: "
         'evenly spaced',
         flag={'metavar': 'N'},
+        needs=('teacher',),
     )
     temperature: float | None = setting(
-        2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
+        2.0,
+        "temperature of the teacher's probabilities",
+        above=0,
+        below=float('inf'),
+        needs=('teacher',),
     )
     teacher_weight: float | None = setting(
         0.5,
         "share of the teacher's scores in the loss; the labels have the rest",
         at_least=0,
         at_most=1,
+        needs=('teacher',),
     )
     states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, below=float('inf')
+        1.0, "weight of the layers' states", at_least=0, below=float('inf'), needs=('teacher',)
     )
 
     def check(self):
@@ -115,7 +111,6 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
-    exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
 
     task_name: str | None = setting(
         None,
@@ -172,6 +167,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         False,
         'custom task: a text has any number of labels, separated by commas or as a list',
         usual=True,
+        excludes=('regression', 'teacher'),
     )
     label_order: str = setting(
         GLUONNLP,
@@ -196,6 +192,8 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
 
 
 def check_work(settings):
+    if settings.resume and not settings.do_train:
+        raise InputError('needs `do_train`', field='resume')
     if not (settings.do_train or settings.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
 
@@ -203,8 +201,6 @@ def check_work(settings):
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
-
-    needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
@@ -232,7 +228,6 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
     title = 'task'
-    needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False)
     do_eval: bool = setting(False, 'write the predictions of `eval_dataset`', on_resume='free')
@@ -260,8 +255,6 @@ EPSILONS = {'adam': 1e-8}
 @settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
 class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
-
-    exclusive = (('sentencepiece', 'vocab_file'),)
 
     train_file: str | None = setting(
         None,
@@ -302,7 +295,10 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     sentencepiece: str | None = setting(
-        None, 'SentencePiece model instead of `vocab_file`', on_resume='free'
+        None,
+        'SentencePiece model instead of `vocab_file`',
+        on_resume='free',
+        excludes=('vocab_file',),
     )
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: bool | None = lower_case()
@@ -334,8 +330,6 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
 class TaggingSettings(FileSettings, FinetuneSettings):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
-    exclusive = (('cased', 'bert_dataset'),)
-
     word_column: int = setting(
         0, 'column of the words, from 0; negative numbers count from the end', usual=True
     )
@@ -349,7 +343,10 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
     cased: bool | None = setting(
-        None, 'use the weights for cased English, not uncased', flag=YES_OR_NO
+        None,
+        'use the weights for cased English, not uncased',
+        flag=YES_OR_NO,
+        excludes=('bert_dataset',),
     )
 
     def check(self):
@@ -409,8 +406,6 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     """Settings for training a language model on a text."""
 
     title = 'text'
-    exclusive = (('learn_vocab', 'vocab_file'),)
-    needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
 
     train_file: str | None = setting(None, 'text in UTF-8', usual=True, on_resume='free')
     eval_file: str | None = setting(
@@ -443,12 +438,15 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         at_least=1,
         flag={'metavar': 'SIZE'},
         usual=True,
+        excludes=('vocab_file',),
+        needs=('from_scratch',),
     )
     cutoffs: list[int] | None = setting(
         None,
         'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
         "words' frequencies",
         flag={'nargs': '*'},
+        needs=('from_scratch',),
     )
 
     def check(self):
@@ -506,7 +504,6 @@ class MaskedLMSettings(
     """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
     title = 'data'
-    exclusive = (('dev_corpus', 'dev_data'),)
 
     train_corpus: str | None = setting(
         None, 'text in UTF-8; wildcards and commas for several files', usual=True
@@ -522,6 +519,7 @@ class MaskedLMSettings(
         'text to evaluate on after each epoch, always with the same masks',
         usual=True,
         on_resume='free',
+        excludes=('dev_data',),
     )
     dev_data: str | None = setting(
         None, 'instead of `dev_corpus`: .npz, or their folder', on_resume='free'
@@ -571,15 +569,6 @@ class PretrainingSettings(
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
-    exclusive = (
-        ('resume', 'overwrite_output_dir'),
-        ('pretrained', 'from_scratch'),
-        ('sentencepiece', 'vocab_file'),
-        ('batch_tokens', 'total_batch_size'),
-        ('batch_tokens', 'use_avg_len'),
-        ('batch_tokens', 'synthetic_data'),  # whose samples have one length
-    )
-    needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
 
     vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
     data: str | None = setting(
@@ -595,6 +584,7 @@ class PretrainingSettings(
         at_least=1,
         usual=True,
         on_resume='free',
+        excludes=('batch_tokens',),
     )
     batch_size_eval: int | None = setting(
         None, 'per worker; default: 8', at_least=1, on_resume='free'
@@ -609,6 +599,7 @@ class PretrainingSettings(
         False,
         '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
         'unless `num_buckets` says more',
+        excludes=('batch_tokens',),
     )
     num_buckets: int = setting(
         1,
@@ -617,12 +608,16 @@ class PretrainingSettings(
         at_least=1,
     )
     circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
-    synthetic_data: bool = setting(False, 'train on random words, to measure speed')
+    synthetic_data: bool = setting(
+        False, 'train on random words, to measure speed', excludes=('batch_tokens',)
+    )
     dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
     raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
     eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab_file`', excludes=('vocab_file',)
+    )
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
@@ -632,12 +627,21 @@ class PretrainingSettings(
     start_step: int | None = setting(
         None, 'continue from the checkpoint of this step', at_least=1, on_resume='free'
     )
-    phase2: bool = setting(False, 'second phase: start from the end of the first one')
+    phase2: bool = setting(
+        False, 'second phase: start from the end of the first one', needs=('phase1_num_steps',)
+    )
     phase1_num_steps: int | None = setting(
-        None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
+        None,
+        '`num_steps` of the first phase, whose `ckpt_dir` is the same',
+        at_least=1,
+        needs=('phase2',),
     )
     resume: bool = setting(
-        False, 'continue from the newest checkpoint, if any', usual=True, on_resume='run'
+        False,
+        'continue from the newest checkpoint, if any',
+        usual=True,
+        on_resume='run',
+        excludes=('overwrite_output_dir',),
     )
     overwrite_output_dir: bool = setting(
         False, 'replace the training in `ckpt_dir`', usual=True, on_resume='run'
@@ -656,7 +660,9 @@ class PretrainingSettings(
         None, 'profile updates 10 to 13', flag={'metavar': 'FILE'}, on_resume='free'
     )
     verbose: bool = setting(False, on_resume='free')
-    pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
+    pretrained: bool = setting(
+        False, 'start from the pretrained weights of `model`', excludes=('from_scratch',)
+    )
 
     output_dir = property(lambda self: self.ckpt_dir)
 

@@ -5,6 +5,7 @@ is made from the fields, and a run's results.json has their values.
 """
 
 import dataclasses
+import math
 import os
 import types
 import typing
@@ -59,6 +60,8 @@ def setting(
     choices=None,
     usual=False,
     on_resume='same',
+    needs=(),
+    excludes=(),
     flag=None,
 ):
     """A field of a `Settings` class.
@@ -79,13 +82,15 @@ def setting(
         'run': nothing, and a file of settings leaves it out, since it is of one run. 'total':
         another number of updates. 'size', 'number': the size of a worker's batch, and how many
         batches an update has, whose product must be the same.
+    needs, excludes : tuple of str
+        Other fields that must, or can't, be given with this one.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     """
     bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
     bounds = {name: value for name, value in bounds.items() if value is not None}
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
-    metadata.update(usual=usual, on_resume=on_resume)
+    metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -180,7 +185,8 @@ def _converted(field, item_type, value):
     if choices is not None and value not in choices:
         raise UnknownNameError.of('value', value, choices, field.name)
     if bounds and not _is_within(value, **bounds):
-        raise InputError(f'must be {_describe(**bounds)}, not {value}', field=field.name)
+        range_ = _describe(**bounds) if math.isfinite(value) else 'a finite number'
+        raise InputError(f'must be {range_}, not {value}', field=field.name)
     return value
 
 
@@ -191,13 +197,9 @@ def _is_within(
 
 
 def _describe(at_least=None, above=None, below=None, at_most=None):
-    texts = {
-        'at least': at_least,
-        'greater than': above,
-        'less than': None if below == float('inf') else below,
-        'at most': at_most,
-    }
-    return ' and '.join(f'{text} {bound:g}' for text, bound in texts.items() if bound is not None)
+    texts = {'at least': at_least, 'greater than': above, 'less than': below, 'at most': at_most}
+    shown = {text: bound for text, bound in texts.items() if bound not in (None, float('inf'))}
+    return ' and '.join(f'{text} {bound:g}' for text, bound in shown.items())
 
 
 class _Given:
@@ -212,10 +214,6 @@ class Settings(_Given):
 
     #: title of the fields' group in a command's help
     title = 'training'
-    #: pairs of fields that exclude each other; a subclass adds its own
-    exclusive = ()
-    #: pairs of a field and another one that it needs; a subclass adds its own
-    needs = ()
 
     def __new__(cls, *args, **fields):
         self = super().__new__(cls)
@@ -224,13 +222,15 @@ class Settings(_Given):
 
     def __post_init__(self):
         check_fields(type(self), self)
-        for cls in type(self).__mro__:
-            for name, second in vars(cls).get('needs', ()):
-                if self.is_given(name) and not self.is_given(second):
-                    raise InputError(f'needs `{second}`', field=name)
-            for name, second in vars(cls).get('exclusive', ()):
-                if self.is_given(name) and self.is_given(second):
-                    raise InputError(f'and `{second}` exclude each other: give one', field=name)
+        for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
+            for other in field.metadata['needs']:
+                if not self.is_given(other):
+                    raise InputError(f'needs `{other}`', field=field.name)
+            for other in field.metadata['excludes']:
+                if self.is_given(other):
+                    raise InputError(
+                        f'and `{other}` exclude each other: give one', field=field.name
+                    )
         self.check()
 
     def check(self):
@@ -327,7 +327,6 @@ class OutputSettings(Settings):
     """What a run writes, and how it resumes."""
 
     title = 'output'
-    exclusive = (('resume', 'overwrite_output_dir'),)
 
     output_dir: str | None = setting('./output_dir', usual=True, on_resume='run')
     save_last: str | None = setting(
@@ -358,7 +357,11 @@ class OutputSettings(Settings):
         False, 'remove the checkpoints at the end; `resume` is then impossible', on_resume='free'
     )
     resume: bool = setting(
-        False, 'continue from the newest checkpoint in `output_dir`', usual=True, on_resume='run'
+        False,
+        'continue from the newest checkpoint in `output_dir`',
+        usual=True,
+        on_resume='run',
+        excludes=('overwrite_output_dir',),
     )
     overwrite_output_dir: bool = setting(
         False,
@@ -428,8 +431,6 @@ class BackendSettings(Settings):
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
-    exclusive = (('batch_tokens', 'batch_size'),)
-
     batch_tokens: int | None = setting(
         None,
         'instead of `batch_size`: batches of up to N tokens, including padding, from '
@@ -437,6 +438,7 @@ class BatchTokensSettings(Settings):
         at_least=1,
         flag={'metavar': 'N'},
         on_resume='size',
+        excludes=('batch_size',),
     )
 
 
@@ -483,11 +485,14 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
-    exclusive = (('resume', 'only_inference'),)
 
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     only_inference: bool = setting(
-        False, 'evaluate the dev set and predict the test set', usual=True, on_resume='free'
+        False,
+        'evaluate the dev set and predict the test set',
+        usual=True,
+        on_resume='free',
+        excludes=('resume',),
     )
     engine: str = setting(
         'mxnet', 'what runs a model without training it', choices=ENGINES, on_resume='free'
@@ -521,30 +526,26 @@ class CheckpointSettings(Settings):
     """A model in Google's format: a setting for each of its files."""
 
     title = "a model in Google's form"
-    exclusive = (
-        *(
-            ('init_checkpoint', name)
-            for name in (
-                'bert_model',
-                'bert_dataset',
-                'pretrained_bert_parameters',
-                'model',
-                'dataset',
-                'pretrained_parameters',
-                'from_scratch',
-                'hparams',
-            )
-        ),
-        ('bert_config_file', 'hparams'),
-    )
 
     init_checkpoint: str | None = setting(
         None,
         "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
         'means its newest ones',
+        excludes=(
+            'bert_model',
+            'bert_dataset',
+            'pretrained_bert_parameters',
+            'model',
+            'dataset',
+            'pretrained_parameters',
+            'from_scratch',
+            'hparams',
+        ),
     )
     bert_config_file: str | None = setting(
-        None, "the checkpoint's configuration; alone: of a model from scratch"
+        None,
+        "the checkpoint's configuration; alone: of a model from scratch",
+        excludes=('hparams',),
     )
 
 
@@ -553,17 +554,24 @@ class DeploySettings(Settings):
     """Exported models and INT8 models, as in GluonNLP's scripts."""
 
     title = 'exported models and INT8'
-    exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
-    needs = (('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy'))
 
-    deploy: bool = setting(False, '`only_inference` with an exported model', on_resume='free')
+    deploy: bool = setting(
+        False,
+        '`only_inference` with an exported model',
+        on_resume='free',
+        needs=('only_inference', 'model_prefix'),
+    )
     model_prefix: str | None = setting(
-        None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params', on_resume='free'
+        None,
+        '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params',
+        on_resume='free',
+        needs=('deploy',),
     )
     only_calibration: bool = setting(
         False,
         'write a trained model in INT8; `deploy` with `model_prefix` runs it',
         on_resume='free',
+        excludes=('deploy', 'resume', 'gpu'),
     )
     num_calib_batches: int = setting(
         5, 'number of batches of the dev set', at_least=1, on_resume='free'
