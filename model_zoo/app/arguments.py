@@ -1,9 +1,8 @@
 """The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
-import re
 
-from ..errors import InputError
+from ..errors import InputError, rename_fields
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from . import cli
 
@@ -38,7 +37,7 @@ def _add(parser, field, defaults, group):
     value_class, is_list = value_type(field)
     options = {'default': defaults[field.name]}
     if field.metadata['help']:
-        options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
+        options['help'] = rename_fields(field.metadata['help'], '--{}'.format)
     known = field.metadata['choices']
     if known is not None:
         options['choices'] = list(known)
