@@ -376,7 +376,8 @@ def _status_of(function):
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        print(f'interrupted{": " + str(error) if str(error) else ""}', file=sys.stderr)
+        message = rename_fields(str(error), _flag_of)
+        print(f'interrupted{": " + message if message else ""}', file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()

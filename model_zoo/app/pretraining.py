@@ -173,7 +173,7 @@ class PretrainingRun(TaskRun):
         elif path is None and not args.resume and self._store(args.phase2).paths():
             if not args.overwrite_output_dir:
                 raise InputError(
-                    f'{args.ckpt_dir!r} has checkpoints of another training: set `resume` to '
+                    f'{args.ckpt_dir!r} has checkpoints of another training: add `resume` to '
                     'continue it, `overwrite_output_dir` to replace it, or name another folder',
                     field='ckpt_dir',
                 )

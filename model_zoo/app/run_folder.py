@@ -230,9 +230,9 @@ class RunFolder:
         if self.args.overwrite_output_dir:
             return
         if self.checkpoints().paths():
-            ways = None if self.args.resume else 'set `resume` to continue it, '
+            ways = None if self.args.resume else 'add `resume` to continue it, '
         elif any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS)):
-            ways = 'it has no checkpoint to continue from; set ' if self.args.resume else 'set '
+            ways = 'it has no checkpoint to continue from; add ' if self.args.resume else 'add '
         else:
             ways = None
         if ways is not None:
