@@ -196,18 +196,3 @@ def test_sentencepiece(script, data, tmp_path):
     config = '--config', tmp_path / 'out' / 'settings.yaml', '--output_dir', tmp_path / 'again'
     assert run(script, *config) == 0
     assert read_json(tmp_path / 'again', 'predictions.json') == predictions
-
-
-def test_uncased_is_checked(script, trained, data, tmp_path, capsys):
-    config = tmp_path / 'model' / 'tokenizer_config.json'
-    (tmp_path / 'model').mkdir()
-    for path in (trained / 'best_model').iterdir():
-        (tmp_path / 'model' / path.name).write_bytes(path.read_bytes())
-    config.write_text(json.dumps({**json.loads(config.read_text()), 'do_lower_case': False}))
-    argv = evaluate_squad(data, tmp_path / 'model', tmp_path / 'out')
-    assert '--uncased' in refusal(capsys, script, *argv, '--uncased')
-
-
-def test_prediction_by_random_parameters_warns(script, data, tmp_path):
-    assert run(script, *arguments(data, tmp_path, '--only_predict')) == 0
-    assert 'the predictions come from a random head' in (tmp_path / 'log_squad.txt').read_text()

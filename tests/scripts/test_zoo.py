@@ -45,12 +45,6 @@ def test_help_is_short(zoo, capsys):
     assert 'google' in printed and 'eval-transfo-xl' not in printed
 
 
-@pytest.mark.parametrize('name', ['train', 'fine-tune', 'finetune_'])
-def test_half_a_name_shows_the_commands_that_begin_with_it(zoo, name, capsys):
-    said = refusal(capsys, zoo, name)
-    assert 'did you mean finetune-classifier or finetune-tagging or ' in said
-
-
 @pytest.mark.parametrize(
     'words, shown',
     [
@@ -71,11 +65,6 @@ def test_commands_run_under_their_names(zoo, words, shown, capsys):
 def test_a_mistyped_command(zoo, capsys):
     said = refusal(capsys, zoo, 'finetune_clasifier')
     assert 'did you mean finetune-classifier? zoo --help-all lists all' in said
-
-
-def test_version(zoo, capsys):
-    assert run(zoo, '--version') == 0
-    assert capsys.readouterr().out.startswith('gluon-transformer-zoo 1.')
 
 
 # converter -> the checkpoint's folder, its name there, and the configuration
