@@ -5,19 +5,6 @@ import numpy as np
 
 from model_zoo.util.arrays import flatten
 
-__all__ = [
-    'array',
-    'assert_close',
-    'assert_equal',
-    'assert_loads',
-    'assert_same',
-    'flatten',
-    'imported',
-    'masked_inputs',
-    'part',
-    'text_inputs',
-]
-
 
 def array(values, dtype='int32'):
     return mx.nd.array(values, dtype=dtype)

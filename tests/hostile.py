@@ -6,8 +6,6 @@ import json
 import hypothesis
 from hypothesis import strategies as st
 
-__all__ = ['damaged_bytes', 'damaged_json', 'damaged_lines', 'quick', 'texts', 'wrong']
-
 _NUMBERS = [-1, 0, 1, 7, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, 2**64 - 1]
 _PIECES = [
     '\0',

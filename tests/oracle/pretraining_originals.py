@@ -9,8 +9,6 @@ from unittest import mock
 
 from model_zoo.app.originals import load_script
 
-__all__ = ['gluonnlp_original', 'google_original']
-
 
 def google_original(folder):
     """Google's algorithm, from a checkout of google-research/bert."""

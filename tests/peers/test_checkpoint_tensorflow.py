@@ -11,8 +11,7 @@ import bert
 import gpt2
 import transfo_xl
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.tensorflow_file import write_tensorflow
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import InputError
 
 tensorflow = pytest.importorskip('tensorflow')
 pytestmark = pytest.mark.peers
@@ -158,28 +157,6 @@ def test_task_heads(tmp_path):
     block.bert.prune_heads({0: [1]})
     with pytest.raises(InputError):
         block.save_pretrained(str(tmp_path / 'pruned'), format='tensorflow')
-
-
-def test_other_families(folder):
-    with pytest.raises(CheckpointError):
-        bert.BertModel.from_pretrained(folder('gpt2_tensorflow'))
-    with pytest.raises(CheckpointError):
-        gpt2.GPT2Model.from_pretrained(folder('bert_tensorflow'))
-    with pytest.raises(CheckpointError):
-        read_tensors(os.path.join(folder('bert_squad_tensorflow'), 'of_no_index'))
-
-
-def test_writing_fails_whole(tmp_path):
-    (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError):
-        write_tensorflow(str(tmp_path / 'file' / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
-    write_tensorflow(str(tmp_path / 'model.ckpt.index'), {'a': np.ones(2, 'float32')})
-    assert sorted(os.listdir(tmp_path)) == [
-        'checkpoint',
-        'file',
-        'model.ckpt.data-00000-of-00001',
-        'model.ckpt.index',
-    ]
 
 
 def keras_tensors(theirs, heads):

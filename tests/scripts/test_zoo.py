@@ -109,14 +109,10 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
 )
 def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, capsys):
     folder = fixtures / 'checkpoints' / 'gpt2_tensorflow'
-    flags = [
-        '--gpt2_checkpoint_path',
-        folder / 'model.ckpt',
-        '--gpt2_config_file',
-        folder / 'hparams.json',
-        '--pytorch_dump_folder_path',
-        tmp_path,
-    ]
+    flags = (
+        f'--gpt2_checkpoint_path {folder}/model.ckpt --gpt2_config_file '
+        f'{folder}/hparams.json --pytorch_dump_folder_path {tmp_path}'
+    ).split()
     assert run(zoo, *words, *flags) == 0, capsys.readouterr().err
     names = read_tensors(str(tmp_path / 'pytorch_model.bin'))[0]
     assert names['h.0.attn.bias'].shape[-1] > 1  # a buffer there, without which it isn't strict

@@ -257,38 +257,18 @@ def test_scripts_take_a_repository(server, files, tmp_path, capsys):
     publish(server, 'me/tiny', files)
     (tmp_path / 'text.txt').write_text('hello hub\n')
     features = tmp_path / 'features.jsonl'
-    argv = [
-        '--input_file',
-        tmp_path / 'text.txt',
-        '--output_file',
-        features,
-        '--layers',
-        '-1',
-        '--max_seq_length',
-        6,
-    ]
+    argv = (
+        f'--input_file {tmp_path}/text.txt --output_file {features} --layers -1 --max_seq_length 6'
+    ).split()
     assert run(load_script('extract_features'), *argv, '--bert_model', 'me/tiny') == 0
     line = json.loads(features.read_text())
     assert [each['token'] for each in line['features']] == ['[CLS]', 'hello', 'hub', '[SEP]']
     (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
-    argv = [
-        '--task_name',
-        'custom',
-        '--dev_file',
-        tmp_path / 'dev.tsv',
-        '--text_columns',
-        'sentence',
-        '--label_column',
-        'label',
-        '--header',
-        '--bert_model',
-        'me/tiny',
-        '--only_inference',
-        '--max_len',
-        6,
-        '--output_dir',
-        tmp_path / 'out',
-    ]
+    argv = (
+        f'--task_name custom --dev_file {tmp_path}/dev.tsv --text_columns sentence '
+        '--label_column label --header --bert_model me/tiny --only_inference --max_len 6 '
+        f'--output_dir {tmp_path}/out'
+    ).split()
     assert run(load_script('finetune_classifier'), *argv) == 0
     assert 'dev: accuracy' in capsys.readouterr().err
 
