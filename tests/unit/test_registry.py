@@ -1,7 +1,6 @@
 """The registry of models, joined with GluonNLP's; weights from a repository on loopback."""
 
 import hashlib
-import itertools
 
 import gluonnlp
 import mxnet as mx
@@ -149,24 +148,6 @@ def test_pretrained_from_the_repository(repository, tmp_path):
     for one, two in zip(theirs(*inputs, positions), expected):
         np.testing.assert_allclose(one.asnumpy(), two.asnumpy(), atol=1e-5)
     assert len(repository.requests) == 2
-
-
-PARTS = [x for x in itertools.product([0, 1], repeat=3) if x[0] or not x[2]]
-
-
-@pytest.mark.parametrize('pooler, decoder, classifier', PARTS)
-def test_parts_of_the_repositorys_weights(repository, pooler, decoder, classifier):
-    block, _ = model_zoo.get_model(
-        'bert_12_768_12',
-        use_pooler=bool(pooler),
-        use_decoder=bool(decoder),
-        use_classifier=bool(classifier),
-        **SIZES,
-    )
-    outputs = block(mx.nd.array([[2, 5, 6, 3]]))
-    assert (1 if isinstance(outputs, mx.nd.NDArray) else len(outputs)) == (
-        1 + pooler + decoder + classifier
-    )
 
 
 def test_repositorys_weights_of_another_size(repository):

@@ -5,7 +5,6 @@ import pytest
 from variant_models import MAKERS
 
 import bert
-from model_zoo.errors import InputError
 from model_zoo.tokenization import library_files
 
 
@@ -50,11 +49,3 @@ def test_ids_are_fairseqs(folder):
         assert tokenizer.convert_tokens_to_ids(processor.IdToPiece(number)) == number + 1
     for place, token in enumerate(('<s>', '<pad>', '</s>', '<unk>')):
         assert tokenizer.convert_tokens_to_ids(token) == place
-
-
-def test_errors(folder, tmp_path):
-    (tmp_path / 'vocab.txt').write_text('a\n')
-    with pytest.raises(InputError):
-        bert.XLMRobertaTokenizer.from_pretrained(str(tmp_path / 'vocab.txt'))
-    with pytest.raises(InputError):
-        bert.RobertaModel.from_pretrained(str(folder))

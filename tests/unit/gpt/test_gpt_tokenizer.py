@@ -1,7 +1,6 @@
 """GPT's tokenizer: the original's tokens and ids, with and without spaCy, offsets, files."""
 
 import json
-import logging
 import re
 import types
 
@@ -115,12 +114,6 @@ def test_text_is_standardized_as_the_original_does():
     assert text_standardize(text) == 'a - b... (( x )) "" \'q\' \n c __ d [ ]'
     text = ' ' * 2**18  # in quadratic time this would be minutes
     assert text_standardize(f'{text}a{text}b{text}\n{text}c') == 'a b \n c'
-
-
-def test_warning_without_spacy(folder, caplog):
-    with caplog.at_level(logging.WARNING):
-        OpenAIGPTTokenizer.from_pretrained(folder)
-    assert 'basic tokenizer' in caplog.text and 'gluon-transformer-zoo[gpt]' in caplog.text
 
 
 # files

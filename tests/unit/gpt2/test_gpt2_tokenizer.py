@@ -6,7 +6,7 @@ import gluonnlp
 import pytest
 import tiny
 
-from gpt2.tokenizer import GPT2Tokenizer, bytes_to_unicode
+from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError
 
 hypothesis = pytest.importorskip('hypothesis')
@@ -60,13 +60,6 @@ def test_any_text_comes_back(tokenizer, text):
 
 def test_lone_surrogates_are_replaced(tokenizer):
     assert tokenizer.decode(tokenizer.encode('a\ud800b\udfff')) == 'a\ufffdb\ufffd'
-
-
-def test_bytes_have_distinct_printable_characters():
-    chars = bytes_to_unicode()
-    assert sorted(chars) == list(range(256)) and len(set(chars.values())) == 256
-    assert all(char.isprintable() and not char.isspace() for char in chars.values())
-    assert chars[ord('a')] == 'a' and chars[32] == '\u0120' and chars[10] == '\u010a'
 
 
 def test_parts_of_characters_are_decoded_by_rule(folder, tokenizer):

@@ -71,13 +71,6 @@ def test_an_update_of_no_use_is_skipped(name, scale):
     assert not any(array.any() for array in moments)
 
 
-def test_only_dense_float32_is_computed_here():
-    dense = mx.nd.ones((2, 2))
-    assert host.are_on_host([dense])
-    assert not host.are_on_host([dense, dense.astype('float16')])
-    assert not host.are_on_host([dense.tostype('row_sparse')])
-
-
 @pytest.mark.filterwarnings('error::RuntimeWarning')  # of NumPy
 def test_numbers_that_are_not_finite_are_told_by_the_norm():
     parameter = gluon.Parameter('w', shape=(3,))

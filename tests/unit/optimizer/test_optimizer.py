@@ -5,7 +5,6 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
-import warm
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -76,22 +75,6 @@ def test_50_steps_equal_the_originals(expected, name):
                 assert difference.max() <= 1e-6, (done, i, difference.max())
                 compared += 1
     assert compared == len(expected['kept']) * len(parameters)
-
-
-@pytest.mark.parametrize(
-    'order', ['gluonnlp, model_zoo.optimizer', 'model_zoo.optimizer, gluonnlp']
-)
-def test_ours_is_registered_whatever_is_imported_first(order):
-    code = (
-        f'import warnings; warnings.simplefilter("error", UserWarning)\nimport {order}\n'
-        'import gluonnlp.optimizer, mxnet as mx\n'
-        'print(type(mx.optimizer.create("bertadam")).__module__,'
-        ' type(mx.optimizer.create("openaiadam")).__module__)'
-    )
-    result = warm.run(['-c', code])
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ['model_zoo.optimizer.adam', 'model_zoo.optimizer.adam']
-    assert 'overriding' not in result.stderr
 
 
 def test_takes_gluonnlps_place():
@@ -225,26 +208,6 @@ def test_float16_weights_follow_float32_copies(expected, name, norm):
         assert np.array_equal(full.astype('float16').asnumpy(), half.asnumpy())
     moved = [np.abs(w.asnumpy() - arrays[f'start{i}']).max() for i, w in enumerate(trained[0])]
     assert min(moved) > 5e-4
-
-
-@pytest.mark.parametrize('dtype', ['float16', 'float64'])
-@pytest.mark.parametrize('norm', [None, 1.0])
-def test_other_dtypes(dtype, norm):
-    optimizer = zoo.BERTAdam(learning_rate=0.1, max_grad_norm=norm)
-    weight = mx.nd.zeros((3,), dtype=dtype)
-    optimizer.update(0, weight, weight + 3, optimizer.create_state(0, weight))
-    np.testing.assert_allclose(weight.asnumpy(), -0.1 * 0.1 / 0.001**0.5, rtol=5e-3)
-
-
-@pytest.mark.parametrize('scale', [float('nan'), float('inf'), 0.0])
-@pytest.mark.parametrize('norm', [None, 1.0])
-def test_array_rescale_grad_that_is_not_finite_skips_the_update(scale, norm):
-    """GluonNLP's mixed-precision trainer relies on it."""
-    optimizer = zoo.BERTAdam(wd=0.1, max_grad_norm=norm)
-    optimizer.rescale_grad = mx.nd.array([scale])
-    assert one_update(optimizer, [1.0, 2.0], [1.0, 1.0]).tolist() == [1, 2]
-    optimizer.rescale_grad = mx.nd.array([0.5])
-    assert (one_update(optimizer, [1.0, 2.0], [1.0, 1.0]) < [1, 2]).all()
 
 
 @pytest.mark.parametrize('make', [zoo.BERTAdam, zoo.OpenAIAdam, zoo.LAMB])
