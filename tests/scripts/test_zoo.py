@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from arrays import tensors_of
 from command_flags import command_names
 from script_runs import ROOT, load_script, refusal, run
 
@@ -94,7 +95,7 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
         str(folder), converter.model, family=converter.family, format=converter.source
     )
     again, _ = open_block(str(tmp_path / 'out'), converter.model, family=converter.family)
-    ours, theirs = again._own_tensors(), block._own_tensors()
+    ours, theirs = tensors_of(again), tensors_of(block)
     assert len(read_tensors(str(output))[0]) > 5 and ours.keys() == theirs.keys()
     for key in ours:
         np.testing.assert_array_equal(ours[key], theirs[key])

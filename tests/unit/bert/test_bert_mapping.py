@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tiny
-from arrays import assert_equal, assert_loads
+from arrays import assert_equal, assert_loads, tensors_of
 
 import bert
 from model_zoo.errors import CheckpointError
@@ -27,7 +27,7 @@ def make(name='BertModel', changes=(), **options):
 
 def theirs_of(block, form):
     """The parameters by a format's names."""
-    tensors, has_backbone = block._own_tensors(), block.backbone is not None
+    tensors, has_backbone = tensors_of(block), block.backbone is not None
     return block.mappings()[form].save(tensors, block.config, has_backbone)
 
 

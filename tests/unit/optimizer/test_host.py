@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_same
+from arrays import assert_same, set_gradient
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -32,8 +32,7 @@ def trained(name, options, steps=3):
     trainer = gluon.Trainer(parameters, name, {'learning_rate': 0.01, **options}, kvstore=None)
     for _ in range(steps):
         for parameter in parameters:
-            parameter.grad()[:] = mx.nd.array(random.normal(size=parameter.shape))
-            parameter.data()._fresh_grad = True
+            set_gradient(parameter, mx.nd.array(random.normal(size=parameter.shape)))
         trainer.step(1)
     states = trainer._updaters[0].states
     return [

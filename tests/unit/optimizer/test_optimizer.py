@@ -5,6 +5,7 @@ import json
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import set_gradient
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -44,8 +45,7 @@ def train(trainer, parameters, arrays, steps, start=0):
         for i, parameter in enumerate(parameters):
             weight = parameter.data().asnumpy()
             grad = weight - arrays[f'target{i}'] + arrays[f'noise{i}'][step]
-            parameter.grad()[:] = arrays[f'scale{i}'] * grad
-            parameter.data()._fresh_grad = True  # as a backward pass would mark it
+            set_gradient(parameter, arrays[f'scale{i}'] * grad)
         trainer.step(1)
         yield step + 1
 
@@ -132,8 +132,7 @@ def test_multipliers_and_schedule():
 
     def step():
         for parameter in parameters:
-            parameter.grad()[:] = 0  # so that only the decay moves the weights
-            parameter.data()._fresh_grad = True
+            set_gradient(parameter, 0)  # so that only the decay moves the weights
         trainer.step(1)
         return [parameter.data().asnumpy()[0, 0] for parameter in parameters]
 
@@ -199,8 +198,7 @@ def test_float16_weights_follow_float32_copies(expected, name, norm):
         )
         for step in range(100):
             for parameter in parameters:
-                parameter.grad()[:] = 0.5 if step % 3 else 0.25
-                parameter.data()._fresh_grad = True
+                set_gradient(parameter, 0.5 if step % 3 else 0.25)
             trainer.step(1)
         trained.append([parameter.data() for parameter in parameters])
     for full, half in zip(*trained):
@@ -271,8 +269,7 @@ def test_update_never_waits_for_the_device(monkeypatch, name):
     parameters = make_parameters({'start0': np.ones((4, 4), 'float32')})
     options = {'max_grad_norm': 1.0, 'wd': 0.1}
     trainer = gluon.Trainer(parameters, name, options, kvstore=None)
-    parameters[0].grad()[:] = 1
-    parameters[0].data()._fresh_grad = True
+    set_gradient(parameters[0], 1)
     monkeypatch.setattr(host, 'are_on_host', lambda arrays: False)  # as on a GPU
 
     def waits(*args, **kwargs):
@@ -297,10 +294,7 @@ def test_two_devices_equal_one(update_on_kvstore):
             update_on_kvstore=update_on_kvstore and len(contexts) > 1,  # one has no kvstore
         )
         for step in range(3):
-            for grad in parameter.list_grad():
-                grad[:] = (step + 1) / len(contexts)
-            for data in parameter.list_data():
-                data._fresh_grad = True
+            set_gradient(parameter, (step + 1) / len(contexts))
             trainer.step(2)
         weights += [data.asnumpy() for data in parameter.list_data()]
     assert len(weights) == 3 and weights[0][0, 0] < 1

@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 import safetensors.numpy
+from arrays import tensors_of
 from local_hub import accept, publish
 from tiny_repository import TOKENS, same
 
@@ -38,7 +39,7 @@ def test_download_and_cache(online, block, tmp_path):
     assert found.weights.startswith(str(tmp_path / 'hub'))
     assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
-    ours, theirs = block.bert._own_tensors(), loaded._own_tensors()
+    ours, theirs = tensors_of(block.bert), tensors_of(loaded)
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
     count = len(online.requests)
