@@ -102,7 +102,6 @@ TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
 @pytest.mark.parametrize(
     'argv',
     [
-        ['forward', '--only', 'mxnet', *TINY],
         ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
         ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
     ],

@@ -157,9 +157,9 @@ def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
 def test_resume_after_sigint(data, arguments, script, tmp_path):
     """An interrupted training that is resumed ends where one without interruption does."""
     source = ['--pregenerated_data', data / 'samples', '--reduce_memory']
-    argv = arguments(*source, '--epochs', 6, '--log_interval', 1, '--accumulate', 2)
+    argv = arguments(*source, '--epochs', 2, '--log_interval', 1, '--accumulate', 2)
     assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
-    with interrupt(17):
+    with interrupt(5):
         assert run(script, *argv) == 130
     assert not list((tmp_path / 'out').glob('mapped*'))
     assert run(script, *argv, '--resume') == 0

@@ -186,7 +186,7 @@ def test_sentencepiece(script, data, tmp_path):
     )
     argv = arguments(data, tmp_path / 'out', '--sentencepiece', tmp_path / 'sp.model', version=2)
     argv = without(argv, '--vocab_file')
-    assert run(script, *argv, '--epochs', '1') == 0
+    assert run(script, *argv, '--training_steps', '5') == 0
     predictions = read_json(tmp_path / 'out', 'predictions.json')
     content = read_json(data, 'dev-2.json')
     for paragraph in content['data'][0]['paragraphs']:

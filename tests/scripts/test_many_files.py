@@ -90,8 +90,7 @@ def test_other_formats(folder, tmp_path):
     parquet = pytest.importorskip('pyarrow.parquet')
     from safetensors.numpy import load_file
 
-    kinds = 'npz', 'jsonl', 'safetensors', 'parquet'
-    for kind in kinds:
+    for kind in ('npz', 'safetensors', 'parquet'):
         for pooling in ([], ['--pooling', 'mean']):
             where = tmp_path / f'{kind}{len(pooling)}'
             argv = '--output_format', kind, '--num_workers', 1, *pooling

@@ -61,9 +61,10 @@ def test_samples_and_vocabularies(bucket, fixtures, tmp_path):
         remote.upload(str(source / name), f'{bucket}/in/{name}')
     create = load_script('create_pretraining_data')
     flags = ['--max_seq_length', 32, '--dupe_factor', 1, '--num_outputs', 3]
-    for place, out in ((str(source), str(tmp_path / 'out')), (f'{bucket}/in', f'{bucket}/out')):
+    local, url = (str(source), str(tmp_path / 'out')), (f'{bucket}/in', f'{bucket}/out')
+    for (place, out), workers in ((local, 1), (url, 2)):
         argv = ['--input_file', f'{place}/sample*.txt', '--vocab', f'{place}/vocab.txt']
-        assert run(create, *argv, '--output_dir', out, *flags, '--num_workers', 2) == 0
+        assert run(create, *argv, '--output_dir', out, *flags, '--num_workers', workers) == 0
         assert run(create, *argv, '--output_file', f'{out}/records', *flags) == 0
     names = sorted(remote.names_in(f'{bucket}/out'))
     assert names == sorted(glob.glob('*', root_dir=tmp_path / 'out')) and len(names) == 3
