@@ -224,15 +224,6 @@ def test_fused_operators_in_8_bits(tmp_path):
     assert kinds.count('QAttention') == LAYERS
 
 
-def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch):
-    from export import onnx_file
-
-    monkeypatch.setattr(onnx_file, 'LEAST_COSINE', 1.1)
-    with pytest.raises(ExportError):
-        export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize('options', [{}, {'precision': 'int8'}])
 def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
     block = BLOCKS['bert']()

@@ -10,7 +10,7 @@ import pytest
 import warm
 import yaml
 from bad_input import BAD_INPUT
-from command_flags import command_names, main_of, parser_of
+from command_flags import command_names, flags_of, main_of, parser_of
 from contract import CASES, interrupt, killed
 from script_runs import (
     ROOT,
@@ -227,10 +227,11 @@ COMMANDS = command_names(ROOT)
 def test_help_names_the_defaults(name):
     parser = parser_of(main_of(name, ROOT))
     text = ' '.join(parser.format_help(everything=True).split())
-    for action in parser._actions:
-        if action.help and action.default not in (None, False, '==SUPPRESS==', []):
-            shown = action.default[0] if isinstance(action.default, list) else action.default
-            assert action.option_strings[0] in text and str(shown) in text, action.dest
+    for record in flags_of(parser):
+        default = record.get('default')
+        if default not in (None, False, '==SUPPRESS==', []):
+            shown = default[0] if isinstance(default, list) else default
+            assert record['flags'][0] in text and str(shown) in text, record['dest']
 
 
 def test_each_script_has_cases_of_bad_input():

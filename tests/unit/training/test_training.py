@@ -380,23 +380,6 @@ def test_a_full_disk_leaves_the_old_checkpoints(tmp_path, monkeypatch, method):
     assert os.path.basename(path).startswith('step-00000006')
 
 
-def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'MKL')
-    make_loop(tmp_path).run()
-    make_loop(tmp_path).resume()
-    assert 'MKL' not in caplog.text
-    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'OpenBLAS')
-    make_loop(tmp_path).resume()
-    assert 'computed by MKL and continues with OpenBLAS' in caplog.text
-    assert caplog.text.count('ZOO_BLAS=mkl') == 1
-
-
-@pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
-def test_numbers_are_checked(name):
-    with pytest.raises(InputError):
-        make_loop(**{'schedule': None, name: 0})
-
-
 def test_seeds_depend_on_all_of_the_position():
     def draw(*position):
         seed_all(*position)
