@@ -69,7 +69,7 @@ def facts(packages='model_zoo', **changes):
 
 @pytest.mark.parametrize(
     'packages',
-    ['model_zoo', 'bert', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
+    ['model_zoo', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
 )
 def test_what_child_processes_get(packages):
     found = facts(packages)[0]
