@@ -189,20 +189,6 @@ def test_bad_arguments(tmp_path, classifier, error, arguments):
     assert not (tmp_path / 'out').exists() or os.listdir(tmp_path / 'out') == []
 
 
-def test_bad_folders_and_parameters(tmp_path, classifier):
-    path = tmp_path / 'bert.params'
-    make('BertModel', use_classifier=True).save_parameters(str(path))
-    words = ['--task', 'classification', '--model_name', classifier[1]]
-    with pytest.raises(CheckpointError):  # BERT alone
-        export_to(tmp_path, *words, '--model_parameters', path)
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(CheckpointError):
-        export_to(tmp_path, *words, '--model_parameters', path)
-    os.remove(os.path.join(classifier[1], 'config.json'))
-    with pytest.raises(InputError):
-        export_to(tmp_path, *words)
-
-
 @pytest.mark.parametrize(
     'task, name, outputs',
     [

@@ -1,10 +1,7 @@
 """scripts/extract_features.py end to end, on a small random model."""
 
-import itertools
 import json
-import os
 import re
-from unittest import mock
 
 import mxnet as mx
 import numpy as np
@@ -159,36 +156,6 @@ def test_results(script, folder, tmp_path):
     assert 'mxnet' in results['versions']
 
 
-def failing_after(count, script):
-    """A patch by which an extraction ends with an error after so many lines."""
-    original = script.FeatureExtractor.extract
-
-    def failing(*args):
-        yield from itertools.islice(original(*args), count)
-        raise script.InputError('enough')
-
-    return mock.patch.object(script.FeatureExtractor, 'extract', failing)
-
-
-@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
-def test_a_run_that_fails_leaves_the_output_as_it_was(script, folder, tmp_path, name):
-    path = tmp_path / name
-    path.write_text('old')
-    with failing_after(3, script):
-        assert extract(script, folder, path, '--layers=-1', '--max_seq_length=12') == 1
-    assert [each.name for each in tmp_path.iterdir()] == [name] and path.read_text() == 'old'
-
-
-def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys):
-    (tmp_path / 'folder').mkdir()
-    os.mkfifo(tmp_path / 'pipe')
-    monkeypatch.setattr(script, 'count_lines', None)  # it is known before any work
-    for name in ('folder', 'pipe'):
-        assert extract(script, folder, tmp_path / name, '--layers=0', '--max_seq_length=12') == 1
-        assert 'not a regular file' in capsys.readouterr().err
-    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
-
-
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
     lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
@@ -201,17 +168,3 @@ def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     (tmp_path / 'pairs.txt').write_text('a ||| b\n', 'utf-8')
     assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
     assert '|||' not in capsys.readouterr().err
-
-
-def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):
-    original = script.make_model
-
-    def make_model(*args):
-        model, tokenizer = original(*args)
-        model.word_embed.weight.data()[TOKENS.index('ä')] = np.inf
-        return model, tokenizer
-
-    monkeypatch.setattr(script, 'make_model', make_model)
-    assert extract(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
-    assert "error: the model's outputs are not finite for 'ä A" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())  # the first batch has failed

@@ -173,16 +173,6 @@ def test_prune_what_is_not_there():
     model(*text_inputs()[:3])
 
 
-def test_prune_before_there_are_weights():
-    model = bert.BertModel(bert.BertConfig(**CONFIG))
-    with pytest.raises(InputError):
-        model.prune_heads({0: [1]})
-    assert model.config.pruned_heads == {}
-    model.initialize()
-    model.prune_heads({0: np.array([1])})
-    assert model.config.pruned_heads == {0: [1]}
-
-
 # -- bad inputs ---------------------------------------------------------------------------------
 
 

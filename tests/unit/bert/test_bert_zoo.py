@@ -80,11 +80,6 @@ def test_overrides(vocab, inputs):
     assert [output.shape for output in block(*inputs)] == [(2, 4, 16), (2, 16), (2, 2), (2, 4, 10)]
 
 
-def test_vocab_without_data_set_of_pretrained_weights(vocab):
-    with pytest.raises(InputError):
-        get_base(vocab=vocab)
-
-
 # -- weights ------------------------------------------------------------------------------------
 
 

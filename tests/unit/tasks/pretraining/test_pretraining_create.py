@@ -75,21 +75,6 @@ def test_number_of_files(maker, tmp_path):
     assert 4 < len(names) < 60 and b'old' not in names.values()
 
 
-def test_bad_input(fixtures, tokenizer, tmp_path):
-    options = SampleOptions(64, 10, 1)
-    text = tmp_path / 'one.txt'
-    text.write_text('the rain\nthe morning\n')
-    lonely = SampleMaker(Corpus([str(text)]), tokenizer, options)
-    with pytest.raises(InputError):
-        create_shards(lonely, tmp_path / 'out')
-    text.write_text('\n \n\n')
-    with pytest.raises(InputError):
-        create_shards(SampleMaker(Corpus([str(text)]), tokenizer, options), tmp_path / 'out')
-    with pytest.raises(InputError):
-        create_shards(lonely, text)
-    assert not contents(tmp_path / 'out')
-
-
 def fail(number):
     if number == 3:
         raise InputError('number 3')

@@ -152,15 +152,6 @@ def test_numbers_that_cannot_be(field, array, samples, vocab, tmp_path):
     assert 'odd.npz' in str(caught.value)
 
 
-def test_no_samples(vocab, tmp_path):
-    path = str(tmp_path / 'empty.npz')
-    write_shard(path, Samples.none(), vocab)
-    with pytest.raises(InputError):
-        read_shard(path)
-    with pytest.raises(InputError):
-        read_lengths(path)
-
-
 def test_concatenate_pads(samples):
     wide = Samples.empty(2, 20, 5)
     for array in wide:
