@@ -2,8 +2,7 @@
 
 from .basic import BasicTokenizer, WordpieceTokenizer
 from .encoding import BatchEncoding, Encoding, Frame, ListedPieces, Pieces
-from .file_tokenizer import FileTokenizer
-from .tokenizer import Tokenizer
+from .tokenizer import FileTokenizer, Tokenizer
 
 __all__ = [
     'BasicTokenizer',

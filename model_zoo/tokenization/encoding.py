@@ -10,7 +10,6 @@ from ..errors import InputError
 from ..util.arrays import pad_rows
 
 __all__ = [
-    'SPACED',
     'UNLIMITED',
     'call_rust',
     'checked',
@@ -117,8 +116,8 @@ class ListedPieces(Pieces):
     )
 
 
-class RustPieces(Pieces):
-    """The pieces that an encoding of the library has; the owner's `_words_of` finds the words."""
+class LibraryPieces(Pieces):
+    """The pieces of an encoding of the library, which found the words by itself."""
 
     __slots__ = ('_encoding', '_owner', '_text')
 
@@ -129,7 +128,9 @@ class RustPieces(Pieces):
         return self._encoding.ids
 
     def tokens(self):
-        return self._encoding.tokens
+        # the library's token has the space that an added token takes
+        added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
+        return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
 
     def offsets(self):
         return self._encoding.offsets
@@ -138,7 +139,36 @@ class RustPieces(Pieces):
         return self._encoding.word_ids
 
     def words(self):
-        return self._owner._words_of(self._text)
+        spans = {}
+        for number, (start, end) in zip(self.numbers(), self.offsets()):
+            if number is not None:
+                first, last = spans.get(number, (start, end))
+                spans[number] = min(first, start), max(last, end)
+        indices = range(max(spans, default=-1) + 1)
+        return [self._text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
+
+
+class SplitPieces(LibraryPieces):
+    """Pieces of the words that the owner's splitter finds; the library finds the same ones."""
+
+    __slots__ = ()
+
+    def tokens(self):
+        return self._encoding.tokens
+
+    def words(self):
+        return self._owner.splitter.tokenize(self._text)
+
+
+class AlignedPieces(SplitPieces):
+    """Pieces of words that the splitter gave to the library, which counts offsets in each."""
+
+    __slots__ = ()
+
+    def offsets(self):
+        chars = [spans for _, spans in self._owner.splitter.align(self._text)]
+        places = zip(self.numbers(), self._encoding.offsets)
+        return [cover(chars[number], start, end) for number, (start, end) in places]
 
 
 class Encoding(list):
@@ -266,9 +296,6 @@ _log = logging.getLogger(__name__)
 
 #: the original's ``max_len`` where none is given
 UNLIMITED = int(1e12)
-
-#: what `str.split` finds, with places
-SPACED = re.compile(r'\S+')
 
 _SURROGATES = re.compile('[\ud800-\udfff]')
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import tokenizers
 
@@ -24,6 +25,7 @@ __all__ = [
     'open_rust',
     'save_model',
     'segment',
+    'split_at_spaces',
     'steps_of',
     'token_id',
     'unigrams',
@@ -100,6 +102,12 @@ def word_piece_options(rust):
         'tokenize_chinese_chars': normalizer['handle_chinese_chars'],
         'max_input_chars_per_word': model['max_input_chars_per_word'],
     }
+
+
+def split_at_spaces():
+    """A step of the library that finds what `str.split` does."""
+    spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
+    return tokenizers.pre_tokenizers.Split(tokenizers.Regex(f'[{spaces}]+'), 'removed')
 
 
 #: byte pairs' sign for the space before a word

@@ -23,6 +23,7 @@ from ..util.files import atomic_write, file_in
 from ..util.reading import check_json, read_json, read_lines
 
 __all__ = [
+    'NO_TOKEN',
     'OPTIONS',
     'PICKLE_EXTENSIONS',
     'ROLES',
@@ -58,6 +59,8 @@ ROLES = {
     'eos': 'eos_token',
 }
 
+#: beginning of the names of ids between others that no token has
+NO_TOKEN = '[no token '
 # ids without a token: a damaged file may have one of 2**40, for which there is no memory
 _MOST_GAPS, _FEW = 10, 1000
 
@@ -238,7 +241,7 @@ def make_vocab(token_to_idx, roles=None):
         raise InputError('the vocabulary has two tokens of one id, or one below 0')
     missing = {*range(max(ids, default=-1) + 1)} - ids
     if missing:
-        token_to_idx = {**token_to_idx, **{f'[no token {index}]': index for index in missing}}
+        token_to_idx = {**token_to_idx, **{f'{NO_TOKEN}{index}]': index for index in missing}}
         token_to_idx = dict(sorted(token_to_idx.items(), key=lambda item: item[1]))
     if roles is None:
         roles = find_roles(token_to_idx)
