@@ -6,7 +6,9 @@ from model_zoo.errors import InputError
 from model_zoo.tokenization import Tokenizer
 from model_zoo.tokenization.bpe import byte_level
 from model_zoo.tokenization.bpe_files import read_pairs
-from model_zoo.tokenization.library_files import open_model, token_id, unigrams
+from model_zoo.tokenization.library_files import token_id
+
+from .sentence_pieces import open_model, unigrams
 
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 

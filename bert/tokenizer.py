@@ -33,16 +33,11 @@ from model_zoo.tokenization import (
 )
 from model_zoo.tokenization.basic import GluonBasicTokenizer
 from model_zoo.tokenization.encoding import checked, cover
-from model_zoo.tokenization.library_files import (
-    PREFIX,
-    open_model,
-    save_model,
-    segment,
-    split_at_spaces,
-    word_piece_options,
-)
+from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
 from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
+
+from .sentence_pieces import open_model, save_model, segment
 
 
 class BertTokenizerBase(Tokenizer):

@@ -23,16 +23,11 @@ from model_zoo.errors import InputError
 from model_zoo.tokenization import Frame, Pieces, Tokenizer
 from model_zoo.tokenization.encoding import checked, list_of_texts
 from model_zoo.tokenization.library_files import split_at_spaces
-from model_zoo.tokenization.vocab import (
-    OPTIONS,
-    WORDS_NAME,
-    find_roles,
-    make_vocab,
-    read_words,
-    write_words,
-)
+from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.util.files import file_in
 from model_zoo.util.reading import read_lines
+
+from .vocabulary import OPTIONS, WORDS_NAME, read_words, write_words
 
 _log = logging.getLogger(__name__)
 
@@ -219,7 +214,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     @classmethod
     def from_fields(cls, fields, kwargs):
-        """Make the tokenizer of what :func:`model_zoo.tokenization.vocab.read_words` returns."""
+        """Make the tokenizer of what :func:`transfo_xl.vocabulary.read_words` returns."""
         options = {name: fields[name] for name in OPTIONS if name in fields and name != 'unk_idx'}
         tokenizer = cls(**{**options, **kwargs})
         tokenizer.counter = fields['counter']

@@ -11,15 +11,18 @@ from ..pretrained.files import VOCAB_NAMES, merges_beside
 from ..pretrained.find import find_files
 from ..util.reading import parse_json
 from ..util.remote import open_binary
-from .bpe_files import has_word_ends, read_bpe_vocab
-from .library_files import FAIRSEQ_NAME, FILE_NAME, fairseq_ids, ids_of, open_model, open_rust
+from .bpe_files import has_word_ends
+from .library_files import FAIRSEQ_NAME, FILE_NAME, open_rust
 from .settings import TokenizerSettings
-from .vocab import ROLES, check_tokens, load_vocab, make_vocab, read_words
+from .vocab import ROLES, check_tokens, load_vocab
 
 __all__ = ['VocabFile', 'find_vocab_file']
 
 #: the library's models -> kinds of files with the like
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
+
+#: the kinds that the classes for BERT read
+_OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +107,7 @@ class VocabFile:
         """Whether texts are lowered. Default: whether all tokens are in lower case."""
         if self.said_lower_case is not None:
             return self.said_lower_case
-        if self.kind in ('bpe', 'words', 'fairseq', 'tokenizers'):
+        if self.kind not in _OF_BERT:
             return False  # their tokenizers know for themselves
         tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
@@ -113,21 +116,10 @@ class VocabFile:
 
     @functools.cached_property
     def vocab(self):
-        """The vocabulary; the file is read once."""
+        """The vocabulary of a file of one of BERT's kinds; the file is read once."""
         kind = self.kind
         if kind == 'wordpiece':
             return load_vocab(self.path, self.settings.roles)
-        if kind == 'bpe':
-            return make_vocab(read_bpe_vocab(self.path))
-        if kind == 'fairseq':
-            return make_vocab(fairseq_ids(open_model(self.path)))
-        if kind == 'tokenizers':
-            ids = ids_of(self.settings.applied_to(open_rust(self.path)))
-            vocab = make_vocab(ids, self.settings.roles_among(ids) or None)
-            return load_vocab(vocab.idx_to_token) if '[UNK]' in ids else vocab
-        if kind == 'words':
-            words = read_words(self.path)['idx2sym']
-            return make_vocab({word: index for index, word in enumerate(words)})
         from gluonnlp.vocab import BERTVocab
 
         try:

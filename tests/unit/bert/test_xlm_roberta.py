@@ -5,8 +5,8 @@ import pytest
 from variant_models import MAKERS
 
 import bert
+from bert.sentence_pieces import open_model
 from model_zoo.errors import InputError
-from model_zoo.tokenization import library_files
 
 
 @pytest.fixture(scope='module')
@@ -45,7 +45,7 @@ def test_tokenizer(folder):
 
 def test_ids_are_fairseqs(folder):
     path = str(folder / 'sentencepiece.bpe.model')
-    tokenizer, processor = bert.XLMRobertaTokenizer(path), library_files.open_model(path)
+    tokenizer, processor = bert.XLMRobertaTokenizer(path), open_model(path)
     for number in range(3, processor.GetPieceSize()):
         assert tokenizer.convert_tokens_to_ids(processor.IdToPiece(number)) == number + 1
     for place, token in enumerate(('<s>', '<pad>', '</s>', '<unk>')):
