@@ -15,7 +15,6 @@ tokenizer drops U+FFFD as the original does, and without it the word is unknown.
 
 import collections
 import functools
-import itertools
 import logging
 import os
 
@@ -311,13 +310,3 @@ class BertTokenizer(BertTokenizerBase):
                 f'tokenize the text first, or use {self.unk_token}'
             )
         return self.vocab[token]
-
-    def ids_of_chunks(self, chunks):
-        if not self.do_basic_tokenize:
-            return super().ids_of_chunks(chunks)
-        suits = list(map(self.basic_tokenizer.suits_rust, chunks))
-        encode = getattr(self._rust, 'encode_batch_fast', self._rust.encode_batch)
-        quick = encode(list(itertools.compress(chunks, suits)), add_special_tokens=False)
-        slow = super().ids_of_chunks([c for c, suited in zip(chunks, suits) if not suited])
-        quick, slow = iter(quick), iter(slow)
-        return [next(quick).ids if suited else next(slow) for suited in suits]

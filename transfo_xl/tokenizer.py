@@ -20,7 +20,7 @@ import tokenizers
 from tqdm import tqdm
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import Frame, Pieces, Tokenizer
+from model_zoo.tokenization import Frame, Tokenizer
 from model_zoo.tokenization.encoding import checked, list_of_texts
 from model_zoo.tokenization.library_files import split_at_spaces
 from model_zoo.tokenization.vocab import find_roles, make_vocab
@@ -124,7 +124,7 @@ class CountedWords:
         return number
 
 
-class _Words(Pieces):
+class _Words:
     __slots__ = ('_owner', '_text')
 
     def __init__(self, owner, text):

@@ -1,7 +1,7 @@
 """Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
 from .basic import BasicTokenizer, WordpieceTokenizer
-from .encoding import BatchEncoding, Encoding, Frame, ListedPieces, Pieces
+from .encoding import BatchEncoding, Encoding, Frame, LibraryPieces, ListedPieces
 from .tokenizer import FileTokenizer, Tokenizer
 
 __all__ = [
@@ -10,8 +10,8 @@ __all__ = [
     'Encoding',
     'FileTokenizer',
     'Frame',
+    'LibraryPieces',
     'ListedPieces',
-    'Pieces',
     'Tokenizer',
     'WordpieceTokenizer',
 ]

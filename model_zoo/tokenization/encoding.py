@@ -77,33 +77,7 @@ class Frame(NamedTuple):
                 position += lengths[number]
 
 
-class Pieces:
-    """One text's pieces without special tokens; each method makes a new list."""
-
-    __slots__ = ()
-
-    def ids(self):
-        """List of int."""
-        raise NotImplementedError
-
-    def tokens(self):
-        """List of str, one an id."""
-        raise NotImplementedError
-
-    def offsets(self):
-        """List of (start, end) in the text, one an id."""
-        raise NotImplementedError
-
-    def words(self):
-        """List of the text's words."""
-        raise NotImplementedError
-
-    def numbers(self):
-        """List of indices into the words, or None, one an id."""
-        raise NotImplementedError
-
-
-class ListedPieces(Pieces):
+class ListedPieces:
     """Pieces whose ids, tokens, offsets, numbers of words, and words were all found."""
 
     __slots__ = ('_lists',)
@@ -116,8 +90,8 @@ class ListedPieces(Pieces):
     )
 
 
-class LibraryPieces(Pieces):
-    """The pieces of an encoding of the library, which found the words by itself."""
+class LibraryPieces:
+    """One text's pieces without special tokens, of an encoding of the library."""
 
     __slots__ = ('_encoding', '_owner', '_text')
 
@@ -125,20 +99,25 @@ class LibraryPieces(Pieces):
         self._owner, self._text, self._encoding = owner, text, encoding
 
     def ids(self):
+        """List of int."""
         return self._encoding.ids
 
     def tokens(self):
+        """List of str, one an id."""
         # the library's token has the space that an added token takes
         added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
         return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
 
     def offsets(self):
+        """List of (start, end) in the text, one an id."""
         return self._encoding.offsets
 
     def numbers(self):
+        """List of indices into the words, or None, one an id."""
         return self._encoding.word_ids
 
     def words(self):
+        """List of the text's words."""
         spans = {}
         for number, (start, end) in zip(self.numbers(), self.offsets()):
             if number is not None:

@@ -441,7 +441,7 @@ eos_token_id : int or None
     # -- texts ----------------------------------------------------------------------------------
 
     def _pieces(self, texts):
-        """The `Pieces` of each text."""
+        """Return an object for each text, with the methods of `LibraryPieces`."""
         texts = [checked(text) for text in texts]
         kinds = [self._kind_of(text) for text in texts]
         split = [n for n, kind in enumerate(kinds) if issubclass(kind, AlignedPieces)]
