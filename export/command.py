@@ -343,7 +343,7 @@ def _vocab_size(args, family):
         raise PretrainedNotFoundError(
             f'{error}; or pass --vocab_size, the number of its tokens'
         ) from error
-    return len(family.make_tokenizer(file).vocab)
+    return len(family.vocab_of(file))
 
 
 def _num_labels(args, outputs, weights):

@@ -285,14 +285,6 @@ eos_token_id : int or None
         """List of the pieces of `text`, without special tokens."""
         return self._pieces([text])[0].tokens()
 
-    def tokenize_with_offsets(self, text):
-        """List of (piece, (start, end)) of `text`.
-
-        A character with bytes in several pieces belongs to each of them.
-        """
-        (pieces,) = self._pieces([text])
-        return list(zip(pieces.tokens(), pieces.offsets()))
-
     def convert_tokens_to_ids(self, tokens):
         """Ids of a list of tokens, or the id of one token; more than `max_len` log a warning."""
         if isinstance(tokens, str):

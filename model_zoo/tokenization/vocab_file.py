@@ -36,7 +36,6 @@ class VocabFile:
     path: str
     said_lower_case: bool | None = None
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
-    source_name: str = 'path'
 
     @classmethod
     def of(cls, files, do_lower_case=None):
@@ -44,7 +43,7 @@ class VocabFile:
         if files.vocab is None:
             return None
         lower = files.do_lower_case if do_lower_case is None else do_lower_case
-        return cls(files.vocab, lower, files.special_tokens, files.source)
+        return cls(files.vocab, lower, files.special_tokens)
 
     @functools.cached_property
     def kind(self):
@@ -116,7 +115,7 @@ class VocabFile:
 
     @functools.cached_property
     def vocab(self):
-        """The vocabulary of a file of one of BERT's kinds; the file is read once."""
+        """The vocabulary of a file of BERT's or GluonNLP's kinds; the file is read once."""
         kind = self.kind
         if kind == 'wordpiece':
             return load_vocab(self.path, self.settings.roles)

@@ -32,8 +32,8 @@ def test_tokenizer(folder):
         'red',
     ]
     text = 'the cat'
-    spans = tokenizer.tokenize_with_offsets(text)
-    assert ''.join(text[start:end] for _, (start, end) in spans).replace(' ', '') == 'thecat'
+    spans = tokenizer.encode(text).offsets
+    assert ''.join(text[start:end] for start, end in spans).replace(' ', '') == 'thecat'
     assert tokenizer.decode(encoding, skip_special_tokens=True) == 'the cat red'
     unknown = tokenizer.encode('\u4e2d', add_special_tokens=False)
     assert 3 in unknown  # <unk>

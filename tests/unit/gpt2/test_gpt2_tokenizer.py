@@ -48,10 +48,9 @@ def test_any_text_comes_back(tokenizer, text):
     assert tokenizer.decode(ids) == text
     batch = tokenizer.encode_batch([text, text * 2])
     assert tokenizer.decode(batch['input_ids'][0, : batch['valid_length'][0]]) == text
-    found = tokenizer.tokenize_with_offsets(text)
-    assert [piece for piece, _ in found] == tokenizer.convert_ids_to_tokens(ids)
+    assert ids.tokens == tokenizer.convert_ids_to_tokens(ids)
     last = 0
-    for piece, (start, end) in found:
+    for piece, (start, end) in zip(ids.tokens, ids.offsets):
         assert start <= last <= end and start < end
         if len(piece) == len(text[start:end].encode()):  # no character is shared with another one
             assert tokenizer.decode(tokenizer.convert_tokens_to_ids([piece])) == text[start:end]
