@@ -4,8 +4,7 @@ from tokenizers import AddedToken, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Tokenizer
-from model_zoo.tokenization.bpe import byte_level
-from model_zoo.tokenization.bpe_files import read_pairs
+from model_zoo.tokenization.bpe import byte_level, read_pairs
 from model_zoo.tokenization.library_files import token_id
 
 from .sentence_pieces import open_model, unigrams

@@ -98,7 +98,7 @@ class Family:
         return file.kind in ('tokenizers', *kinds)
 
     def vocab_of(self, file):
-        """The vocabulary of a file; GluonNLP's of byte pairs have no merges, and so no tokenizer."""
+        """The vocabulary of a file; GluonNLP's of byte pairs lack the merges of a tokenizer."""
         return self.make_tokenizer(file).vocab if self.reads(file) else file.vocab
 
     def _tokenizers_for(self, file):

@@ -1,4 +1,4 @@
-"""Byte pair encoding: the base of OpenAI's tokenizers.
+"""Byte pair encoding: its two files, and the base of OpenAI's tokenizers.
 
 Source: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), as
 OpenAI's releases of GPT and GPT-2 and pytorch-pretrained-bert 0.6.2 do it.
@@ -9,22 +9,79 @@ if each pair follows all pairs that make its two symbols, as in the released fil
 
 import functools
 import json
+import logging
 import os
 
 from tokenizers import Tokenizer as Library
-from tokenizers import decoders, pre_tokenizers
+from tokenizers import decoders, models, pre_tokenizers
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..pretrained.files import BPE_NAMES
 from ..util.files import atomic_write, make_writable_dir, write_json
-from ..util.reading import read_lines
-from .bpe_files import has_word_ends, read_pairs
+from ..util.reading import read_json, read_lines
 from .encoding import call_rust, list_of_texts
 from .settings import ADDED_NAME, OWN_ADDED_NAME
 from .tokenizer import Tokenizer
-from .vocab import make_vocab
+from .vocab import check_tokens, make_vocab
+from .vocab_file import has_word_ends
 
-__all__ = ['BPETokenizer', 'byte_level', 'bytes_to_unicode']
+__all__ = ['BPETokenizer', 'byte_level', 'bytes_to_unicode', 'read_pairs']
+
+_log = logging.getLogger(__name__)
+
+
+def read_bpe_vocab(path):
+    """Read a JSON object of tokens and their ids, from 0 on; a gap is logged as a warning."""
+    path = os.fspath(path)
+    ids = read_json(path, 'vocabulary', dict[str, int])
+    if not ids:
+        raise InputError(f'vocabulary {path!r} has no tokens')
+    check_tokens(ids, f'vocabulary {path!r}')
+    ids = dict(sorted(ids.items(), key=lambda item: item[1]))
+    owners = {}
+    for token, token_id in ids.items():
+        if token_id < 0 or token_id in owners:
+            other = f', as {owners[token_id]!r} has' if token_id in owners else ''
+            raise InputError(
+                f'vocabulary {path!r}: tokens must have ids from 0 on, each one of its own; token '
+                f'{token!r} has {token_id}{other}'
+            )
+        owners[token_id] = token
+    gaps = max(owners) + 1 - len(ids)
+    if gaps:
+        _log.warning(
+            'vocabulary %r: no token has %d of the ids up to %d; is it whole?',
+            path,
+            gaps,
+            max(owners),
+        )
+    return ids
+
+
+def read_merges(path):
+    """Read pairs of symbols, one per line, in order; a first line ``#version`` is skipped."""
+    path, ranks = os.fspath(path), {}
+    for number, line in read_lines(path):
+        pair = tuple(line.split())
+        if (number == 1 and line.startswith('#version')) or not pair:
+            continue
+        if len(pair) != 2:
+            raise InputError(
+                f'merges {path!r}, line {number}: {line.strip()!r:.80} must be two symbols with a '
+                'space between; is the file whole?'
+            )
+        ranks[pair] = number
+    if not ranks:
+        raise InputError(f'merges {path!r} holds no pairs of symbols')
+    return {pair: rank for rank, pair in enumerate(sorted(ranks, key=ranks.get))}
+
+
+def read_pairs(vocab_file, merges_file, **options):
+    """Read the ids and ranks of two files, and make the library's model of them."""
+    ids, ranks = read_bpe_vocab(vocab_file), read_merges(merges_file)
+    with reporting(f'{merges_file!r} does not fit {vocab_file!r}', errors=Exception):
+        # a symbol that the vocabulary lacks is an error where that lacks <unk>, too
+        return ids, ranks, models.BPE(ids, list(ranks), unk_token='<unk>', **options)
 
 
 def bytes_to_unicode():

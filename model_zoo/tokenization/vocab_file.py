@@ -9,14 +9,13 @@ import unicodedata
 from ..errors import InputError
 from ..pretrained.files import VOCAB_NAMES, merges_beside
 from ..pretrained.find import find_files
-from ..util.reading import parse_json
+from ..util.reading import parse_json, read_lines
 from ..util.remote import open_binary
-from .bpe_files import has_word_ends
 from .library_files import FAIRSEQ_NAME, FILE_NAME, open_rust
 from .settings import TokenizerSettings
 from .vocab import ROLES, check_tokens, load_vocab
 
-__all__ = ['VocabFile', 'find_vocab_file']
+__all__ = ['VocabFile', 'find_vocab_file', 'has_word_ends']
 
 #: the library's models -> kinds of files with the like
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
@@ -137,6 +136,11 @@ class VocabFile:
         except Exception as error:  # these libraries check little of what they read
             name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
             raise InputError(f'{self.path!r} cannot be read as a {name}: {error}') from error
+
+
+def has_word_ends(path):
+    """Whether the merges in a file mark the ends of words, as those of OpenAI GPT do."""
+    return any(line.rstrip().endswith('</w>') for _, line in read_lines(os.fspath(path)))
 
 
 def _lowered(word):

@@ -8,7 +8,7 @@ import pytest
 from gpt.tokenizer import OpenAIGPTTokenizer
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.tokenization.bpe_files import read_bpe_vocab, read_merges
+from model_zoo.tokenization.bpe import read_bpe_vocab, read_merges
 from model_zoo.tokenization.vocab_file import find_vocab_file
 
 

@@ -12,7 +12,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.bpe_files import read_bpe_vocab
+from model_zoo.tokenization.bpe import read_bpe_vocab
 from model_zoo.tokenization.encoding import call_rust
 from model_zoo.tokenization.vocab import make_vocab
 
