@@ -110,15 +110,6 @@ class OpenAIGPTTokenizer(BPETokenizer):
     max_len : int, optional
         Longer results log a warning; usually the number of the model's positions.
 
-    Attributes
-    ----------
-    encoder, decoder : dict
-        Tokens to ids, and ids to tokens; without the special tokens.
-    special_tokens, special_tokens_decoder : dict
-        Special tokens to ids, and ids to special tokens.
-    vocab : gluonnlp.vocab.Vocab
-        All tokens.
-
     Examples
     --------
     >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')

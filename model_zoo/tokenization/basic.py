@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from .encoding import checked, cover, encode_rust
 from .vocab import SPECIAL_TOKENS
 
-__all__ = ['GluonBasicTokenizer']
+__all__ = ['GluonBasicTokenizer', 'Splitter']
 
 
 class WordpieceTokenizer:

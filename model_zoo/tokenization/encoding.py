@@ -11,6 +11,8 @@ from ..util.arrays import pad_rows
 
 __all__ = [
     'UNLIMITED',
+    'AlignedPieces',
+    'SplitPieces',
     'call_rust',
     'checked',
     'cover',
