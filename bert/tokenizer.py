@@ -196,6 +196,7 @@ class BertTokenizer(BertTokenizerBase):
     kinds = ('wordpiece', 'gluonnlp')
     names = frozenset(('Bert', 'DistilBert', 'Electra', 'MobileBert', 'ConvBert', 'LayoutLM'))
     pretrained_max_len = 512
+    _mark = False, '##'
     _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
     def __init__(
