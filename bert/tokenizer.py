@@ -304,6 +304,9 @@ class BertTokenizer(BertTokenizerBase):
     def _kept_whole(self):
         return sorted(token for token in self._roles.values() if token is not None)
 
+    def _join(self, tokens, between):
+        return decoders.WordPiece().decode(list(tokens))
+
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original
             raise InputError(
