@@ -210,37 +210,19 @@ def fast_openvino(monkeypatch):
     table = {'ours': {'forward': {'1x32': rows}, 'generation': {'1x32': rows}}}
     figures = {'processors': dict.fromkeys(('amx', 'avx512', 'avx2'), table)}
     monkeypatch.setattr(engines, '_figures', lambda: figures)
-    monkeypatch.setattr(engines, '_TOKENS_OF_EXPORT', 500)
-    monkeypatch.setattr(engines, '_TOKENS_OF_LOADING', 100)
 
 
-def test_auto_changes_when_that_is_worth_it(fast_openvino):
-    block, batch = small('BertForSequenceClassification', num_labels=4), arrays(10, 30)
+@pytest.mark.parametrize('name', ['BertForSequenceClassification', 'gpt2'])
+def test_auto_is_the_fastest_engine(fast_openvino, name):
+    block = writer(name) if name == 'gpt2' else small(name, num_labels=4)
     engine = make_engine(block, 'auto')
-    exact = engine.run(*batch)[0]
-    assert engine.name == 'mxnet'  # 300 tokens, of which half are saved
-    for _ in range(3):
-        engine.run(*batch)
     assert engine.name == 'openvino'
-    np.testing.assert_allclose(engine.run(*batch)[0], exact, rtol=0, atol=1e-5)
-    later = make_engine(block, 'auto')  # the file is there
-    later.run(*batch)
-    assert later.name == 'openvino'
-    server = make_engine(small('BertModel'), 'auto')
-    server.settle()
-    assert server.name == 'openvino'
-
-
-def test_auto_generates(fast_openvino):
-    block = writer('gpt2')
-    engine = make_engine(block, 'auto')
-    wanted = generate(block, PROMPTS, 12)
-    names = []
-    for _ in range(6):
-        found = generate(engine.language_model, PROMPTS, 12)
-        assert [each[0].tokens for each in found] == [each[0].tokens for each in wanted]
-        names.append(engine.name)
-    assert names[0] == 'mxnet' and names[-1] == 'openvino'
+    if name == 'gpt2':
+        found, exact = generate(engine.language_model, PROMPTS, 12), generate(block, PROMPTS, 12)
+        assert [each[0].tokens for each in found] == [each[0].tokens for each in exact]
+    else:
+        found, exact = (each.run(*arrays())[0] for each in (engine, make_engine(block)))
+        np.testing.assert_allclose(found, exact, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize('problem', ['read-only', 'attentions', 'export'])
@@ -253,9 +235,7 @@ def test_auto_stays_with_mxnet_where_it_must(problem, fast_openvino, monkeypatch
         block.base.output_attentions = True
     else:
         monkeypatch.setattr(engines.OpenVINOEngine, '_open', lambda self: 1 / 0)
-    engine = make_engine(block, 'auto', 'float32')
-    engine.settle()
-    engine.settle()
+    engine = make_engine(block, 'auto')
     assert engine.name == 'mxnet'
     if problem != 'attentions':
         assert engine.run(*batch)[0].shape == (3, 5)
