@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import Frame, Tokenizer
-from model_zoo.tokenization.encoding import checked, list_of_texts
+from model_zoo.tokenization.encoding import NO_FRAMES, checked, list_of_texts
 from model_zoo.tokenization.library_files import split_at_spaces
 from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.util.files import file_in
@@ -183,7 +183,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     word_prefix = ''
     _mark = True, ''
     _default_pad_id = 0
-    _frames = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
+    _frames = NO_FRAMES
 
     def __init__(
         self,

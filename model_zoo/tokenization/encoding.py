@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..util.arrays import pad_rows
 
 __all__ = [
+    'NO_FRAMES',
     'UNLIMITED',
     'AlignedPieces',
     'SplitPieces',
@@ -77,6 +78,10 @@ class Frame(NamedTuple):
                 if self.text_types[number]:
                     row[position : position + lengths[number]] = self.text_types[number]
                 position += lengths[number]
+
+
+#: around a text, and around a pair, that get no special tokens
+NO_FRAMES = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
 
 
 class ListedPieces:

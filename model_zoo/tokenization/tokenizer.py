@@ -21,6 +21,7 @@ from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import BESIDE_VOCAB, BPE_NAMES, TOKENIZER_CONFIG
 from ..util.files import atomic_write, file_in, make_writable_dir, write_json
 from .encoding import (
+    NO_FRAMES,
     UNLIMITED,
     AlignedPieces,
     BatchEncoding,
@@ -411,7 +412,7 @@ eos_token_id : int or None
     def _frames(self):
         """The special tokens that the post-processor puts around a text, and around a pair."""
         if self._rust.post_processor is None:
-            return Frame.of(((), ()), None), Frame.of(((), (), ()), None)
+            return NO_FRAMES
         return self._probe(1), self._probe(2)
 
     def _probe(self, count):
