@@ -31,7 +31,7 @@ from model_zoo.tokenization import (
     WordpieceTokenizer,
 )
 from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.encoding import checked, cover
+from model_zoo.tokenization.encoding import SplitPieces, checked, cover
 from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
 from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
@@ -314,3 +314,11 @@ class BertTokenizer(BertTokenizerBase):
                 f'tokenize the text first, or use {self.unk_token}'
             )
         return self.vocab[token]
+
+    def ids_of_chunks(self, chunks):
+        kinds = [self._kind_of(chunk) for chunk in chunks]
+        quick = [chunk for chunk, kind in zip(chunks, kinds) if kind is SplitPieces]
+        slow = [chunk for chunk, kind in zip(chunks, kinds) if kind is not SplitPieces]
+        encode = getattr(self._rust, 'encode_batch_fast', self._rust.encode_batch)
+        encodings, slow = iter(encode(quick, add_special_tokens=False)), iter(self._pieces(slow))
+        return [next(encodings).ids if kind is SplitPieces else next(slow).ids() for kind in kinds]

@@ -15,7 +15,7 @@ from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
 from model_zoo.tokenization.basic import Splitter
 from model_zoo.tokenization.bpe import BPETokenizer
-from model_zoo.tokenization.encoding import AlignedPieces
+from model_zoo.tokenization.encoding import AlignedPieces, SplitPieces
 
 __all__ = ['text_standardize']
 
@@ -55,11 +55,26 @@ def text_standardize(text):
     return _SPACES.sub(lambda run: ' \n ' if '\n' in run.group() else ' ', text).strip()
 
 
+class _BasicWords(BasicTokenizer):
+    """BERT's words; the library finds them in texts whose characters are in the vocabulary."""
+
+    def __init__(self, encoder, never_split):
+        super().__init__(do_lower_case=True, never_split=never_split)
+        self._encoder = encoder
+
+    def _agrees(self, char):
+        symbols = ''.join(self.rust_words(char))
+        return super()._agrees(char) and all({s, s + _END} <= self._encoder.keys() for s in symbols)
+
+
 class _SpacyWords(Splitter):
     """The words that spaCy finds in what ftfy mends."""
 
     def __init__(self, nlp, fix_text):
         self._nlp, self._fix_text = nlp, fix_text
+
+    def suits_rust(self, text):
+        return False
 
     def tokenize(self, text):
         words = (token.text.lower() for token in self._nlp(text_standardize(self._fix_text(text))))
@@ -133,8 +148,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
         super().set_special_tokens(special_tokens)
         if self.fix_text is None:
             # as in the original, they aren't split at punctuation, but into pieces all the same
-            self.nlp = BasicTokenizer(do_lower_case=True, never_split=self.special_tokens)
-            self.splitter = self.nlp
+            self.nlp = self.splitter = _BasicWords(self.encoder, self.special_tokens)
         else:
             self.splitter = _SpacyWords(self.nlp, self.fix_text)
 
@@ -160,7 +174,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
         return rust
 
     def _kind_of(self, text):
-        return _Symbols
+        return SplitPieces if self.splitter.suits_rust(text) else _Symbols
 
 
 def _spacy_and_ftfy():

@@ -455,6 +455,9 @@ eos_token_id : int or None
         """The library's tokenizer for words that the splitter found."""
         return Library(self._rust.model)
 
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != '_of_words'}
+
     def encode(
         self,
         text: str,
