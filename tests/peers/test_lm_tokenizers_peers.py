@@ -89,7 +89,6 @@ def test_drawn_texts(pair, text):
     assert ours.tokenize(text) == want
     assert ours.encode(text) == ours.convert_tokens_to_ids(want) == ids
     assert ours.decode(ids) == original.decode(ids)
-    assert [piece for piece, _ in ours.tokenize_with_offsets(text)] == want
 
 
 @pytest.mark.data
