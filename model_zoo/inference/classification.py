@@ -1,12 +1,15 @@
 """Pipelines that score texts: classification, zero-shot classification, choices, reranking."""
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 import numpy as np
+from pydantic import Field
 
 from ..errors import InputError
+from ..util import fields
 from ..util.arrays import sigmoid, softmax
-from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
+from ..util.fields import Count, Flag, Text
+from .pipeline import NUMBER, Pipeline
 
 __all__ = [
     'MultipleChoice',
@@ -20,6 +23,8 @@ __all__ = [
 
 #: least probability of a label that a text has, where it may have several
 LIKELY = 0.5
+#: options with which a text has a list of labels
+_SEVERAL = {'top_k', 'return_all_scores'}
 
 
 class TextPairs(Pipeline):
@@ -85,40 +90,33 @@ class TextClassification(TextPairs):
         """Whether the result is a number."""
         return self.block.config.extras.get('problem_type') == 'regression'
 
-    def checked(self, options):
-        checked = super().checked(options)
-        if self._chooses(options):
-            checked.update(top_k=None, least=LIKELY)
-        return checked
+    class Options(fields.Options):
+        top_k: Count | None = 1
+        function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
+        return_all_scores: Flag = False
 
-    def _chooses(self, options):
-        """Whether the model says how many labels a text has."""
-        return self.is_multi_label and not {*self._defaults, *options} & {
-            'top_k',
-            'return_all_scores',
-        }
+    def _chooses(self, given):
+        """Whether the model says how many labels a text has, not these options."""
+        return self.is_multi_label and not _SEVERAL & {*given}
 
-    def _options(
-        self,
-        top_k: ALL = 1,
-        function_to_apply: one_of('softmax', 'sigmoid', 'none') = None,
-        return_all_scores: FLAG = False,
-    ):
-        if return_all_scores:  # the older name
+    def _options(self, given):
+        function, top_k, least = given.function_to_apply, given.top_k, -np.inf
+        if self._chooses(given.model_fields_set):
+            top_k, least = None, LIKELY
+        elif given.return_all_scores:  # the older name
             top_k = None
-        if function_to_apply is None:
-            problem = self.block.config.extras.get('problem_type')
-            usual = 'sigmoid' if len(self.labels) == 1 else 'softmax'
-            function_to_apply = {'regression': 'none', 'multi_label_classification': 'sigmoid'}.get(
-                problem, usual
-            )
-        return {'top_k': top_k, 'function': function_to_apply, 'least': -np.inf}
+        if function is None:
+            if self.is_regression:
+                function = 'none'
+            else:
+                several = len(self.labels) > 1 and not self.is_multi_label
+                function = 'softmax' if several else 'sigmoid'
+        return {'top_k': top_k, 'function': function, 'least': least}
 
     def _shown(self, result, item, options):
-        several = {'top_k', 'return_all_scores'}
-        if several & {*options} or self._chooses(options):
+        if _SEVERAL & {*options} or self._chooses({*self._defaults, *options}):
             return result
-        result = result if several & {*self._defaults} else result[0]
+        result = result if _SEVERAL & {*self._defaults} else result[0]
         return [result] if isinstance(item, str) else result  # as transformers has it
 
     def _answer_size(self, item, rows, options):
@@ -173,28 +171,28 @@ class ZeroShotClassification(TextPairs):
     task = 'zero-shot-classification'
     block_tasks = ('classification',)
 
-    def _options(
-        self,
-        candidate_labels: a_list(TEXT, or_one=True) = None,
-        hypothesis_template: TEXT = 'This example is {}.',
-        multi_label: FLAG = False,
-    ):
-        if isinstance(candidate_labels, str):
-            candidate_labels = [name.strip() for name in candidate_labels.split(',')]
-        names = [name for name in candidate_labels or () if name]
+    class Options(fields.Options):
+        candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
+        hypothesis_template: Text = 'This example is {}.'
+        multi_label: Flag = False
+
+    def _options(self, given):
+        names, template = given.candidate_labels or [], given.hypothesis_template
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(',')]
+        names = [name for name in names if name]
         if not names:
             raise InputError(f'{self.task}: candidate_labels is empty; name at least one label')
-        if '{}' not in hypothesis_template:
+        if '{}' not in template:
             raise InputError(
-                f'hypothesis_template is {hypothesis_template!r:.80}; it must have {{}} where the '
-                'label goes'
+                f'hypothesis_template is {template!r:.80}; it must have {{}} where the label goes'
             )
         if self.problem:
             raise InputError(self.problem)
         return {
             'labels': names,
-            'template': hypothesis_template,
-            'multi_label': multi_label or len(names) == 1,
+            'template': template,
+            'multi_label': given.multi_label or len(names) == 1,
             'entailment': self._entailed()[0],
         }
 
@@ -311,11 +309,12 @@ class Reranking(TextPairs):
             )
         return ACTIVATIONS[name]
 
-    def _options(self, top_k: ALL = None, return_documents: FLAG = False):
-        return {'top_k': top_k, 'documents': return_documents}
+    class Options(fields.Options):
+        top_k: Count | None = None
+        return_documents: Flag = False
 
     def _answer_size(self, item, rows, options):
-        documents = item['documents'] if options['documents'] and isinstance(item, dict) else []
+        documents = item['documents'] if options.return_documents and isinstance(item, dict) else []
         return super()._answer_size(item, rows, options) + sum(map(len, documents))
 
     def _pairs(self, item, options):
@@ -335,9 +334,9 @@ class Reranking(TextPairs):
         scores = self._activate(logits).tolist()
         if not isinstance(item, dict):
             return scores[0]
-        order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options['top_k']]
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options.top_k]
         ranked = [{'corpus_id': number, 'score': scores[number]} for number in order]
-        if options['documents']:
+        if options.return_documents:
             for document in ranked:
                 document['text'] = item['documents'][document['corpus_id']]
         return ranked
