@@ -7,8 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..errors import InputError, UnknownNameError
 
-__all__ = ['Count', 'Fields', 'Flag', 'Number', 'Options', 'Size', 'Text', 'Whole']
-
 Text = Annotated[str, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]

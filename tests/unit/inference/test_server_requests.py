@@ -86,7 +86,7 @@ def test_a_template_is_no_format(requests):
     options = pipeline.checked({'candidate_labels': ['a{}b'], 'hypothesis_template': template})
     pairs = pipeline._pairs('the cat', options)
     assert list(pairs) == [('the cat', '{:300000000} a{}b {0} a{}b')]
-    with pytest.raises(InputError, match='hypothesis_template'):
+    with pytest.raises(InputError):
         pipeline('the cat', candidate_labels='a', hypothesis_template='{:300000000}')
 
 
