@@ -8,7 +8,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..util import fields
 from ..util.arrays import sigmoid, softmax
-from ..util.fields import Count, Flag, Text
+from ..util.fields import AnyText, Count, Fields, Flag, Text
 from .pipeline import NUMBER, Pipeline
 
 __all__ = [
@@ -30,6 +30,10 @@ _SEVERAL = {'top_k', 'return_all_scores'}
 class TextPairs(Pipeline):
     """A pipeline whose item is a str, a pair ``(text, text_pair)``, or a dict of these names."""
 
+    class Item(Fields):
+        text: AnyText
+        text_pair: AnyText | None = None
+
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
         return isinstance(inputs, (str, bytes, dict)) or (
@@ -37,20 +41,14 @@ class TextPairs(Pipeline):
         )
 
     def _pairs(self, item, options):
-        if isinstance(item, dict):
-            unknown = set(item) - {'text', 'text_pair'}
-            if unknown or 'text' not in item:
-                raise InputError(
-                    f'{self.task}: a dict has the keys "text" and "text_pair", not '
-                    f'{", ".join(map(repr, item))}'
-                )
-            item = item['text'], item.get('text_pair')
-        elif not isinstance(item, (tuple, list)):
-            item = item, None
-        if len(item) != 2:
-            raise InputError(f'{self.task}: a pair has two texts, not {len(item)}: {item!r:.80}')
-        text, pair = item
-        return [(self._text(text), None if pair is None else self._text(pair))]
+        if not isinstance(item, (tuple, list, dict)):
+            return [(self._text(item), None)]
+        if not isinstance(item, dict):
+            if len(item) != 2:
+                raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
+            item = dict(zip(('text', 'text_pair'), item))
+        item = TextPairs.Item.read(item)
+        return [(item.text, item.text_pair)]
 
 
 class TextClassification(TextPairs):
@@ -250,14 +248,13 @@ class MultipleChoice(TextPairs):
     task = 'multiple-choice'
     block_tasks = ('multiple_choice',)
 
+    class Item(Fields):
+        text: AnyText
+        choices: Annotated[list[AnyText], Field(min_length=2)]
+
     def _pairs(self, item, options):
-        if not isinstance(item, dict) or set(item) != {'text', 'choices'}:
-            raise InputError(f'{self.task} takes dicts of "text" and "choices", not {item!r:.80}')
-        choices = item['choices']
-        if not isinstance(choices, (list, tuple)) or len(choices) < 2:
-            raise InputError(f'{self.task}: choices must be a list of at least two str')
-        text = self._text(item['text'])
-        return ((text, self._text(choice)) for choice in choices)
+        item = self.Item.read(item)
+        return ((item.text, choice) for choice in item.choices)
 
     def _finish(self, item, rows, outputs, options):
         scores = softmax(np.array([score.reshape(()) for (score,) in outputs]))
@@ -287,6 +284,10 @@ class Reranking(TextPairs):
 
     task = 'rerank'
     block_tasks = ('classification',)
+
+    class Item(Fields):
+        query: AnyText
+        documents: list[AnyText]
 
     def __init__(self, opened, **options):
         super().__init__(opened, **options)
@@ -320,14 +321,8 @@ class Reranking(TextPairs):
     def _pairs(self, item, options):
         if isinstance(item, (tuple, list)) and len(item) == 2:
             return [tuple(map(self._text, item))]
-        if isinstance(item, dict) and set(item) == {'query', 'documents'}:
-            query, documents = self._text(item['query']), item['documents']
-            if isinstance(documents, (list, tuple)):
-                return ((query, self._text(document)) for document in documents)
-        raise InputError(
-            f'{self.task} takes dicts of "query" and "documents", a list of str, or pairs of a '
-            f'query and a text; not {item!r:.80}'
-        )
+        item = self.Item.read(item)
+        return ((item.query, document) for document in item.documents)
 
     def _finish(self, item, rows, outputs, options):
         logits = np.array([score.reshape(()) for (score,) in outputs], np.float32)

@@ -6,7 +6,7 @@ import warnings
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from ..batches.windows import NO_WINDOW, spans_within, split_windows
 from ..errors import InputError
@@ -14,7 +14,7 @@ from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util import fields
 from ..util.arrays import softmax
-from ..util.fields import Count, Flag, Size, Text
+from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
 from .pipeline import NUMBER, Pipeline, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
@@ -303,6 +303,12 @@ class FillMask(Pipeline):
         }
 
 
+def _not_blank(text):
+    if not text.strip():
+        raise InputError('it must not be blank')
+    return text
+
+
 class QuestionAnswering(Pipeline):
     """Answers to questions, extracted from a text.
 
@@ -335,6 +341,11 @@ class QuestionAnswering(Pipeline):
         if context is not None or question is not None:
             inputs = _items(inputs if question is None else question, context)
         return super().__call__(inputs, **options)
+
+    class Item(Fields):
+        model_config = ConfigDict(extra='ignore')
+        question: Annotated[AnyText, AfterValidator(_not_blank)]
+        context: Annotated[AnyText, AfterValidator(_not_blank)]
 
     class Options(fields.Options):
         top_k: Annotated[Count, Field(le=1000)] | None = 1
@@ -371,7 +382,8 @@ class QuestionAnswering(Pipeline):
         It has the offsets and word ids of the whole context, the number of the row's pieces before
         the context, the context's first piece that the window sees, and how many it sees.
         """
-        texts = [(text, None) for text in self._question(item)]
+        item = self.Item.read(item)
+        texts = [(item.question, None), (item.context, None)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
         asked = asked[: options['question']]
         room = options['length'] - self.tokenizer.pair_size()
@@ -396,17 +408,6 @@ class QuestionAnswering(Pipeline):
 
     def _answer_size(self, item, rows, options):
         return 4 * NUMBER * len(rows) * _candidates(options)
-
-    def _question(self, item):
-        if not isinstance(item, dict) or not {'question', 'context'} <= set(item):
-            raise InputError(
-                f'{self.task} takes dicts of "question" and "context", not {item!r:.80}'
-            )
-        texts = self._text(item['question']), self._text(item['context'])
-        for name, text in zip(('question', 'context'), texts):
-            if not text.strip():
-                raise InputError(f'{self.task}: the {name} is empty')
-        return texts
 
     def _finish(self, item, rows, outputs, options):
         answers, null_score = {}, NO_WINDOW

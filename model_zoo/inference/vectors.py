@@ -1,14 +1,15 @@
 """Vectors of texts, how similar texts are, and the nearest of many."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util import fields
 from ..util.arrays import POOLINGS, pool
-from ..util.fields import Flag
+from ..util.fields import AnyText, Fields, Flag
 from .pipeline import NUMBER, Pipeline
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
@@ -99,6 +100,10 @@ class SentenceSimilarity(Vectors):
 
     task = 'sentence-similarity'
 
+    class Item(Fields):
+        source_sentence: AnyText
+        sentences: Annotated[list[AnyText], Field(min_length=1)]
+
     class Options(fields.Options):
         pooling: Pooling = 'model'
 
@@ -107,19 +112,11 @@ class SentenceSimilarity(Vectors):
         return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
 
     def _pairs(self, item, options):
-        return ((self._prepared(text, options), None) for text in self._sentences(item))
-
-    def _sentences(self, item):
-        if isinstance(item, (tuple, list)) and len(item) == 2:
-            return list(item)
-        if isinstance(item, dict) and set(item) == {'source_sentence', 'sentences'}:
-            sentences = item['sentences']
-            if isinstance(sentences, (list, tuple)) and sentences:
-                return [item['source_sentence'], *sentences]
-        raise InputError(
-            f'{self.task} takes dicts of "source_sentence" and "sentences", a list of at least '
-            f'one str, or pairs of str; not {item!r:.80}'
-        )
+        sentences = item
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            item = self.Item.read(item)
+            sentences = [item.source_sentence, *item.sentences]
+        return ((self._prepared(text, options), None) for text in sentences)
 
     def _reduced(self, row, outputs, options):
         return [self._vector(outputs[0], options.pooling)]

@@ -3,11 +3,13 @@
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
 
 from ..errors import InputError, UnknownNameError
 
 Text = Annotated[str, Field(strict=True)]
+#: a text for a tokenizer, which replaces lone surrogates
+AnyText = InstanceOf[str]
 Flag = Annotated[bool, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Whole = Annotated[int, Field(strict=True)]
@@ -25,6 +27,9 @@ class Fields(BaseModel):
     @classmethod
     def read(cls, values, noun='field'):
         """Make the model; errors are InputError, or UnknownNameError for a name."""
+        if not isinstance(values, dict):
+            names = ', '.join(cls.model_fields)
+            raise InputError(f'{_shown(values)} must be an object, a dict, of {names:.300}')
         if cls.model_config['extra'] == 'forbid':  # pydantic would keep an error for each name
             for name in values:
                 UnknownNameError.check(noun, name, cls.model_fields)

@@ -46,8 +46,6 @@ class Body(Fields):
         """The request of a body of JSON."""
         with reporting('the body of the request is not JSON', errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
-        if not isinstance(content, dict):
-            raise InputError(f'the body must be a JSON object, not {type(content).__name__}')
         return cls.read(content)
 
 
