@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..errors import InputError
 from ..util.arrays import check_range, check_shape, pad_rows
-from ..util.fields import Count, Number, Options, Size, Whole
+from ..util.fields import CallOptions, Count, Number, Size, Whole
 from .search import LogitsProcessor, Sampler
 
 
@@ -87,7 +87,7 @@ Words = Annotated[list[Annotated[Tokens, Field(min_length=1)]], Field(max_length
 _COLDEST = 1e-6  # scores divided by less could overflow
 
 
-class TextOptions(Options):
+class TextOptions(CallOptions):
     """Options of generation that `generate`, pipelines and the server share; see `generate`."""
 
     min_new_tokens: Size = 0

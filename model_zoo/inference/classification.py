@@ -6,9 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from ..errors import InputError
-from ..util import fields
 from ..util.arrays import sigmoid, softmax
-from ..util.fields import AnyText, Count, Fields, Flag, Text
+from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
 from .pipeline import NUMBER, Pipeline
 
 __all__ = [
@@ -88,7 +87,7 @@ class TextClassification(TextPairs):
         """Whether the result is a number."""
         return self.block.config.extras.get('problem_type') == 'regression'
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         top_k: Count | None = 1
         function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
         return_all_scores: Flag = False
@@ -169,7 +168,7 @@ class ZeroShotClassification(TextPairs):
     task = 'zero-shot-classification'
     block_tasks = ('classification',)
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
         hypothesis_template: Text = 'This example is {}.'
         multi_label: Flag = False
@@ -310,7 +309,7 @@ class Reranking(TextPairs):
             )
         return ACTIVATIONS[name]
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         top_k: Count | None = None
         return_documents: Flag = False
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
-from ..util import fields
+from ..util.fields import CallOptions
 from .engine import MXNetEngine
 
 __all__ = [
@@ -171,7 +171,7 @@ class Pipeline:
     #: if not 0, only so many of the model's outputs are kept; padding is cut off these
     token_outputs = 0
     #: options of a call
-    Options = fields.Options
+    Options = CallOptions
     batch_rows = BATCH_ROWS
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):

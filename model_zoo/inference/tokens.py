@@ -12,9 +12,8 @@ from ..batches.windows import NO_WINDOW, spans_within, split_windows
 from ..errors import InputError
 from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
-from ..util import fields
 from ..util.arrays import softmax
-from ..util.fields import AnyText, Count, Fields, Flag, Size, Text
+from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
 from .pipeline import NUMBER, Pipeline, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
@@ -64,7 +63,7 @@ class TokenClassification(Pipeline):
         """Whether the model learned labels of words, by their first tokens."""
         return self.block.config.extras.get('finetuning_task') == 'tagging'
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         aggregation_strategy: Literal[STRATEGIES] | None = None
         ignore_labels: Annotated[list[Text], Field(max_length=10_000)] = ['O']
         stride: Size | None = None
@@ -223,7 +222,7 @@ class FillMask(Pipeline):
         if self.tokenizer.mask_token is None:
             raise InputError(f'{self.task}: the vocabulary of this model has no [MASK]')
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         top_k: Count | None = 5
         targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
 
@@ -347,7 +346,7 @@ class QuestionAnswering(Pipeline):
         question: Annotated[AnyText, AfterValidator(_not_blank)]
         context: Annotated[AnyText, AfterValidator(_not_blank)]
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         top_k: Annotated[Count, Field(le=1000)] | None = 1
         handle_impossible_answer: Flag = False
         max_answer_len: Count | None = 15

@@ -7,9 +7,8 @@ from pydantic import Field
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
-from ..util import fields
 from ..util.arrays import POOLINGS, pool
-from ..util.fields import AnyText, Fields, Flag
+from ..util.fields import AnyText, CallOptions, Fields, Flag
 from .pipeline import NUMBER, Pipeline
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
@@ -64,7 +63,7 @@ class FeatureExtraction(Vectors):
 
     task = 'feature-extraction'
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         return_tensors: Flag = False
         pooling: Pooling | None = None
         normalize: Flag = False
@@ -104,7 +103,7 @@ class SentenceSimilarity(Vectors):
         source_sentence: AnyText
         sentences: Annotated[list[AnyText], Field(min_length=1)]
 
-    class Options(fields.Options):
+    class Options(CallOptions):
         pooling: Pooling = 'model'
 
     def _is_item(self, inputs):

@@ -26,10 +26,11 @@ class Fields(BaseModel):
 
     @classmethod
     def read(cls, values, noun='field'):
-        """Make the model; errors are InputError, or UnknownNameError for a name."""
+        """Make the model of a dict; errors are InputError, or UnknownNameError for a name."""
         if not isinstance(values, dict):
             names = ', '.join(cls.model_fields)
-            raise InputError(f'{_shown(values)} must be an object, a dict, of {names:.300}')
+            kind = type(values).__name__
+            raise InputError(f'a dict of {names:.300} is expected, not a {kind}')
         if cls.model_config['extra'] == 'forbid':  # pydantic would keep an error for each name
             for name in values:
                 UnknownNameError.check(noun, name, cls.model_fields)
@@ -39,7 +40,7 @@ class Fields(BaseModel):
             raise _refusal(error.errors(include_url=False)) from None
 
 
-class Options(Fields):
+class CallOptions(Fields):
     """Options of a call in Python, which may be numbers and arrays of NumPy."""
 
     @model_validator(mode='before')
