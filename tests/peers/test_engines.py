@@ -7,10 +7,8 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from contract import classifier
-from script_runs import load_script, read_json, run
+from script_runs import load_script, run
 from tiny_models import WORDS
-from toy_data import write_reviews
 
 import bert
 import model_zoo
@@ -273,39 +271,6 @@ def test_embeddings_and_pipelines(encoder):
     theirs = model_zoo.pipeline('sentence-similarity', encoder, engine='onnxruntime')
     item = {'source_sentence': TEXTS[0], 'sentences': TEXTS[1:]}
     assert ours(item) == pytest.approx(theirs(item), abs=1e-5)
-
-
-def test_scripts(tmp_path):
-    write_reviews(tmp_path)
-    script, trained = load_script('finetune_classifier'), tmp_path / 'trained'
-    assert run(script, *classifier(tmp_path, trained, '--training_steps', 30, test=False)) == 0
-    found = []
-    for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
-        folder = tmp_path / '-'.join(engine)
-        argv = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-        argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
-        argv += ['--max_len', 24, '--only_inference', '--output_dir', folder]
-        assert run(script, *argv, '--engine', *engine) == 0
-        found.append(read_json(folder, 'inference.json')['dev']['dev'])
-    mxnet, onnx, int8 = found
-    assert mxnet['loss'] == pytest.approx(onnx['loss'], abs=1e-4)
-    assert mxnet['accuracy'] == onnx['accuracy']
-    assert abs(mxnet['accuracy'] - int8['accuracy']) < 0.05
-
-
-def test_vectors_of_sentences_are_scored(tmp_path, encoder):
-    path, found = tmp_path / 'dev.tsv', []
-    path.write_text(
-        'sentence1\tsentence2\tscore\nthe cat sleeps\ta cat\t4\n'
-        'good film\tin paris\t1\na dog .\tbad dog\t3\n'
-    )
-    for engine in ('mxnet', 'onnxruntime'):
-        folder = tmp_path / engine
-        argv = ['--bert_model', encoder, '--dev_file', path, '--output_dir', folder]
-        argv += ['--only_inference', '--engine', engine, '--max_len', 12]
-        assert run(load_script('finetune_embedding'), *argv) == 0
-        found.append(read_json(folder, 'inference.json')['dev']['dev'])
-    assert found[0]['pearson'] == pytest.approx(found[1]['pearson'], abs=1e-5)
 
 
 def writer(name, same_length=True):
