@@ -62,6 +62,16 @@ class TextGeneration(Pipeline):
     task = 'text-generation'
     block_tasks = ('language_model',)
 
+    class Options(TextOptions):
+        max_new_tokens: Count | None = None
+        max_length: Count | None = None
+        do_sample: Flag = False
+        temperature: Temperature = 1.0
+        top_k: Size | None = 50
+        eos_token_id: Tokens | Size | None = None
+        return_full_text: Flag = True
+        stop_at_end: Flag = True
+
     def __init__(self, opened, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         super().__init__(opened, None, batch_tokens, engine)
         own = self.block.base.generation_config
@@ -73,16 +83,6 @@ class TextGeneration(Pipeline):
         unused = [name for name in _UNUSED if own.get(name)]
         if unused:
             logger.warning('not used of generation_config.json: %s', ', '.join(unused))
-
-    class Options(TextOptions):
-        max_new_tokens: Count | None = None
-        max_length: Count | None = None
-        do_sample: Flag = False
-        temperature: Temperature = 1.0
-        top_k: Size | None = 50
-        eos_token_id: Tokens | Size | None = None
-        return_full_text: Flag = True
-        stop_at_end: Flag = True
 
     def _over_defaults(self, options):
         given = self._given(options)
@@ -136,10 +136,11 @@ class TextGeneration(Pipeline):
                         )
                     for place, group in zip(chosen, continuations):
                         start = pool[place] if options['full'] else ''
-                        results[place] = [
-                            {'generated_text': start + self._new_text(prompts[place], result)}
-                            for result in group
-                        ]
+                        texts = (
+                            text_of(self.tokenizer, prompts[place], new.tokens, new.finish, True)
+                            for new in group
+                        )
+                        results[place] = [{'generated_text': start + text} for text in texts]
             yield from (results[place] for place in range(len(pool)))
 
     def stream(self, text, **options):
@@ -180,9 +181,6 @@ class TextGeneration(Pipeline):
         if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
         return ids
-
-    def _new_text(self, prompt, continuation):
-        return text_of(self.tokenizer, prompt, continuation.tokens, continuation.finish, True)
 
 
 def end_tokens(block, tokenizer):
