@@ -8,7 +8,6 @@ import types
 import mxnet as mx
 
 from model_zoo import opening
-from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
@@ -255,7 +254,7 @@ def _open(args, family):
         options['output_all_encodings'] = True
     if args.task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
-        own = None if cli.is_given(args, 'pooling') else _modules(args)
+        own = None if args.is_given('pooling') else _modules(args)
         if own is not None:
             options['pooling'] = own.pooling
             options['normalize'] |= normalized in own.steps

@@ -614,7 +614,7 @@ def check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
     for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
         if device.device_type == 'gpu':
-            check_gpu(device.device_id, f'ctx is {device}')
+            check_gpu(device.device_id, 'ctx')
 
 
 def _build(
