@@ -75,7 +75,7 @@ def parse_arguments(argv=None):
     )
     add(
         '--dev_file',
-        help='custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved',
+        help='custom task: TSV, .csv, .jsonl or .parquet, or a folder that datasets has saved',
     )
     add_fields(
         group,
@@ -87,6 +87,7 @@ def parse_arguments(argv=None):
         'labels',
         'header',
         'regression',
+        'encoding',
     )
     add('--metric_name', help="metric for masking; default: the task's first metric")
     add(

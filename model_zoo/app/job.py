@@ -19,6 +19,7 @@ NOT_OF_THE_JOB = {
     'comm_backend',
     'deploy',
     'dev_batch_size',
+    'encoding',
     'engine',
     'gpu',
     'gpus',

@@ -23,9 +23,10 @@ from ..training.settings import (
     ScheduleSettings,
     setting,
     settings,
+    text_encoding,
 )
 from ..util.reading import read_text
-from .tables import check_files, split_text, text_file
+from .tables import check_files, split_text
 from .task import Data, TextTask
 
 __all__ = [
@@ -148,6 +149,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         None, 'text whose perplexity to measure', flag={'required': True}
     )
     text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    encoding: str | None = text_encoding()
     block_size: int | None = setting(None, "tokens per block; default: the model's context")
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
@@ -292,17 +294,14 @@ class LanguageModelTask(TextTask):
 
     def take(self, sources):
         settings = self.settings
-        sources = {
-            name: text_file(source, name, self.rows_folder, column=settings.text_column)
-            for name, source in sources.items()
-        }
-        settings.train_file, settings.eval_file = sources['train'], sources.get('dev')
+        sources = {name: self.text_file(source, name) for name, source in sources.items()}
+        settings.train_file, settings.eval_file = sources.get('train'), sources.get('dev')
         check_files(settings, 'train_file', 'eval_file')
         return sources
 
     def sources(self):
         sources = {'train': self.settings.train_file, 'dev': self.settings.eval_file}
-        return {name: path for name, path in sources.items() if path is not None}
+        return self.take({name: path for name, path in sources.items() if path is not None})
 
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""

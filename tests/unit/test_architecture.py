@@ -19,7 +19,7 @@ LEVELS = (
     {'blocks'},
     {'opening', 'registry'},  # which know neither blocks nor families
     {'tokenization'},
-    {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer'},
+    {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer', 'records'},
     {'util'},
     {'environment', 'errors', 'families', 'mxnet_import'},
 )

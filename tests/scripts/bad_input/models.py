@@ -67,7 +67,7 @@ SEARCH = [
     ([], 'there is no text'),
     (['--corpus', 'none.txt', 'a'], 'none.txt'),
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
-    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl, line 1: not a JSON object with the text in'),
+    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
     (['--max_len', '99', 'a'], '24'),
 ]
