@@ -18,7 +18,6 @@ __all__ = [
     'family_of_class',
     'get_family',
     'gluonnlp_get_model',
-    'join_gluonnlp',
     'list_families',
     'register_family',
     'register_path_builder',
@@ -27,7 +26,7 @@ __all__ = [
 _FAMILIES = {}  # name -> Family
 _BUILDERS = {}
 _PATH_BUILDER = []  # opening's, which imports this module
-#: GluonNLP's own, before `join_gluonnlp`
+#: GluonNLP's own
 gluonnlp_get_model = gluonnlp.model.get_model
 
 
@@ -303,6 +302,4 @@ def _check_options(builder, kwargs, common):
             raise _no_option(builder.__name__, name, known)
 
 
-def join_gluonnlp():
-    """Make ``gluonnlp.model.get_model`` return the zoo's models first, like `get_model`."""
-    gluonnlp.model.get_model = get_model
+gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too

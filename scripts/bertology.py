@@ -87,7 +87,6 @@ def parse_arguments(argv=None):
         'labels',
         'header',
         'regression',
-        'encoding',
     )
     add('--metric_name', help="metric for masking; default: the task's first metric")
     add(
@@ -125,6 +124,7 @@ def parse_arguments(argv=None):
         help='draw the attention over a sentence, or for BERT over a '
         'pair; without data, do nothing else',
     )
+    add_fields(parser, ClassificationSettings, 'encoding')
     add_settings(parser, NamedModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ..checkpoint.readers import CONFIG_NAMES, SUMS, WEIGHTS_NAMES, first_file, weights_in_folder
 from ..errors import InputError, ZooError
+from ..util.choices import GLUONNLP, ORIGINALS
 from ..util.reading import read_json
 
 __all__ = [
@@ -100,10 +101,6 @@ BESIDE_VOCAB = (
     'added_tokens.json',
     'special_tokens.txt',
 )
-#: the order of a classifier's outputs: GluonNLP's
-GLUONNLP = 'gluonnlp'
-#: that of pytorch-pretrained-BERT and Google
-ORIGINALS = 'originals'
 #: the field of a configuration that says which it is
 LABEL_ORDER = 'label_order'
 _VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')

@@ -676,42 +676,49 @@ def _source_of(task, segment):
 
 
 def _table_rows(task, segment):
-    """Yield the place, texts, label and id of each row of a `Table`, and the columns' names."""
-    is_test, columns = segment.startswith('test'), None
-    for where, row in task.records(segment):
-        if columns is None:
-            columns = choose_columns(row, task.text_columns, (), 'text_columns', where)
-            label = guid = None
-            if not is_test:
-                (label,) = choose_columns(row, [task.label_column], (), 'label_column', where)
-            elif task.header:
-                guid = next((name for name in ('index', 'id') if name in row), None)
-        value = None if label is None else row.get(label)
-        if isinstance(value, list) and task.multi_label:
-            value = ','.join(map(str, value))
-        yield where, [row.get(name) for name in columns], value, row.get(guid), (*columns, label)
+    """Return the columns of a `Table`'s texts and label, and an iterator of its rows: the place,
+    the values of these columns, and the id.
+    """
+    records = task.records(segment)
+    first = next(records, None)
+    if first is None:
+        return (), ()
+    where, row = first
+    columns, guid = choose_columns(row, task.text_columns, (), 'text_columns', where), None
+    if not segment.startswith('test'):
+        columns += choose_columns(row, [task.label_column], (), 'label_column', where)
+    elif task.header:
+        guid = next((name for name in ('index', 'id') if name in row), None)
+    return columns, (
+        (where, [row.get(name) for name in columns], None if guid is None else row.get(guid))
+        for where, row in itertools.chain([first], records)
+    )
 
 
 def _published_rows(task, path, segment, broken):
-    """Yield the same of a published file; the places of skipped rows are added to `broken`."""
-    layout, (texts, label, guid, language), width, rows = recognize(
-        task, path, segment.startswith('test')
-    )
-    names, elsewhere = (*layout.text, layout.label), 0
-    for line, cells in rows:
-        where = Where(str(path), line)
-        if len(cells) < width:
-            if not task.tolerant:
-                raise _too_short(cells, width, where)
-            broken.append(where)
-        elif layout.where and cells[language].strip() != layout.where[1]:
-            elsewhere += 1
-        else:
-            value = None if label is None else cells[label]
-            number = None if guid is None else cells[guid]
-            yield where, [cells[text] for text in texts], value, number, names
-    if elsewhere:
-        logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
+    """Return the same of a published file; the places of skipped rows are added to `broken`."""
+    layout, places, guid, language, width, rows = recognize(task, path, segment.startswith('test'))
+
+    def used():
+        elsewhere = 0
+        for line, cells in rows:
+            where = Where(str(path), line)
+            if len(cells) < width:
+                if not task.tolerant:
+                    raise _too_short(cells, width, where)
+                broken.append(where)
+            elif layout.where and cells[language].strip() != layout.where[1]:
+                elsewhere += 1
+            else:
+                yield (
+                    where,
+                    [cells[place] for place in places],
+                    None if guid is None else cells[guid],
+                )
+        if elsewhere:
+            logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
+
+    return (*layout.text, layout.label), used()
 
 
 def _too_short(cells, width, where):
@@ -730,8 +737,8 @@ def expected_columns(task):
 
 
 def recognize(task, path, is_test):
-    """The first of the task's layouts that a file has: it; the positions of its texts (a list),
-    label, id and language; the number of columns; and an iterator of the rows.
+    """The first of the task's layouts that a file has: it; the positions of its texts and label (a
+    list), id and language; the number of columns; and an iterator of the rows.
     """
     rows = read_rows(path)
     line, cells = next(rows, (None, None))
@@ -742,21 +749,18 @@ def recognize(task, path, is_test):
         if layout.label is None and not is_test:
             continue
         # test sets may have placeholders where the label is
-        label = None if is_test else layout.label
-        language = layout.where and layout.where[0]
+        columns = list(layout.text) if is_test else [*layout.text, layout.label]
         if not layout.header:
             if layout.width == len(cells):
-                columns = list(layout.text), label, None, None
-                return layout, columns, layout.width, itertools.chain([(line, cells)], rows)
+                rows = itertools.chain([(line, cells)], rows)
+                return layout, columns, None, None, layout.width, rows
             continue
-        if not {*layout.text, *filter(None, (label, language))} <= {*names}:
-            continue
-        known = (name for name in ('index', 'id') if is_test and name in names)
-        columns = (
-            list(map(names.index, layout.text)),
-            *(name and names.index(name) for name in (label, next(known, None), language)),
-        )
-        return layout, columns, len(names), rows
+        language = layout.where and layout.where[0]
+        if {*columns, *filter(None, [language])} <= {*names}:
+            known = (name for name in ('index', 'id') if is_test and name in names)
+            guid = next(map(names.index, known), None)
+            language = language and names.index(language)
+            return layout, list(map(names.index, columns)), guid, language, len(names), rows
     raise InputError(
         f'not the columns of {task.name}; expected {expected_columns(task)}; found {len(cells)} '
         f'columns: {", ".join(map(repr, cells)):.120}',
@@ -778,8 +782,11 @@ def field_text(value):
     return str(value) if isinstance(value, (str, int, float)) else None
 
 
-def _cell(value, where, column):
-    text = value if isinstance(value, str) else field_text(value)
+def _cell(value, where, column, joins):
+    """A text or label of a row of any types; with `joins` a list is several labels."""
+    if isinstance(value, list) and joins:
+        return ','.join(map(str, value))
+    text = field_text(value)
     if text is None:
         hint = '; a list of labels needs `multi_label`' if isinstance(value, list) else ''
         raise InputError(
@@ -914,34 +921,45 @@ def read_file(task, path, segment, parse_label):
     """Read the examples of a segment, of a published task from `path`; `parse_label` makes a label
     of a field.
     """
-    examples, labels, broken = [], {}, []
+    examples, labels, broken, source = [], {None: None}, [], path
     if task.is_custom:
-        source, rows = _source_of(task, segment), _table_rows(task, segment)
+        source = _source_of(task, segment)
+        names, rows = _table_rows(task, segment)
     else:
-        source, rows = path, _published_rows(task, path, segment, broken)
-    is_test = segment.startswith('test')
+        names, rows = _published_rows(task, path, segment, broken)
+    width, is_test = 2 if task.is_pair else 1, segment.startswith('test')
     empty = EmptyCells(task.is_custom and task.skip_empty)
-    for number, (where, texts, label, guid, names) in enumerate(rows):
-        texts = [_cell(text, where, name) for text, name in zip(texts, names)]
-        label = None if is_test else _cell(label, where, names[-1])
-        # QQP has rows with an empty question, which everybody keeps
-        missing = [name for text, name in zip(texts, names) if not (text or task.tolerant)]
-        missing += [] if label or is_test or task.multi_label else names[-1:]
-        if missing:
-            empty.add(where._replace(column=missing[0]))
-            continue
+    # QQP has rows with an empty question, which everybody keeps
+    may_be_empty = [task.tolerant] * width + [task.multi_label]
+    for number, (where, values, guid) in enumerate(rows):
+        try:
+            cells = [value.strip() for value in values]
+        except AttributeError:  # numbers and the like
+            cells = [
+                _cell(value, where, name, task.multi_label and n == width)
+                for n, (value, name) in enumerate(zip(values, names))
+            ]
+        if not all(cells):
+            lacking = [n for n, cell in enumerate(cells) if not (cell or may_be_empty[n])]
+            if lacking:
+                empty.add(where._replace(column=names[lacking[0]]))
+                continue
+        label = None if is_test else cells[width]
         if label not in labels:
             try:
-                labels[label] = None if label is None else parse_label(label)
+                labels[label] = parse_label(label)
             except InputError as error:
                 if not task.tolerant:
-                    raise InputError(str(error), where=where) from None
+                    others = {*labels, *(values[-1] for _, values, _ in rows), label} - {None}
+                    found = ', '.join(sorted(map(str, others))[:20])
+                    there = '' if task.regression else f'; the file has: {found}'
+                    raise InputError(f'{error}{there}', where=where) from None
                 broken.append(where)
                 continue
-        guid = (field_text(guid) or '').strip()
-        # a number of the file's rows, also of those that are left out
-        guid = guid or str(number if task.is_custom else len(examples))
-        examples.append(Example(guid, *[*texts, None][:2], labels[label]))
+        # otherwise the number of the file's row, also if others are left out
+        guid = field_text(guid) or (number if task.is_custom else len(examples))
+        pair = cells[1] if width == 2 else None
+        examples.append(Example(str(guid).strip(), cells[0], pair, labels[label]))
     empty.check(logger)
     if broken:
         logger.warning(

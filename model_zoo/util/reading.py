@@ -13,7 +13,7 @@ import types
 import typing
 
 from ..errors import InputError, did_you_mean, reporting
-from .remote import is_file, open_binary
+from .remote import open_binary
 
 __all__ = [
     'check_encoding',
@@ -209,6 +209,7 @@ def read_lines(path, encoding=None):
         if encoding is None and file.peek(2)[:2] in _UTF_16_MARKS:
             encoding = 'utf-16'
         text = io.TextIOWrapper(file, _with_mark(encoding), newline='\n')
+        number = 0
         try:
             for number, line in enumerate(text, 1):
                 if number == 1 and '\n' not in line and '\r' in line.rstrip('\r'):
@@ -216,7 +217,9 @@ def read_lines(path, encoding=None):
                     return
                 yield number, line
         except UnicodeDecodeError as error:
-            raise _find_undecodable(path, encoding, error) from None
+            # all whole lines before the bytes that it was given have been read
+            number += 1 + error.object[: error.start].count(b'\n')
+            raise _undecodable(f'{path}, line {number}', error, encoding) from None
 
 
 _UTF_16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
@@ -236,19 +239,6 @@ def _with_mark(encoding):
     """Return the encoding whose byte-order mark, if there is one, is no part of the text."""
     is_utf_8 = encoding is None or codecs.lookup(encoding).name == 'utf-8'
     return 'utf-8-sig' if is_utf_8 else encoding
-
-
-def _find_undecodable(path, encoding, error):
-    """Return the error of a file's first line that has another encoding."""
-    if _with_mark(encoding) == 'utf-8-sig' and is_file(path):
-        with open_binary(path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    line.decode('utf-8')
-                except UnicodeDecodeError as error:
-                    return _not_utf8(f'{path}, line {number}', line, error)
-    name = 'UTF-8' if encoding is None else encoding
-    return InputError(f'{path}: not {name}: {error.reason}; `encoding` names another encoding')
 
 
 def read_span(path, start, stop, encoding=None):
@@ -273,7 +263,7 @@ def decode_at(path, position, line, encoding=None):
             return line.decode(encoding)
         return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, line, error, position) from None
+        raise _undecodable(f'{path}, from byte {position} on', error, encoding) from None
 
 
 def read_text(path, encoding=None):
@@ -284,8 +274,9 @@ def read_text(path, encoding=None):
     return text
 
 
-def _not_utf8(where, line, error, position=0):
+def _undecodable(where, error, encoding):
+    byte, name = error.object[error.start], encoding or 'UTF-8'
     return InputError(
-        f'{where}: byte 0x{line[error.start]:02x} at position {position + error.start} is not '
-        'UTF-8: save the file as UTF-8, or name its `encoding`, such as latin-1'
+        f'{where}: the byte 0x{byte:02x} is not {name}: save the file as UTF-8, or name its '
+        '`encoding`, such as latin-1'
     )

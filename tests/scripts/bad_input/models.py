@@ -231,7 +231,7 @@ EXTRACT = [
     (['--batch_size', '0'], '--batch_size 0: give 1 or more'),
     (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
-    (['--input_file', 'latin.txt'], 'latin.txt, line 2: byte 0xe4 at position 0 is not UTF-8'),
+    (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
     (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
     (
