@@ -3,7 +3,6 @@
 import collections
 import csv
 import itertools
-import json
 import math
 import os
 from collections.abc import Iterable
@@ -258,23 +257,25 @@ def _check_width(cells, names, where, format):
 
 def _json_records(path, encoding):
     """Read an object a line, or an array of objects; empty lines are left out."""
-    lines = read_lines(path, encoding)
-    for number, line in lines:
-        if not line.strip():
-            continue
-        if line.lstrip().startswith('['):
-            text = line + ''.join(line for _, line in lines)
-            for row, fields in enumerate(_parsed(text, Where(str(path)))):
-                where = Where(str(path), row, unit='row')
-                yield where, _object(fields, where)
-            return
-        where = Where(str(path), number)
-        yield where, _object(_parsed(line, where), where)
-        break
-    for number, line in lines:
-        if line.strip():
-            where = Where(str(path), number)
-            yield where, _object(_parsed(line, where), where)
+    lines = (each for each in read_lines(path, encoding) if each[1].strip())
+    start = next(lines, None)
+    if start is None:
+        return
+    unit = 'row' if start[1].lstrip().startswith('[') else 'line'
+    rows = itertools.chain([start], lines)
+    if unit == 'row':
+        rows = enumerate(_parsed(''.join(line for _, line in rows), Where(str(path))))
+    else:
+        rows = ((number, _parsed(line, Where(str(path), number))) for number, line in rows)
+    for number, fields in rows:
+        where = Where(str(path), number, unit=unit)
+        if not isinstance(fields, dict):
+            raise InputError(
+                f'{fields!r:.80} is no object; one JSON object per line is expected, or an array '
+                'of objects',
+                where=where,
+            )
+        yield where, fields
 
 
 def _parsed(text, where):
@@ -282,16 +283,6 @@ def _parsed(text, where):
         return parse_json(text)
     except ValueError as error:
         raise InputError(f'not JSON: {error}', where=where) from None
-
-
-def _object(fields, where):
-    if not isinstance(fields, dict):
-        raise InputError(
-            f'{json.dumps(fields)!s:.80} is no object; one JSON object per line is expected, or an '
-            'array of objects',
-            where=where,
-        )
-    return fields
 
 
 def _parquet_records(path):

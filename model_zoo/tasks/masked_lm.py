@@ -124,7 +124,7 @@ class MaskedLMTask(TextTask):
                 source = sources[segment]
                 if not is_path(source):
                     source = self.text_file(source, segment, '\n\n')
-                setattr(settings, name, source)
+                setattr(settings, name, os.fspath(source))
 
     def sources(self):
         settings = self.settings
