@@ -25,6 +25,7 @@ import numpy as np
 from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
+from ..inference.pipeline import POOL_ITEMS
 from ..opening import open_tokenizer
 from ..records import (
     PAIRS,
@@ -48,7 +49,7 @@ logger = logging.getLogger(__name__)
 FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
-_MANY = 1024  # texts that are in memory at once
+_MANY = 1000  # texts that are encoded together
 
 
 # -- flags ----------------------------------------------------------------------------------------
@@ -129,7 +130,7 @@ def write_results(job, args, pairs=False):
 def _answered(job, given):
     """Yield the columns of each text with its result; a blank text's result has no values."""
     taken, given = set(), iter(given)
-    while chunk := list(itertools.islice(given, _MANY)):
+    while chunk := list(itertools.islice(given, POOL_ITEMS)):
         results = iter(job.results([each.text for each in chunk if not each.is_blank]))
         for each in chunk:
             result = job.nothing if each.is_blank else next(results)

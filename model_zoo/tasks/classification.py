@@ -500,19 +500,20 @@ class ClassificationTask(Task):
 
     def take(self, sources):
         """Keep the sets that the caller gives; what can be read only once becomes a list."""
-        self._given = {
-            segment: source
-            if is_path(source) or hasattr(source, 'columns') or hasattr(source, 'column_names')
-            else list(source)
-            for segment, source in sources.items()
-        }
+        self._given = {}
+        for segment, source in sources.items():
+            if is_path(source):
+                setattr(self.settings, f'{segment}_file', os.fspath(source))
+                continue
+            has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
+            self._given[segment] = source if has_columns else list(source)
 
     _given = types.MappingProxyType({})
 
     @functools.cached_property
     def given_labels(self):
-        record, source = self.record, self._given.get('train')
-        if record.regression or source is None or is_path(source):
+        record = self.record
+        if record.regression or 'train' not in self._given:
             return {}
         column, given = None, {}
         for _, row in record.records('train'):
@@ -706,9 +707,6 @@ def check_task_choice(settings, trains, given=types.MappingProxyType({})):
     if settings.labels is not None and len(settings.labels) == 1:
         settings.labels = [label.strip() for label in settings.labels[0].split(',')]
     files = [f'{segment}_file' for segment in _SEGMENTS if hasattr(settings, f'{segment}_file')]
-    for segment, source in given.items():
-        if is_path(source):
-            setattr(settings, f'{segment}_file', os.fspath(source))
     if settings.task_name is None and (given or any(getattr(settings, name) for name in files)):
         settings.task_name = 'custom'
     sources = {}
