@@ -56,7 +56,7 @@ class Layout:
     """One way in which a task's files are laid out; fields are separated by TABs, never quoted.
 
     Columns are names of the header or positions. Without a header, `width` is the number of columns
-    by which the layout is recognised; None takes any. Only rows with the value `where[1]` in column
+    by which the layout is recognised. Only rows with the value `where[1]` in column
     `where[0]` are read (XNLI has 15 languages in a file).
     """
 
@@ -67,18 +67,10 @@ class Layout:
     where: tuple[str, str] | None = None
 
     def __str__(self):
-        if self.where:
-            return '{}, in rows whose {} is {!r}'.format(
-                dataclasses.replace(self, where=None), *self.where
-            )
-        if self.header:
-            names = [repr(name) for name in (*self.text, self.label) if isinstance(name, str)]
-            return 'a header with ' + ', '.join(names) if names else 'a header'
-        where = f'text in {" and ".join(map(str, self.text))}'
-        if self.label is not None:
-            where += f', label in {self.label}'
-        size = 'no header' if self.width is None else f'{self.width} columns without a header'
-        return f'{size} (counted from 0: {where})'
+        columns = [repr(column) for column in (*self.text, self.label) if column is not None]
+        kind = 'a header' if self.header else f'{self.width} columns without a header'
+        rows = ', in rows whose {} is {!r}'.format(*self.where) if self.where else ''
+        return f'{kind} with {", ".join(columns)}{rows}'
 
 
 def _plain(text):
