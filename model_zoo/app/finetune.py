@@ -146,7 +146,7 @@ def finetune(
         'seed': seed,
         'resume': resume,
         task_class.length: max_length,
-        **dict(zip(('text_column', 'text_pair_column', 'label_column'), (text, text_pair, label))),
+        **dict(zip(task_class.columns, (text, text_pair, label))),
     }
     more.update(
         (name, value) for name, value in given.items() if value is not None and value is not False

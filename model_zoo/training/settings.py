@@ -42,6 +42,7 @@ __all__ = [
     'pretraining_set',
     'setting',
     'settings',
+    'text_encoding',
     'value_type',
 ]
 
@@ -107,6 +108,16 @@ YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
 def lower_case():
     """The field for lower-casing texts."""
     return setting(None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO)
+
+
+def text_encoding():
+    """The field with the encoding of text files."""
+    return setting(
+        None,
+        'encoding of the text files, such as latin-1 or utf-16; default: UTF-8',
+        on_resume='free',
+        flag={'rank_last': True},
+    )
 
 
 def pretraining_set():
@@ -497,6 +508,7 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
         if not (self.freeze in (None, 'encoder') or str(self.freeze).isdecimal()):
             raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
 
+    encoding: str | None = text_encoding()
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     lr_schedule: str = setting(
         'linear',
