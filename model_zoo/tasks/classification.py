@@ -24,6 +24,7 @@ from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
 from ..pretrained import is_model_folder
+from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import (
     PAIRS,
     TEXTS,
@@ -709,6 +710,18 @@ class ClassificationTask(Task):
         if self.record.is_pair:
             model.config.extras['text_pairs'] = True  # for the server's page
         super().save(folder, model, tokenizer, **options)
+        if (
+            model.pooling is not None
+        ):  # transformers has no such head, and sentence-transformers has
+            layer = model.classifier.weight, model.classifier.bias
+            write_sentence_modules(
+                folder,
+                model.config.hidden_size,
+                model.pooling,
+                False,
+                tokenizer.max_len,
+                dense=[array.data().astype('float32').asnumpy() for array in layer],
+            )
 
 
 def _entropies_of_each(labels, outputs):
