@@ -307,7 +307,7 @@ def _build_trained(args, family):
             if any(name.startswith(part) for name in tensors):
                 options[f'use_{part}'] = True
     if 'vocab_size' not in fields:
-        fields['vocab_size'] = _vocab_size(args)
+        fields['vocab_size'] = _vocab_size(args, family)
     if task == 'classification':
         options['num_labels'] = _num_labels(args, outputs, weights)
         options['dropout'] = args.dropout
@@ -335,14 +335,14 @@ def _find_model(args, block_class):
     return args.model_parameters, {**block_class.architectures[args.model_name], **given}
 
 
-def _vocab_size(args):
+def _vocab_size(args, family):
     try:
-        vocab = find_vocab_file(args.model_name, args.dataset_name).vocab
+        file = find_vocab_file(args.model_name, args.dataset_name)
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
             f'{error}; or pass --vocab_size, the number of its tokens'
         ) from error
-    return len(vocab)
+    return len(family.vocab_of(file))
 
 
 def _num_labels(args, outputs, weights):

@@ -489,7 +489,10 @@ def _open(
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
     config = configure(
-        family, model, files, lambda: tokenizer.vocab if tokenizer else VocabFile.of(files).vocab
+        family,
+        model,
+        files,
+        lambda: tokenizer.vocab if tokenizer else family.vocab_of(VocabFile.of(files)),
     )
     id2label = options.pop('id2label', None)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
@@ -645,7 +648,7 @@ def _build(
         vocab = None
     files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
     file = VocabFile.of(files) if vocab is None else None
-    vocab = vocab or file.vocab
+    vocab = vocab or family.vocab_of(file)
     config = configure(family, model, files, lambda: vocab)
     if fields:
         config = config.changed(fields)
@@ -750,4 +753,4 @@ def _build_at(
     hparams = {key: options.pop(key) for key in known.intersection(options)}
     options.update(family.fields_of(name, hparams, hparam_allow_override))
     block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
-    return block, vocab or block.base.vocab_file.vocab
+    return block, vocab or family.vocab_of(block.base.vocab_file)
