@@ -18,12 +18,12 @@ import numpy as np
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
 from model_zoo.app.engines import engine_of
 from model_zoo.app.many_files import add_many_files_arguments, run_over_files
-from model_zoo.app.use import read_file, take_model
+from model_zoo.app.use import add_encoding, read_file, take_model, texts_of
 from model_zoo.errors import InputError
 from model_zoo.inference import DEFAULT_MODELS
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
-from model_zoo.tasks.tables import is_table_file
+from model_zoo.records import is_table_file
 from model_zoo.util.arrays import POOLINGS
 from model_zoo.util.display import counted
 from model_zoo.util.reading import read_lines, state_of
@@ -52,10 +52,11 @@ def _parse(argv, model):
     source.add_argument('--sentences', nargs='+', help='sentences to embed')
     source.add_argument(
         '--file',
-        help='file with one sentence per line, in UTF-8; or .csv, .tsv or .jsonl with a '
-        'column of texts',
+        help='file with one sentence per line; or .csv, .tsv, .jsonl or .parquet with a column '
+        'of texts',
     )
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
+    add_encoding(arguments)
     add('--model', default=model, help='the same as MODEL')
     add('--dataset_name', help="what it was trained on; default: the model's usual data set")
     add('--params_path', help='file of weights instead of the pretrained ones')
@@ -112,13 +113,14 @@ def _parse(argv, model):
     return args
 
 
-def _sentences(path, column=None):
-    """Yield the lines of a file, stripped, or its column; InputError if it's empty or not UTF-8."""
-    if column or is_table_file(path):
-        yield from (text.strip() for _, text, _ in read_file(path, column))
+def _sentences(args):
+    """Yield the lines of the file, stripped, or its column; InputError if it's empty."""
+    path, encoding = args.file, args.encoding
+    if args.text_column or is_table_file(path):
+        yield from map(str.strip, texts_of(read_file(path, args.text_column, encoding=encoding)))
         return
     line = None
-    for _, line in read_lines(path):
+    for _, line in read_lines(path, encoding):
         yield line.strip()
     if line is None:
         raise InputError(f'{path!r} is empty: give a file with one sentence per line')
@@ -130,7 +132,7 @@ def _count(args):
         return len(args.sentences)
     if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
         return None
-    return len(args.sentences) + sum(1 for _ in _sentences(args.file, args.text_column))
+    return len(args.sentences) + sum(1 for _ in _sentences(args))
 
 
 class _Wanted(NamedTuple):
@@ -230,7 +232,7 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     total = _count(args)
     sentences = args.sentences
     if args.file is not None:
-        sentences = itertools.chain(sentences, _sentences(args.file, args.text_column))
+        sentences = itertools.chain(sentences, _sentences(args))
     if args.output:
         # the file first, to fail before the model is loaded
         with open_writer(args.output) as writer:

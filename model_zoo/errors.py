@@ -14,6 +14,7 @@ import contextlib
 import difflib
 import importlib.util
 import sys
+from typing import NamedTuple
 
 __all__ = [
     'CheckpointError',
@@ -21,6 +22,7 @@ __all__ = [
     'MissingExtraError',
     'PretrainedNotFoundError',
     'UnknownNameError',
+    'Where',
     'ZooError',
     'did_you_mean',
     'rename_fields',
@@ -89,8 +91,25 @@ def _shortened(message):
     return f'{message[: _KEPT[0]]} ... {message[-_KEPT[1] :]}'
 
 
+class Where(NamedTuple):
+    """A place in a file, or in rows that the caller has in memory."""
+
+    source: str
+    line: int | None = None
+    column: str | int | None = None
+    unit: str = 'line'
+
+    def __str__(self):
+        line = '' if self.line is None else f', {self.unit} {self.line}'
+        return f'{self.source}{line}' + ('' if self.column is None else f', column {self.column!r}')
+
+
 class InputError(ZooError, ValueError):
-    """A value, a shape or a data file that can't be used."""
+    """A value, a shape or a data file that can't be used; `where` is its place, if there is one."""
+
+    def __init__(self, problem='', *, field=None, where=None):
+        super().__init__(problem if where is None else f'{where}: {problem}', field=field)
+        self.where = where
 
 
 class UnknownNameError(ZooError, ValueError):

@@ -13,7 +13,7 @@ text has no answer.
 from model_zoo.app import cli
 from model_zoo.app.use import read_texts, run_pipeline, use_parser
 from model_zoo.errors import InputError
-from model_zoo.tasks.tables import is_table_file
+from model_zoo.records import is_table_file
 from model_zoo.util.reading import read_lines
 
 
@@ -39,7 +39,7 @@ def main(argv=None):
     cli.setup_logging()
     text = args.text
     if args.context is not None:
-        text = '\n'.join(line.rstrip('\r\n') for _, line in read_lines(args.context))
+        text = '\n'.join(line.rstrip('\r\n') for _, line in read_lines(args.context, args.encoding))
     pairs = text is None
     if not pairs and args.text_column is None and args.file and is_table_file(args.file):
         args.text_column = 'question'

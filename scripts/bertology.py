@@ -75,7 +75,7 @@ def parse_arguments(argv=None):
     )
     add(
         '--dev_file',
-        help='custom task: TSV, .csv or .jsonl in UTF-8, or a folder that datasets has saved',
+        help='custom task: TSV, .csv, .jsonl or .parquet, or a folder that datasets has saved',
     )
     add_fields(
         group,
@@ -124,6 +124,7 @@ def parse_arguments(argv=None):
         help='draw the attention over a sentence, or for BERT over a '
         'pair; without data, do nothing else',
     )
+    add_fields(parser, ClassificationSettings, 'encoding')
     add_settings(parser, NamedModelSettings)
     add_fields(parser, DeviceSettings, 'gpu')
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')

@@ -53,6 +53,7 @@ from model_zoo.training.settings import (
     lower_case,
     setting,
     settings,
+    text_encoding,
 )
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
@@ -90,6 +91,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     max_seq_length: int = setting(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
+    encoding: str | None = text_encoding()
     batch_size: int = setting(32, at_least=1)
     do_lower_case: bool | None = lower_case()
     gpu: int | None = setting(None, 'default: the CPU', flag={'nargs': '?', 'const': 0})
@@ -228,10 +230,10 @@ def check_model(args, model):
     args.fit_length('max_seq_length', model.context_length)
 
 
-def count_lines(path):
+def count_lines(path, encoding=None):
     """Check that all lines can be read; return their number."""
     count, single = 0, 0
-    for _, line in read_lines(path):
+    for _, line in read_lines(path, encoding):
         count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
@@ -255,7 +257,7 @@ def main(argv=None):
     if os.path.exists(output) and not os.path.isfile(output):
         raise InputError(f'--output_file {output!r} is not a regular file')
     cli.setup_logging()
-    count = count_lines(args.input_file)  # fail on bad lines before the work
+    count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     check_model(args, model)
@@ -265,7 +267,7 @@ def main(argv=None):
     started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
 
     def counted():
-        lines = (line for _, line in read_lines(args.input_file))
+        lines = (line for _, line in read_lines(args.input_file, args.encoding))
         for encoding, vectors in progress(
             extractor.extract(lines), 'lines', total=count, leave=True
         ):

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from model_zoo import generation
 from model_zoo.app import cli
 from model_zoo.app.engines import add_use_arguments, check_engine, engine_of
-from model_zoo.app.use import read_file, take_model, write_records
+from model_zoo.app.use import add_encoding, read_file, take_model, texts_of, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.inference import make_engine
 from model_zoo.inference.text import end_tokens
@@ -44,10 +44,11 @@ def parse_arguments(argv=None):
     add(
         '--input_file',
         '--file',
-        help='file of texts to continue: one per line, in UTF-8; or '
-        '.csv, .tsv or .jsonl with a column of texts',
+        help='file of texts to continue: one per line; or .csv, .tsv, .jsonl or .parquet with a '
+        'column of texts',
     )
     add('--text_column', metavar='COLUMN', help='with --file: name of the column with the texts')
+    add_encoding(parser)
     add('--unconditional', action='store_true', help='generate texts from nothing')
     add('--nsamples', type=int, default=1, help='number of continuations of each text')
     add('--batch_size', type=int, default=-1, help='samples per batch; -1: all samples of a text')
@@ -305,9 +306,9 @@ def interact(generator, args):
             print(f'error: {cli.message_of(error)}', file=sys.stderr)
 
 
-def read_prompts(path, column=None):
+def read_prompts(path, column=None, encoding=None):
     """The texts of a file that aren't empty."""
-    texts = [text for _, text, _ in read_file(path, column)]
+    texts = list(texts_of(read_file(path, column, encoding=encoding)))
     if not texts:
         raise InputError(f'{path!r} has no prompts: give a file with one per line')
     return texts
@@ -330,7 +331,7 @@ def main(argv=None):
     sys.stdout.reconfigure(errors='replace')  # texts hold characters that a terminal may lack
     texts = args.prompt
     if args.input_file:  # before the model
-        texts = read_prompts(args.input_file, args.text_column)
+        texts = read_prompts(args.input_file, args.text_column, args.encoding)
     generator = Generator(args)
     if args.unconditional:
         texts, prompts = [None], [generator.start_of_text()]

@@ -41,7 +41,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging()
     queries = list(read_texts(args, args.queries))
-    corpus = Corpus(args.corpus, args.text_field)
+    corpus = Corpus(args.corpus, args.text_field, args.encoding)
     embedding = BertEmbedding(
         model=args.model, max_seq_length=args.max_len, engine=args.engine, dtype=args.precision
     )

@@ -18,7 +18,7 @@ from ..util.display import progress
 from ..util.done import forget_done, mark_done, read_done
 from ..util.files import atomic_write, make_output_dir, remove_leftovers
 from ..util.ray_cluster import RayTasks
-from ..util.reading import read_lines, read_span
+from ..util.reading import check_encoding, read_lines, read_span
 from ..util.remote import file_size, is_url, join
 from .arguments import check_at_least_one
 
@@ -33,10 +33,11 @@ class FileTask(NamedTuple):
     stop: int
     output: str
     size: int  # of the file
+    encoding: str | None = None
 
     def lines(self):
         """The lines without their ends."""
-        for line in read_span(self.path, self.start, self.stop):
+        for line in read_span(self.path, self.start, self.stop, self.encoding):
             yield line.rstrip('\r\n')
 
 
@@ -89,7 +90,7 @@ def run_over_files(job, args, settings, tasks=None):
 
 def _job_of(settings, task):
     """All that a task's file depends on, for its marker."""
-    return [settings, task.size, task.start, task.stop]
+    return [settings, task.size, task.start, task.stop, *filter(None, [task.encoding])]
 
 
 def plan_files(args):
@@ -99,6 +100,9 @@ def plan_files(args):
     if not args.part_mb > 0:
         raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
     check_at_least_one(args, 'num_workers')
+    check_encoding(args.encoding)
+    if '\n'.encode(args.encoding or 'utf-8') != b'\n':
+        raise InputError(f'--encoding {args.encoding}: a line end of --files must be one byte')
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
@@ -114,9 +118,8 @@ def plan_files(args):
                 os.path.expanduser(args.output_dir).rstrip('/'),
                 f'{name}{which}.{args.output_format}',
             )
-            tasks.append(
-                FileTask(path, size * part // parts, size * (part + 1) // parts, output, size)
-            )
+            span = size * part // parts, size * (part + 1) // parts
+            tasks.append(FileTask(path, *span, output, size, args.encoding))
     return tasks
 
 
@@ -161,7 +164,7 @@ def prepare_text(args, counts, lower):
     ones. With `counts` the words are counted, for word pieces (a Counter); otherwise it is the
     `read` of `learn_sentence_pieces`. There may be no words.
     """
-    over = {'files': args.input_file, 'output_format': 'tsv' if counts else 'txt'}
+    over = {'files': args.input_file, 'output_format': 'tsv' if counts else 'txt', 'encoding': None}
     over['output_dir'] = join(args.output_dir, _PARTS)
     over = argparse.Namespace(**{**vars(args), **over})
     tasks = plan_files(over)

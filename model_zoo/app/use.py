@@ -3,7 +3,6 @@
 zoo VERB MODEL [TEXT ...] [--file FILE] [--output FILE]
 """
 
-import collections
 import contextlib
 import csv
 import functools
@@ -16,18 +15,29 @@ import logging
 import os
 import sys
 import tempfile
+import types
 import unicodedata
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
+from ..inference.pipeline import POOL_ITEMS
 from ..opening import open_tokenizer
-from ..tasks.tables import PAIR_COLUMNS, TEXT_COLUMNS, is_table_file, read_rows, usual_columns
+from ..records import (
+    PAIRS,
+    TEXTS,
+    choose_columns,
+    has_json,
+    is_table_file,
+    read_records,
+)
 from ..util.display import counted
 from ..util.files import atomic_write
-from ..util.reading import read_json_objects, read_lines, state_of
+from ..util.reading import check_encoding, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
 from .engines import add_use_arguments, engine_of
@@ -36,8 +46,8 @@ from .many_files import run_over_files
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('table', 'jsonl', 'csv', 'tsv')
-_ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'jsonl'}
+FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
+_ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
 
@@ -54,9 +64,10 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
     add(dest, nargs='*', default=None, metavar=one, help=help)
     add(
         '--file',
-        help='file with one text per line (empty lines are skipped), or .csv, .tsv or '
-        '.jsonl with a column of texts; -: standard input',
+        help='file with one text per line (empty lines are skipped), or .csv, .tsv, .jsonl or '
+        '.parquet with a column of texts; -: standard input',
     )
+    add_encoding(parser)
     add(
         '--text_column',
         metavar='COLUMN',
@@ -73,11 +84,19 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
     add(
         '--format',
         choices=FORMATS,
-        help='default: by the ending of --output (.csv, .tsv); else a '
+        help='default: by the ending of --output (.csv, .tsv, .json); else a '
         'table on a terminal, and jsonl (one JSON object per line) elsewhere',
     )
     add('--output', metavar='FILE', help='default: standard output')
     return parser
+
+
+def add_encoding(parser):
+    """Add the flag ``--encoding``."""
+    parser.add_argument(
+        '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
+    )
+    parser.rank_last('encoding')
 
 
 def take_model(args, flag, words):
@@ -105,73 +124,85 @@ def write_results(job, args, pairs=False):
         return
     if args.output_dir or args.ray:
         raise InputError('--output_dir and --ray go with --files')
-    format = write_format(args.format, args.output)
-    rows = None if format == 'table' or args.texts else collections.deque()
-    texts = read_texts(args, args.texts, pairs, rows, keeps_blank=True)
-    write_records(_with_rows(_aligned(job.records, texts), rows), format, args.output)
+    write_records(_answered(job, _given(args, args.texts, pairs)), args.format, args.output)
 
 
-def _aligned(make_records, texts):
-    """The records of texts; those of blank ones have the same names, and no values."""
-    blanks = collections.deque()  # of the texts that are read: a blank one, or None
-
-    def others():
-        for text in texts:
-            is_blank = not (text if isinstance(text, str) else text[0]).strip()
-            blanks.append(text if is_blank else None)
-            if not is_blank:
-                yield text
-
-    record = {'text': None}
-    for record in make_records(others()):
-        while blanks[0] is not None:
-            yield _without_values(record, blanks.popleft())
-        blanks.popleft()
-        yield record
-    yield from (_without_values(record, text) for text in blanks)
-
-
-def _without_values(record, text):
-    empty = {
-        name: dict.fromkeys(value) if isinstance(value, dict) else None
-        for name, value in record.items()
-    }
-    return {**empty, 'text': text if isinstance(text, str) else '\t'.join(text)}
-
-
-def _with_rows(records, rows):
-    """Each record, with the other columns of its row of a table."""
-    for record in records:
-        row = rows.popleft() if rows else {}
-        yield {**record, **{f'given_{name}' if name in record else name: row[name] for name in row}}
+def _answered(job, given):
+    """Yield the columns of each text with its result; a blank text's result has no values."""
+    taken, given = set(), iter(given)
+    while chunk := list(itertools.islice(given, POOL_ITEMS)):
+        results = iter(job.results([each.text for each in chunk if not each.is_blank]))
+        for each in chunk:
+            result = job.nothing if each.is_blank else next(results)
+            if not each.columns:
+                yield {**result, 'text': each.line}
+                continue
+            taken.update(each.columns)
+            named = {f'predicted_{k}' if k in taken else k: value for k, value in result.items()}
+            yield {**each.columns, **named}
 
 
 # -- texts ----------------------------------------------------------------------------------------
 
 
-def read_texts(args, texts, pairs=False, rows=None, keeps_blank=False):
-    """The texts of a command line, followed by those of its file; the rest as of `read_file`."""
+class Given(NamedTuple):
+    """A text or a pair of texts, and where it comes from.
+
+    Parameters
+    ----------
+    number : int
+        Of its line or row, from 1.
+    columns : dict
+        All columns of its row; empty if these have no names.
+    """
+
+    text: str | tuple[str, str]
+    number: int = 0
+    columns: Mapping[str, object] = types.MappingProxyType({})
+
+    @property
+    def is_blank(self):
+        """Whether there is no text, or no first text of a pair."""
+        return not (self.text if isinstance(self.text, str) else self.text[0]).strip()
+
+    @property
+    def line(self):
+        """The text, or two with a tab between them."""
+        return self.text if isinstance(self.text, str) else '\t'.join(self.text)
+
+
+def read_texts(args, texts, pairs=False):
+    """Read the texts of a command line, and then those of its file that aren't blank."""
+    return texts_of(_given(args, texts, pairs))
+
+
+def texts_of(given):
+    """Yield the texts that aren't blank; rows of a table without a text are counted and logged."""
+    blank = 0
+    for each in given:
+        if not each.is_blank:
+            yield each.text
+        blank += each.is_blank and bool(each.columns)
+    if blank:
+        logger.warning('%d rows with a blank text are skipped', blank)
+
+
+def _given(args, texts, pairs):
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
     columns = [args.text_column, getattr(args, 'text_pair_column', None)]
     if any(columns) and args.file is None:
         other = '; the column of --corpus is --text_field' if hasattr(args, 'text_field') else ''
         raise InputError(f'--text_column needs --file{other}')
+    if args.file is not None:
+        check_encoding(args.encoding)
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
             logger.warning('%r is read as a text; --file %s reads the file', text, text)
-    return _texts(texts, args.file, columns, pairs, rows, keeps_blank)
-
-
-def _texts(texts, path, columns, pairs, rows, keeps_blank):
-    texts = ((0, text, {}) for text in (map(_split_pair, texts) if pairs else texts))
-    if path is not None:
-        more = read_file(path, *columns, pairs=pairs, keeps_blank=keeps_blank)
-        texts = itertools.chain(texts, more)
-    for _, text, others in texts:
-        if rows is not None:
-            rows.append(others)
-        yield text
+    given = map(Given, map(_split_pair, texts) if pairs else texts)
+    if args.file is None:
+        return given
+    return itertools.chain(given, read_file(args.file, *columns, pairs, encoding=args.encoding))
 
 
 def _split_pair(line):
@@ -182,94 +213,67 @@ def _split_pair(line):
 
 
 def read_file(
-    path, column=None, pair_column=None, pairs=False, flag='--text_column', keeps_blank=False
+    path,
+    column=None,
+    pair_column=None,
+    pairs=False,
+    field='text_column',
+    encoding=None,
+    format=None,
 ):
-    """(number from 1, text, other columns) of a file's rows or lines.
+    """Yield a `Given` for each row of a table, or line of a text; its text may be blank.
 
-    A table is a file ``.csv``, ``.tsv`` or ``.jsonl``, a folder of `datasets`, or any file whose
-    columns are named; by default these have usual names, such as ``text``. A file with one column
-    and no usual name, and pairs without names, have no header, and so no other columns. Rows and
-    lines with a blank text are left out unless `keeps_blank`.
+    Files of known endings are tables, and any file whose columns are named. By default the columns
+    have usual names, such as ``text``; without these, a file with one column, or with two where
+    `pairs` are read, has no header. `pairs` None takes pairs if the columns are called so.
     """
     if path == '-' and column:
         raise InputError('--text_column needs a file that ends in .csv, .tsv or .jsonl')
-    if path == '-' or not (column or pair_column or is_table_file(path)):
-        for number, line in _standard_input() if path == '-' else read_lines(path):
+    if path == '-' or not (column or pair_column or format or is_table_file(path)):
+        lines = _standard_input(encoding) if path == '-' else read_lines(path, encoding)
+        for number, line in lines:
             text = line.rstrip('\r\n')
-            if text.strip():
-                yield number, _split_pair(text) if pairs else text, {}
-            elif keeps_blank:
-                yield number, text, {}
+            yield Given(_split_pair(text) if pairs and text.strip() else text, number)
         return
-    rows = read_rows(path)
-    first = next(rows, None)
-    if first is None:
-        raise InputError(f'{path!r} is empty')
-    names = [str(name).strip() for name in first[1]]
-    positions, has_header = _columns(path, names, [column, pair_column], pairs, flag)
-    if not has_header:
-        rows = itertools.chain([first], rows)
-    others = [n for n in range(len(names)) if has_header and n not in positions]
-    blank = 0
-    for number, (where, cells) in enumerate(rows, 1 + has_header):
-        if not any(cells):
-            if not keeps_blank:
-                continue
-            cells = [''] * len(names)
-        texts = [cells[n] if n < len(cells) else None for n in positions]
-        if keeps_blank and texts[0] is None and positions[0] < len(cells):  # null in JSON
-            texts = [''] * len(positions)
-        if not all(isinstance(text, str) for text in texts):
-            wanted = ' and '.join(str(n) if not has_header else repr(names[n]) for n in positions)
-            raise InputError(f'{path}, {where}: there is no text in column {wanted}')
-        if not texts[0].strip():
-            blank += 1
-            if not keeps_blank:
-                continue
-        line = where.rpartition(' ')[2]
-        yield (
-            int(line) if line.isdigit() else number,
-            tuple(texts) if len(texts) == 2 else texts[0],
-            {names[n]: cells[n] if n < len(cells) else '' for n in others},
-        )
-    if blank:
-        kept = 'have no result' if keeps_blank else 'are skipped'
-        logger.warning('%s: %d rows with a blank text %s', path, blank, kept)
+    if pair_column is not None and column is None:
+        raise InputError('--text_pair_column goes with --text_column')
+    wanted = None if column is None else [c for c in (column, pair_column) if c is not None]
+    usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
+    has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS)}
 
+    def has_header(cells):
+        nonlocal has_names
+        are_numbers = wanted and all(name.isdecimal() for name in wanted)
+        if are_numbers or (wanted is None and len(cells) == (2 if pairs else 1)):
+            has_names = not usual_names.isdisjoint(cell.strip().lower() for cell in cells)
+        return has_names
 
-def _standard_input():
-    sys.stdin.reconfigure(encoding='utf-8', errors='strict')
-    with reporting('standard input is not UTF-8', errors=UnicodeDecodeError):
-        yield from enumerate(sys.stdin, 1)
-
-
-def _columns(path, names, wanted, pairs, flag):
-    """Numbers of a table's columns with texts, and whether its first row names them."""
-    if any(wanted):
-        if wanted[0] is None:
-            raise InputError('--text_pair_column goes with --text_column')
-        wanted = [name for name in wanted if name is not None]
-        if set(wanted) <= set(names):
-            return [names.index(name) for name in wanted], True
-        if all(name.isdigit() and int(name) < len(names) for name in wanted):
-            has_header = not set(names).isdisjoint({*TEXT_COLUMNS, *itertools.chain(*PAIR_COLUMNS)})
-            return [int(name) for name in wanted], has_header
-        missing = next(name for name in wanted if name not in names)
-        raise InputError(f'{path!r} has no column {missing!r}: it has {", ".join(names):.300}')
-    pair, text = usual_columns(names)
-    if pair and pairs is not False:
-        return [names.index(name) for name in pair], True
-    if text and not pairs:
-        return [names.index(text)], True
-    if len(names) == 1 and not pairs:
-        return [0], False
-    if len(names) == 2 and pairs:
-        return [0, 1], False
-    raise InputError(
-        f'{path!r} has the columns {", ".join(names):.300}: name that of the texts with '
-        + flag
-        + (' and --text_pair_column' if pairs else '')
+    number, columns = 0, None
+    records = read_records(
+        path, format=format, encoding=encoding, header=has_header, keep_blank=True
     )
+    for number, (where, record) in enumerate(records, 1):
+        if columns is None:
+            bare = tuple(record) if not has_names else None
+            columns = choose_columns(record, wanted or bare, usual, field, str(path))
+        texts = [record.get(name) for name in columns]
+        texts = [''] * len(texts) if texts[0] is None else texts
+        if not all(isinstance(text, str) for text in texts):
+            raise InputError(f'there is no text in column {columns[0]!r}', where=where)
+        yield Given(
+            tuple(texts) if len(texts) == 2 else texts[0],
+            where.line if where.unit == 'line' else number,
+            record if has_names else {},
+        )
+    if not number:
+        raise InputError(f'{path!r} is empty')
+
+
+def _standard_input(encoding):
+    sys.stdin.reconfigure(encoding=encoding or 'utf-8', errors='strict')
+    problem = f'standard input is not {encoding or "UTF-8"}'
+    with reporting(problem, '; --encoding names another', errors=UnicodeDecodeError):
+        yield from enumerate(sys.stdin, 1)
 
 
 # -- a file of texts, and their vectors in a file beside it ---------------------------------------
@@ -278,32 +282,26 @@ def _columns(path, names, wanted, pairs, flag):
 class Corpus:
     """Texts of a file, which is read through as often as it's needed."""
 
-    def __init__(self, path, field='text'):
-        self.path, self._field = path, field
-        first = next((line for _, line in read_lines(path) if line.strip()), None)
-        if first is None:
+    def __init__(self, path, field='text', encoding=None):
+        self.path, self._encoding = path, encoding
+        self._column = None if field == 'text' else field  # else one of the usual names
+        self._format = None
+        if not is_table_file(path):
+            self._format = 'json' if has_json(path, encoding) else None
+            self._column = self._column if self._format else None
+        if next(iter(self), None) is None:
             raise InputError(f'{path!r} is empty: give a file with one text per line')
-        self._is_json = first.lstrip().startswith('{')
 
     def __iter__(self):
-        if self.path.lower().endswith(('.csv', '.tsv')):
-            column = None if self._field == 'text' else self._field  # else one of the usual names
-            for number, text, _ in read_file(self.path, column, flag='--text_field'):
-                yield number, text
-            return
-        if self._is_json:
-            for location, fields in read_json_objects(self.path):
-                text = fields.get(self._field)
-                if not isinstance(text, str):
-                    raise InputError(
-                        f'{self.path}, {location}: not a JSON object with the text in '
-                        f'{json.dumps(self._field)}: {fields!r:.80}'
-                    )
-                yield int(location.split()[1]), text
-            return
-        for number, line in read_lines(self.path):
-            if line.strip():
-                yield number, line.rstrip('\r\n')
+        """Yield the line's number and the text."""
+        rows = read_file(
+            self.path,
+            self._column,
+            field='text_field',
+            encoding=self._encoding,
+            format=self._format,
+        )
+        return ((row.number, row.text) for row in rows if not row.is_blank)
 
     def vectors(self, embed, settings, keeps=True):
         """The texts' vectors, taken from the file beside the corpus if that has them."""
@@ -404,15 +402,24 @@ def write_records(records, format=None, output=None):
 
 
 def _lines(records, format):
-    """A line for each record; in CSV and TSV, the names before the first."""
+    """Yield a line for each record, or an array's; of CSV and TSV also one with the names."""
+    if format == 'json':
+        between = '[\n'
+        for record in records:
+            yield between + json.dumps(record, ensure_ascii=False)
+            between = ',\n'
+        yield '[]\n' if between == '[\n' else '\n]\n'
+        return
     if format == 'jsonl':
         for record in records:
             yield json.dumps(record, ensure_ascii=False) + '\n'
         return
-    for number, record in enumerate(map(_flat, records)):
-        if number == 0:
-            yield _row(record, format)
-        yield _row(record.values(), format)
+    names = None
+    for record in map(_flat, records):
+        if names is None:
+            names = list(record)
+            yield _row(names, format)
+        yield _row([record.get(name) for name in names], format)
 
 
 def _row(cells, format):
@@ -431,8 +438,8 @@ def _table(records):
     if not first:
         return
     names = list(first[0])
-    rows = [list(map(_cell, record.values())) for record in first]
-    is_number = [isinstance(value, (int, float)) for value in first[0].values()]
+    rows = [_cells(record, names) for record in first]
+    is_number = [isinstance(first[0][name], (int, float)) for name in names]
     widths = [max(map(_width, column)) for column in zip(names, *rows)]
     widths[-1] = 0 if not is_number[-1] else widths[-1]  # no spaces behind the last text
 
@@ -443,8 +450,12 @@ def _table(records):
             padded.append(space + cell if right else cell + space)
         return '  '.join(padded) + '\n'
 
-    others = (list(map(_cell, record.values())) for record in records)
+    others = (_cells(record, names) for record in records)
     yield from map(line, itertools.chain([names], rows, others))
+
+
+def _cells(record, names):
+    return [_cell(record.get(name)) for name in names]
 
 
 def _flat(record):
@@ -474,15 +485,16 @@ def _width(text):
 
 @functools.lru_cache(maxsize=1)
 def _opened(make, options):
-    """What a process opens once; `options` are JSON."""
-    return make(**json.loads(options))
+    """What a process opens once, with the items of its options."""
+    return make(**dict(options))
 
 
 class Labeller:
     """Labels texts, or a file of them; for a worker."""
 
     def __init__(self, options, pairs=False, all_scores=False):
-        self._options, self._pairs, self._all_scores = options, pairs, all_scores
+        self._options = {'task': 'text-classification', **options}
+        self._pairs, self._all_scores = pairs, all_scores
 
     @property
     def settings(self):
@@ -490,32 +502,44 @@ class Labeller:
         model = sorted(state_of(self._options['model']))
         return [self._options, self._pairs, self._all_scores, model]
 
-    def records(self, texts):
-        """A dict for each text, or pair of texts."""
-        options = {'task': 'text-classification', **self._options}
-        classifier = _opened(pipeline, json.dumps(options))
-        texts, shown = itertools.tee(texts)
+    @property
+    def _classifier(self):
+        return _opened(pipeline, tuple(self._options.items()))
+
+    def results(self, texts):
+        """Yield a dict for each text, or pair of texts."""
+        classifier = self._classifier
         several = classifier.is_multi_label
         for result in classifier(texts, top_k=None if self._all_scores or several else 1):
             scores = {answer['label']: answer['score'] for answer in result}
             if self._all_scores:
-                best = {'scores': scores}
+                yield {'scores': scores}
             elif several:  # as in the files that such a model is trained on
                 likely = [label for label in classifier.labels if scores[label] >= LIKELY]
-                best = {'label': ','.join(likely), 'scores': scores}
-            elif classifier.is_regression:
-                best = scores
+                yield {'label': ','.join(likely), 'scores': scores}
             else:
-                best = result[0]
-            text = next(shown)
-            yield {**best, 'text': text if isinstance(text, str) else '\t'.join(text)}
+                yield scores if classifier.is_regression else result[0]
+
+    @property
+    def nothing(self):
+        """A result's names without values."""
+        classifier = self._classifier
+        scores = dict.fromkeys(classifier.labels)
+        if self._all_scores:
+            return {'scores': scores}
+        if classifier.is_regression:
+            return scores
+        return {
+            'label': None,
+            **({'scores': scores} if classifier.is_multi_label else {'score': None}),
+        }
 
     def __call__(self, task):
-        texts = task.lines()
-        if self._pairs:
-            texts = (_split_pair(line) if line.strip() else line for line in texts)
-        records = _aligned(self.records, texts)
-        return write_records(records, task.output.rpartition('.')[2], task.output)
+        given = (
+            Given(_split_pair(line) if self._pairs and line.strip() else line)
+            for line in task.lines()
+        )
+        return write_records(_answered(self, given), task.output.rpartition('.')[2], task.output)
 
 
 class FileEncoder:
@@ -526,7 +550,7 @@ class FileEncoder:
 
     @property
     def _tokenizer(self):
-        return _opened(open_tokenizer, json.dumps(self._options))
+        return _opened(open_tokenizer, tuple(self._options.items()))
 
     @property
     def settings(self):
@@ -541,27 +565,28 @@ class FileEncoder:
             self._encoding,
         ]
 
-    def _rows(self, texts):
-        """(text, ids) of each text, or pair of texts."""
-        for is_pair, group in itertools.groupby(texts, lambda text: isinstance(text, tuple)):
-            for some in iter(lambda group=group: list(itertools.islice(group, _MANY)), []):
-                parts = list(map(list, zip(*some))) if is_pair else [some]
-                encoded = self._tokenizer.encode_batch(*parts, pad=False, **self._encoding)
-                yield from zip(some, encoded.input_ids)
+    nothing = types.MappingProxyType({'ids': None, 'tokens': None})  # of a blank text
 
-    def records(self, texts):
-        """A dict for each text."""
-        for text, ids in self._rows(texts):
-            tokens = self._tokenizer.convert_ids_to_tokens(ids)
-            text = text if isinstance(text, str) else '\t'.join(text)
-            yield {'ids': ids.tolist(), 'tokens': tokens, 'text': text}
+    def _ids(self, texts):
+        """Yield the ids of each text, or pair of texts."""
+        for is_pair, group in itertools.groupby(texts, lambda text: isinstance(text, tuple)):
+            while some := list(itertools.islice(group, _MANY)):
+                parts = list(map(list, zip(*some))) if is_pair else [some]
+                yield from self._tokenizer.encode_batch(
+                    *parts, pad=False, **self._encoding
+                ).input_ids
+
+    def results(self, texts):
+        """Yield a dict for each text."""
+        for ids in self._ids(texts):
+            yield {'ids': ids.tolist(), 'tokens': self._tokenizer.convert_ids_to_tokens(ids)}
 
     def __call__(self, task):
         """Write the ids of a `FileTask`; returns the number of its texts."""
         texts = (line for line in task.lines() if line.strip())
         if task.output.endswith('.jsonl'):
-            return write_records(self.records(texts), 'jsonl', task.output)
-        rows = [ids for _, ids in self._rows(texts)]
+            return write_records(_answered(self, map(Given, texts)), 'jsonl', task.output)
+        rows = list(self._ids(texts))
         offsets = np.cumsum([0, *map(len, rows)])
         with atomic_write(task.output, 'wb') as file:
             np.savez(

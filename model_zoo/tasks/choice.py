@@ -15,11 +15,11 @@ import numpy as np
 
 from ..batches import Sample
 from ..errors import InputError
+from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
-from ..util.reading import read_lines
 from .settings import ChoiceSettings, StorySettings, check_work
-from .tables import check_files, is_path, read_records, records_of, write_table
+from .tables import check_files, write_table
 from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
 
 __all__ = [
@@ -49,19 +49,19 @@ class SwagExample(NamedTuple):
     label: int | None
 
 
-def read_swag(source, segment='data'):
+def read_swag(source, segment='data', encoding=None):
     """Read a file of SWAG, or rows in memory.
 
     Parameters
     ----------
     source : str, os.PathLike or iterable
         CSV whose first line names the columns (``sent1``, ``sent2``, ``ending0`` and so on, perhaps
-        ``label`` and ``fold-ind``; others don't matter), or JSON lines with these fields.
-        Rows in memory are dicts with these names, or with 'context', 'choices' and 'label'; or
-        tuples in this order.
+        ``label`` and ``fold-ind``; others don't matter), or JSON or Parquet with these fields, or
+        with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
+        this order.
     """
     examples = []
-    for location, fields in _records(source, segment):
+    for location, fields in _records(source, segment, encoding):
         example = _example(fields, location, str(len(examples)))
         first = examples[0] if examples else example
         if len(example.endings) != len(first.endings):
@@ -77,27 +77,21 @@ def read_swag(source, segment='data'):
     return examples
 
 
-def _records(source, segment):
-    """Places and fields with SWAG's names."""
-    is_file = is_path(source)
-    format = 'json' if is_file and _is_json(source) else 'csv'
-    names = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}
-    for location, fields in records_of(source, names, segment, format=format, exact=True):
-        if _CHOICES in fields and not is_file:
+def _records(source, segment, encoding):
+    """Yield places and fields with SWAG's names."""
+    parts, format = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}, None
+    if is_path(source) and not has_typed_values(source):
+        format = 'json' if has_json(source, encoding) else 'csv'
+    for where, fields in read_records(source, parts, segment, format=format, encoding=encoding):
+        if _CHOICES in fields:
             if isinstance(fields[_CHOICES], str) or len(fields[_CHOICES]) < 2:
                 raise InputError(
-                    f'{location}: {_CHOICES} is {fields[_CHOICES]!r}, and must be a list of two '
-                    'texts or more'
+                    f'{fields[_CHOICES]!r:.80}; give a list of two texts or more',
+                    where=where._replace(column=_CHOICES),
                 )
             choices = {f'{_ENDING}{n}': text for n, text in enumerate(fields[_CHOICES])}
             fields = {_CONTEXT: fields.get(_TEXT), _START: '', **choices, **fields}
-        yield location, fields
-
-
-def _is_json(path):
-    """Whether the first line that isn't blank begins an object."""
-    first = next((line for _, line in read_lines(path) if line.strip()), '')
-    return first.lstrip().startswith('{')
+        yield where, fields
 
 
 def _example(fields, location, guid):
@@ -226,7 +220,7 @@ class ChoiceTask(MultipleChoice):
         return files
 
     def read(self, source, segment):
-        examples = read_swag(source, segment)
+        examples = read_swag(source, segment, self.settings.encoding)
         is_needed = segment == 'train' or (segment == 'dev' and self.settings.do_train)
         if is_needed and any(example.label is None for example in examples):
             raise InputError(f'{source!r} has no labels: training needs them')
@@ -247,7 +241,7 @@ _SENTENCES = tuple(f'InputSentence{number}' for number in (1, 2, 3, 4))
 _ENDINGS = ('RandomFifthSentenceQuiz1', 'RandomFifthSentenceQuiz2')
 
 
-def read_story_cloze(path):
+def read_story_cloze(path, encoding=None):
     """Read a CSV file of the Story Cloze Test.
 
     Parameters
@@ -263,11 +257,11 @@ def read_story_cloze(path):
     """
     columns, stories = (_STORY_ID, *_SENTENCES, *_ENDINGS), []
     advice = 'give a CSV file of the Story Cloze Test as it was released'
-    for location, fields in read_records(path, 'csv', exact=True):
+    for location, fields in read_records(path, format='csv', encoding=encoding):
         missing = [name for name in columns if name not in fields]
         if missing:
             raise InputError(f'{str(path)!r}: its first line lacks {", ".join(missing)}; {advice}')
-        stories.append(_story(fields, f'{path}, {location}'))
+        stories.append(_story(fields, location))
     if not stories:
         raise InputError(
             f'{str(path)!r} has no stories below the columns {", ".join(columns)}; {advice}'
@@ -350,7 +344,7 @@ class StoryTask(MultipleChoice):
         return {name: path for name, path in sources.items() if path}
 
     def read(self, source, segment):
-        return read_story_cloze(source)
+        return read_story_cloze(source, self.settings.encoding)
 
     def prepare(self, rows, choice=None):
         settings, train = self.settings, rows.get('train', [])

@@ -10,11 +10,10 @@ import copy
 import dataclasses
 import functools
 import itertools
-import json
 import logging
-import math
 import os
 import re
+import types
 import warnings
 
 import mxnet as mx
@@ -25,9 +24,18 @@ from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
 from ..pretrained import is_model_folder
+from ..records import (
+    PAIRS,
+    TEXTS,
+    choose_columns,
+    find_column,
+    find_splits,
+    is_path,
+    is_table,
+    read_records,
+)
 from ..training.objective import Objective
 from ..util.arrays import sigmoid, softmax
-from . import tables
 from .classification_data import (
     custom_task,
     field_text,
@@ -41,6 +49,7 @@ from .classification_data import (
 )
 from .labels import adopt_labels, name_labels
 from .settings import ClassificationSettings
+from .tables import check_files, write_table
 from .task import (
     Examination,
     Task,
@@ -222,9 +231,9 @@ def write_predictions(folder, task, segment, examples, outputs):
     name = task.submission_file(segment)
     beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in examples]
     answers = zip(guids, map(task.format_prediction, predictions))
-    tables.write_table(os.path.join(folder, name), [('index', 'prediction'), *answers])
+    write_table(os.path.join(folder, name), [('index', 'prediction'), *answers])
     shares = ((guid, *map('{:.6f}'.format, row)) for guid, row in zip(guids, rows))
-    tables.write_table(os.path.join(folder, beside), [('index', *header), *shares])
+    write_table(os.path.join(folder, beside), [('index', *header), *shares])
     return [name, beside]
 
 
@@ -238,7 +247,7 @@ def write_class_probabilities(folder, task, segment, examples, outputs):
     rows = outputs.astype(np.float64) if task.regression else _probabilities(task, outputs)
     name, rows = f'{segment}_results.tsv', rows.reshape(len(rows), -1)
     lines = (map('{:.9g}'.format, row) for row in rows)
-    tables.write_table(os.path.join(folder, name), lines)
+    write_table(os.path.join(folder, name), lines)
     return [name, *names]
 
 
@@ -366,7 +375,15 @@ def _run(model, batch):
 
 
 _SEGMENTS = ('train', 'dev', 'test')
-_CUSTOM = ('text_columns', 'label_column', 'header', 'regression', 'multi_label', 'dev_split')
+_CUSTOM = (
+    'text_columns',
+    'label_column',
+    'header',
+    'regression',
+    'multi_label',
+    'dev_split',
+    'skip_empty',
+)
 #: usual names of the column of the label
 _LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
 
@@ -430,10 +447,10 @@ class ClassificationTask(Task):
 
     @property
     def title(self):
-        path = getattr(self.settings, 'train_file', None)
-        if self.name != 'custom' or not path:
+        if not self.record.is_custom:
             return self.name
-        return 'custom data' if '.rows' in path else os.path.basename(path.rstrip('/'))
+        source = self.record.files.get('train')
+        return os.path.basename(source.rstrip('/')) if is_path(source) else 'custom data'
 
     @property
     def takes_pairs(self):
@@ -441,15 +458,13 @@ class ClassificationTask(Task):
 
     def begin(self):
         settings = self.settings
-        check_task_choice(settings, trains=not settings.only_inference)
+        check_task_choice(settings, not settings.only_inference, self._given)
         if settings.task_name is None:
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
         if settings.teacher is not None and not is_model_folder(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
-        self.record = make_task(settings, not settings.only_inference, self._classes)
+        self.record = make_task(settings, not settings.only_inference, self._given)
         self._usual_labels = self.labels
-        self._given_values = _values_by_text(self._given_rows, settings.label_column)
-        self._given_rows = ()
 
     def adopt(self, choice):
         settings = self.settings
@@ -475,38 +490,32 @@ class ClassificationTask(Task):
             self.record = self.record.with_labels(self.record.match(names) or self.labels)
 
     def take(self, sources):
-        """Make files of sets in memory, and find the columns."""
-        settings = self.settings
+        """Keep the sets that the caller gives; what can be read only once becomes a list."""
+        self._given = {}
         for segment, source in sources.items():
-            if not tables.is_path(source):
-                source = self._write_rows(source, segment)
-            setattr(settings, f'{segment}_file', os.fspath(source))
+            if is_path(source):
+                setattr(self.settings, f'{segment}_file', os.fspath(source))
+                continue
+            has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
+            self._given[segment] = source if has_columns else list(source)
 
-    def _write_rows(self, rows, segment):
-        is_pair = segment == 'test' and self._has_pairs
-        names = {
-            1: ('text',),
-            2: ('text', 'text_pair') if is_pair else ('text', 'label'),
-            3: ('text', 'text_pair', 'label'),
-        }
-        source, rows = rows, [row for _, row in tables.given_rows(rows, names, segment)]
-        if segment == 'train':
-            self._has_pairs = 'text_pair' in rows[-1]
-            self._classes = {name: tables.class_names(source, name) for name in rows[-1]}
-        rows = [{name: _plain(value) for name, value in row.items()} for row in rows]
-        if segment == 'train':
-            self._given_rows = rows
-        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-        return tables.write_rows(self.rows_folder, f'{segment}.jsonl', lines)
-
-    _has_pairs, _classes, _given_rows, _given_values = False, {}, (), {}
+    _given = types.MappingProxyType({})
 
     @functools.cached_property
     def given_labels(self):
-        if self.record.regression:
+        record = self.record
+        if record.regression or 'train' not in self._given:
             return {}
-        one = dataclasses.replace(self.record, multi_label=False)
-        return {one.parse_label(text): value for text, value in self._given_values.items()}
+        column, given = None, {}
+        for _, row in record.records('train'):
+            if column is None:
+                (column,) = choose_columns(row, [record.label_column], (), 'label_column')
+            labels = row.get(column)
+            for value in labels if isinstance(labels, list) else [labels]:
+                if isinstance(value, (int, float)):
+                    given[field_text(value)] = value
+        one = dataclasses.replace(record, multi_label=False)
+        return {one.parse_label(text): value for text, value in given.items()}
 
     def loss(self, model, batch):
         if not self.record.multi_label:
@@ -524,7 +533,7 @@ class ClassificationTask(Task):
     def sources(self):
         settings, record = self.settings, self.record
         present = [name for name in record.segments if has_segment(record, settings.data_dir, name)]
-        if settings.data_dir is not None or record.names_its_files:
+        if settings.data_dir is not None or record.is_custom:
             needed = ('train', *(record.dev_segments if settings.do_eval else ()))
             if settings.only_inference:
                 usable = [name for name in present if name != 'train']
@@ -547,10 +556,10 @@ class ClassificationTask(Task):
 
     def read(self, source, segment):
         record, data_dir = self.record, self.settings.data_dir
-        if segment in record.test_segments and record.names_its_files:
+        if segment in record.test_segments and record.is_custom:
             path = find_file(record, data_dir, segment)
             try:  # a test set of one's own that has labels is scored, too
-                return read_file(record, path, 'dev', record.parse_label)
+                return read_file(_as_dev(record, segment), path, 'dev', record.parse_label)
             except InputError:
                 pass
         return read_examples(record, data_dir, segment)
@@ -582,7 +591,7 @@ class ClassificationTask(Task):
             # of CoLA, too, as in the originals' eval_results.txt
             scores.setdefault('accuracy', float(np.mean(outputs.argmax(axis=-1) == labels)))
             loss = mean_cross_entropy(labels, outputs)
-            if self.record.names_its_files:
+            if self.record.is_custom:
                 parts = class_scores(self.labels, labels, outputs.argmax(axis=-1))
                 scores['macro_f1'] = float(np.mean([part['f1'] for part in parts]))
         return {**scores, 'loss': loss}
@@ -624,11 +633,11 @@ class ClassificationTask(Task):
 
     @property
     def data_field(self):
-        return 'train_file' if self.settings.train_file else 'data_dir'
+        return 'train_file' if self.record.is_custom else 'data_dir'
 
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:
-            column = self.record.layouts[0].label
+            column = self.record.is_custom and self.record.label_column
             is_name = isinstance(column, str) and column not in ('label', 'labels')
             name_labels(model, self.trained_for, [column if is_name else 'score'])
             model.config.extras['problem_type'] = 'regression'
@@ -645,69 +654,71 @@ def _entropies_of_each(labels, outputs):
     return np.logaddexp(0, outputs) - labels * outputs
 
 
-def _values_by_text(rows, column):
-    """Text -> number or truth value that a column has for it, also in lists."""
-    values = (row.get(column) for row in rows)
-    values = itertools.chain(*(value if isinstance(value, list) else [value] for value in values))
-    return {field_text(value): value for value in values if isinstance(value, (int, float))}
+def _as_dev(record, segment):
+    """The table with its test set as the dev set."""
+    return dataclasses.replace(record, files={'dev': record.files[segment]}, dev_split=None)
 
 
-def _plain(value):
-    """A value of a row as JSON has it; numbers of NumPy as Python's, and no value for a NaN."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _sources(settings, given):
+    """Segment -> path or rows of a custom task."""
+    files = {segment: getattr(settings, f'{segment}_file', None) for segment in _SEGMENTS}
+    return {segment: path for segment, path in {**files, **given}.items() if path is not None}
 
 
-def _find_columns(settings, files):
-    """Take the usual names for the columns of a custom task's first file, where none is given."""
-    given = [name for name in files if getattr(settings, name, None)]
-    path = getattr(settings, given[0]) if given else None
+def _find_columns(settings, sources):
+    """Take the usual names for the columns of a custom task's first set, where none is given."""
     texts = settings.text_columns or settings.text_column or settings.text_pair_column
-    needs_label = settings.label_column is None and given != ['test_file']
-    if path is None or not tables.is_table(path) or not (needs_label or not texts):
+    needs_label = settings.label_column is None and list(sources) != ['test']
+    if not sources or (texts and not needs_label):
         return
-    names = [str(name).strip() for name in next(tables.read_rows(path), (None, []))[1]]
-    pair, text = tables.usual_columns(names)
-    if not texts and (pair or text):
-        settings.text_columns = list(pair or (text,))
-    if settings.label_column is None:
-        settings.label_column = tables.usual_column(names, _LABELS)
-    lacking = ['texts (`text_column`)'] * (not (texts or settings.text_columns))
-    lacking += ['labels (`label_column`)'] * (needs_label and settings.label_column is None)
-    if lacking:
-        raise InputError(
-            f'{path!r} has the columns {", ".join(names)}: say which one has the '
-            f'{" and which one the ".join(lacking)}'
+    name, source = next(iter(sources.items()))
+    if is_path(source) and not is_table(source):
+        return
+    parts = {1: ('text',), 2: ('text', 'label'), 3: ('text', 'text_pair', 'label')}
+    records = read_records(source, parts, name, encoding=settings.encoding)
+    where, row = next(records, (None, None))
+    if row is None:
+        raise InputError(f'{source!r:.200} has no rows')
+    if not texts:
+        settings.text_columns = list(
+            choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
         )
+    if settings.label_column is None:
+        settings.label_column = find_column(row, _LABELS)
+        if needs_label and settings.label_column is None:
+            choose_columns(row, None, (), 'label_column', where)
 
 
-def check_task_choice(settings, trains):
+def check_task_choice(settings, trains, given=types.MappingProxyType({})):
     """Raise InputError, naming the setting, if the settings of the task contradict each other.
 
     Makes ``text_columns`` of the settings for one column, ``labels`` of those with commas between,
-    and files of a folder's splits.
+    and files of a folder's splits. `given` has the sets that a caller has in memory.
     """
     if settings.labels is not None and len(settings.labels) == 1:
         settings.labels = [label.strip() for label in settings.labels[0].split(',')]
     files = [f'{segment}_file' for segment in _SEGMENTS if hasattr(settings, f'{segment}_file')]
-    if settings.task_name is None and any(getattr(settings, name) for name in files):
+    if settings.task_name is None and (given or any(getattr(settings, name) for name in files)):
         settings.task_name = 'custom'
+    sources = {}
     if settings.task_name == 'custom':
         _take_splits(settings, files)
-        missing = (name for name in files if not tables.is_table(getattr(settings, name) or ''))
-        tables.check_files(settings, *missing)
-        _find_columns(settings, files)
+        missing = (name for name in files if not is_table(getattr(settings, name) or ''))
+        check_files(settings, *missing)
+        sources = _sources(settings, given)
+        _find_columns(settings, sources)
     _join_columns(settings)
     if settings.task_name != 'custom':
-        given = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
-        if given:
-            raise InputError(f'`{given[0]}` goes with `task_name` custom, not {settings.task_name}')
+        used = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
+        used += [f'{segment}_file' for segment in given]
+        if used:
+            raise InputError(f'`{used[0]}` goes with `task_name` custom, not {settings.task_name}')
         return
     if not settings.text_columns:
         raise InputError('`task_name` custom needs `text_columns`')
-    if trains and not settings.train_file:
+    if trains and 'train' not in sources:
         raise InputError('`task_name` custom needs `train_file` for training')
-    if (getattr(settings, 'train_file', None) or settings.dev_file) and not settings.label_column:
+    if {'train', 'dev'}.intersection(sources) and not settings.label_column:
         raise InputError('`train_file` and `dev_file` need `label_column`, its name or number')
 
 
@@ -727,23 +738,22 @@ def _join_columns(settings):
 def _take_splits(settings, files):
     """Replace a folder that has splits by theirs; that of `train_file` gives all sets."""
     if 'train_file' in files:
-        splits = tables.find_splits(settings.train_file or '')
+        splits = find_splits(settings.train_file or '')
         if settings.dev_split is None:
             settings.dev_file = settings.dev_file or splits.get('dev')
         settings.test_file = settings.test_file or splits.get('test')
     for name in files:
         path, segment = getattr(settings, name), name[: -len('_file')]
-        splits = tables.find_splits(path or '')
+        splits = find_splits(path or '')
         if splits and segment not in splits:
             raise InputError(f'`{name}` {path!r} has no such split; it has {", ".join(splits)}')
         setattr(settings, name, splits.get(segment, path))
 
 
-def make_task(settings, trains=False, classes=None):
-    """The task; its labels are those of the table, or of a custom task's training file.
+def make_task(settings, trains=False, given=types.MappingProxyType({})):
+    """The task; its labels are those of the table, or of a custom task's training set.
 
-    Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say. `classes` has the
-    names of a column's classes, where the training set names them itself.
+    Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say.
     """
     if settings.task_name != 'custom':
         try:
@@ -751,20 +761,17 @@ def make_task(settings, trains=False, classes=None):
         except UnknownNameError:
             known = [*list_tasks(), 'custom']
             raise UnknownNameError.of('task', settings.task_name, known) from None
-    files = {segment: getattr(settings, f'{segment}_file', None) for segment in _SEGMENTS}
-    files = {segment: path for segment, path in files.items() if path}
     task = custom_task(
         settings.text_columns,
         settings.label_column,
         labels=settings.labels,
         regression=settings.regression,
         header=True if settings.header else None,
-        files=files,
+        files=_sources(settings, given),
         dev_split=getattr(settings, 'dev_split', None),
         split_seed=settings.seed,
         multi_label=getattr(settings, 'multi_label', False),
+        encoding=settings.encoding,
+        skip_empty=getattr(settings, 'skip_empty', False),
     )
-    names = (classes or {}).get(task.layouts[0].label)
-    if trains and names and task.labels is None and not task.regression:
-        return task.with_labels(names)
     return infer_labels(task) if trains else task

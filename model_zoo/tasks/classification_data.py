@@ -8,7 +8,6 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 """
 
 import collections
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -21,8 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import InputError, UnknownNameError, did_you_mean, reporting
-from .tables import class_names, downloading, has_named_fields, is_table, read_rows
+from ..errors import InputError, UnknownNameError, Where
+from ..records import (
+    EmptyCells,
+    choose_columns,
+    class_names,
+    is_path,
+    is_table,
+    read_records,
+    read_rows,
+)
+from .tables import downloading
 
 __all__ = [
     'Example',
@@ -48,7 +56,7 @@ class Layout:
     """One way in which a task's files are laid out; fields are separated by TABs, never quoted.
 
     Columns are names of the header or positions. Without a header, `width` is the number of columns
-    by which the layout is recognised; None takes any. Only rows with the value `where[1]` in column
+    by which the layout is recognised. Only rows with the value `where[1]` in column
     `where[0]` are read (XNLI has 15 languages in a file).
     """
 
@@ -59,14 +67,10 @@ class Layout:
     where: tuple[str, str] | None = None
 
     def __str__(self):
-        if self.header:
-            names = [repr(name) for name in (*self.text, self.label) if isinstance(name, str)]
-            return 'a header with ' + ', '.join(names) if names else 'a header'
-        where = f'text in {" and ".join(map(str, self.text))}'
-        if self.label is not None:
-            where += f', label in {self.label}'
-        size = 'no header' if self.width is None else f'{self.width} columns without a header'
-        return f'{size} (counted from 0: {where})'
+        columns = [repr(column) for column in (*self.text, self.label) if column is not None]
+        kind = 'a header' if self.header else f'{self.width} columns without a header'
+        rows = ', in rows whose {} is {!r}'.format(*self.where) if self.where else ''
+        return f'{kind} with {", ".join(columns)}{rows}'
 
 
 def _plain(text):
@@ -76,19 +80,17 @@ def _plain(text):
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """A data set of classification or regression: its files, columns, labels and metrics.
+    """A data set of classification or regression: its labels and metrics.
 
     Parameters
     ----------
     name : str
-    layouts : tuple of Layout
-        Tried in this order on a file's first line.
     labels : tuple of str, optional
         Names of the classes in the order of the model's outputs, by default GluonNLP's order. None
         for regression, and for a custom task whose labels are yet to be read from its training file
         (`infer_labels`).
     metrics : tuple of str
-        Keys of ``metrics.METRICS``. The first decides which epoch is the best one.
+        Keys of ``METRICS``. The first decides which epoch is the best one.
     regression : bool
         Labels are real numbers, and the model has one output.
     label_aliases : mapping of str to str
@@ -102,28 +104,13 @@ class DataSet:
         Each text has any number of the labels.
     label_range : (float, float), optional
         Bounds of a regression's labels; predictions are clipped to them.
-    folders : tuple of str
-        Names that the task's folder may have inside a directory of several tasks.
-    files : mapping of str to tuple of str
-        Segment -> names that its file may have.
+    files : mapping
+        Segment -> names that its file may have; of a `Table` its path or rows.
     submissions : mapping of str to str
         Test segment -> name of the file of predictions (GLUE's own names for its tasks).
-    gluonnlp_name : str, optional
-        Name of the task in GluonNLP, which downloads its data.
-    data_dir_variable : str, optional
-        Environment variable with the folder of its data, as GluonNLP's README sets it.
-    tolerant : bool
-        The published files have broken rows: skip and count these instead of refusing the file.
-    exact : bool
-        Refuse rows with more fields than columns, which a TAB inside a text makes.
-    dev_split : float, optional
-        Share of the training file that is held out as the dev set, stratified by label.
-    split_seed : int
-        Decides which examples these are.
     """
 
     name: str
-    layouts: tuple[Layout, ...]
     labels: tuple[str, ...] | None = None
     metrics: tuple[str, ...] = ('accuracy',)
     regression: bool = False
@@ -131,25 +118,13 @@ class DataSet:
     orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     positive: str | None = None
     label_range: tuple[float, float] | None = None
-    folders: tuple[str, ...] = ()
-    files: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    gluonnlp_name: str | None = None
-    data_dir_variable: str | None = None
-    tolerant: bool = False
-    exact: bool = False
-    dev_split: float | None = None
-    split_seed: int = 0
     multi_label: bool = False
+    files: Mapping[str, object] = dataclasses.field(default_factory=dict)
+    submissions: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self):
         if not self.metrics:  # by default those that the labels are for
             object.__setattr__(self, 'metrics', self._default_metrics())
-
-    @property
-    def is_pair(self):
-        """Whether an example has two texts."""
-        return len(self.layouts[0].text) == 2
 
     @property
     def num_labels(self):
@@ -175,11 +150,6 @@ class DataSet:
     def test_segments(self):
         """``('test',)``, or for MNLI its two; empty where a custom task has no such file."""
         return tuple(segment for segment in self.files if segment.startswith('test'))
-
-    @property
-    def names_its_files(self):
-        """Whether `files` holds whole paths, as in a custom task."""
-        return not self.folders
 
     def require_labels(self):
         """The names of the classes."""
@@ -304,6 +274,79 @@ class DataSet:
         return f'{float(prediction):.3f}'
 
 
+@dataclasses.dataclass(frozen=True)
+class Published(DataSet):
+    """A data set that others have published, in files of its own form.
+
+    Parameters
+    ----------
+    layouts : tuple of Layout
+        Tried in this order on a file's first line.
+    folders : tuple of str
+        Names that the task's folder may have inside a directory of several tasks.
+    gluonnlp_name : str, optional
+        Name of the task in GluonNLP, which downloads its data.
+    data_dir_variable : str, optional
+        Environment variable with the folder of its data, as GluonNLP's README sets it.
+    tolerant : bool
+        The published files have broken rows: skip and count these instead of refusing the file.
+    """
+
+    layouts: tuple[Layout, ...] = ()
+    folders: tuple[str, ...] = ()
+    gluonnlp_name: str | None = None
+    data_dir_variable: str | None = None
+    tolerant: bool = False
+
+    is_custom = False
+
+    @property
+    def is_pair(self):
+        """Whether an example has two texts."""
+        return len(self.layouts[0].text) == 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Table(DataSet):
+    """The user's own rows, see `custom_task`.
+
+    Parameters
+    ----------
+    dev_split : float, optional
+        Share of the training rows that is held out as the dev set, stratified by label.
+    split_seed : int
+        Decides which examples these are.
+    """
+
+    text_columns: tuple[Column, ...] = ()
+    label_column: Column | None = None
+    header: bool = True
+    dev_split: float | None = None
+    split_seed: int = 0
+    encoding: str | None = None
+    skip_empty: bool = False
+
+    is_custom, tolerant = True, False
+
+    @property
+    def is_pair(self):
+        """Whether an example has two texts."""
+        return len(self.text_columns) == 2
+
+    def records(self, segment):
+        """Yield the places and rows of a segment."""
+        alone = ('text', 'text_pair') if segment.startswith('test') and self.is_pair else None
+        parts = {1: ('text',), 2: alone or ('text', 'label'), 3: ('text', 'text_pair', 'label')}
+        return read_records(
+            self.files[segment],
+            parts,
+            segment,
+            encoding=self.encoding,
+            header=self.header,
+            keep_blank=True,
+        )
+
+
 def _names(*segments):
     """File names of segments that are named after them."""
     return {segment: (f'{segment}.tsv', f'{segment}.txt') for segment in segments}
@@ -335,7 +378,7 @@ def _data_set(name, *layouts, **fields):
         'submissions': {'test': f'{name}.tsv'},
         'gluonnlp_name': name,
     }
-    return DataSet(name, layouts, **{**usual, **fields})
+    return Published(name, layouts=layouts, **{**usual, **fields})
 
 
 _TASKS = [
@@ -464,26 +507,25 @@ def custom_task(
     metrics=None,
     files=None,
     name='custom',
-    dev_split=None,
-    split_seed=0,
-    multi_label=False,
+    **options,
 ):
-    """A task in the user's files: TSV, CSV, JSON lines, or folders of `datasets`; see `read_rows`.
+    """A task in the user's rows, of any source of `read_records`.
 
     Parameters
     ----------
     text_columns : sequence of str or int
-        One column, or two for pairs: names of the header, or positions from 0. A string of digits
-        is a position.
+        One column, or two for pairs: names, or positions from 0. A string of digits is a position.
     labels : sequence of str, optional
         Names of the classes in the order of their ids. None: `infer_labels` takes them
-        from the training file, sorted.
+        from the training rows, sorted.
     header : bool, optional
-        Whether the files' first line names the columns. None: it does if any column is given by
-        name.
+        Whether the first line of CSV and TSV names the columns. None: it does if any column is
+        given by name.
     metrics : sequence of str, optional
         Default: Pearson and Spearman for regression, else accuracy, and F1 of the last label where
         there are two.
+    **options
+        Further fields of `Table`.
     """
     text = tuple(_column(column) for column in text_columns)
     label = None if label_column is None else _column(label_column)
@@ -504,32 +546,28 @@ def custom_task(
             raise InputError('a regression has no label names: give labels or regression, not both')
         if len(set(labels)) != len(labels) or len(labels) < 2:
             raise InputError(f'labels {", ".join(labels)!r}: give two or more different ones')
-    files = dict(files or {})
+    files = {segment: rows for segment, rows in (files or {}).items() if rows is not None}
+    dev_split = options.get('dev_split')
     if dev_split is not None:
         if not 0 < dev_split < 1:
             raise InputError(f'`dev_split` {dev_split:g}: give a share between 0 and 1')
-        if files.get('dev') is not None or files.get('train') is None:
+        if 'dev' in files or 'train' not in files:
             raise InputError('`dev_split` goes with a training file, and without a dev file')
         files['dev'] = files['train']
     if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
-    files = {segment: (str(path),) for segment, path in files.items() if path is not None}
-    return DataSet(
+    tests = [segment for segment in files if segment.startswith('test')]
+    return Table(
         name,
-        (Layout(text, label, header=named if header is None else header),),
         labels,
         tuple(metrics or ()),
         regression=regression,
-        files=files,
-        submissions={
-            segment: f'{name}{segment[4:].replace("_", "-")}.tsv'
-            for segment in files
-            if segment.startswith('test')
-        },
-        exact=True,
-        dev_split=dev_split,
-        split_seed=split_seed,
-        multi_label=multi_label,
+        files={key: str(rows) if is_path(rows) else rows for key, rows in files.items()},
+        submissions={key: f'{name}{key[4:].replace("_", "-")}.tsv' for key in tests},
+        text_columns=text,
+        label_column=label,
+        header=named if header is None else header,
+        **options,
     )
 
 
@@ -551,19 +589,19 @@ def infer_labels(task):
         return task
     if 'train' not in task.files:
         task.require_labels()
-    path = find_file(task, None, 'train')
-    names = class_names(path, task.layouts[0].label)
+    find_file(task, None, 'train')
+    names = class_names(task.files['train'], task.label_column)
     if names is not None:
         return task.with_labels(names)
-    examples = read_file(task, path, 'train', str.strip)
+    examples, source = read_file(task, None, 'train', str.strip), _source_of(task, 'train')
     if task.multi_label:
         names = sorted({name for row in examples for name in names_between_commas(row.label)})
         if len(names) < 2:
-            raise InputError(f'the labels of {path} are {names}; two are needed')
+            raise InputError(f'the labels of {source} are {names}; two are needed')
         return task.with_labels(names)
     counts = collections.Counter(example.label for example in examples)
     first = examples[0].label
-    column = f'label_column {task.layouts[0].label!r} of {path}'
+    column = f'label_column {task.label_column!r} of {source}'
     if len(counts) < 2:
         raise InputError(f'{column} has the one label {first!r}; two are needed')
     if len(counts) > 50 and 2 * len(counts) > len(examples):
@@ -574,7 +612,7 @@ def infer_labels(task):
             f'{column} has {len(counts)} different values in {len(examples)} rows, such as '
             f'{short(first)}: are these labels?{advice}'
         )
-    if not task.layouts[0].header and counts[first] == 1:
+    if not task.header and counts[first] == 1:
         raise InputError(
             f'{column}: the label {first!r} occurs in the first line only, which looks like a '
             'header: say that the files have one (`header`), or name the labels (`labels`)'
@@ -623,135 +661,108 @@ def names_between_commas(text):
     return [name.strip() for name in text.split(',') if name.strip()]
 
 
-class BrokenRow(InputError):
-    """A row that can't be used. Its message lacks the file and the line."""
+def _source_of(task, segment):
+    """The name of a table's rows, for messages."""
+    source = task.files[segment]
+    return source if is_path(source) else f'the {segment} set'
 
 
-class UnknownLabel(BrokenRow):
-    """A row whose label is none of the task's."""
+def _table_rows(task, segment):
+    """Return the columns of a `Table`'s texts and label, and an iterator of its rows: the place,
+    the values of these columns, and the id.
+    """
+    records = task.records(segment)
+    first = next(records, None)
+    if first is None:
+        return (), ()
+    where, row = first
+    columns, guid = choose_columns(row, task.text_columns, (), 'text_columns', where), None
+    if not segment.startswith('test'):
+        columns += choose_columns(row, [task.label_column], (), 'label_column', where)
+    elif task.header:
+        guid = next((name for name in ('index', 'id') if name in row), None)
+    return columns, (
+        (where, [row.get(name) for name in columns], None if guid is None else row.get(guid))
+        for where, row in itertools.chain([first], records)
+    )
+
+
+def _published_rows(task, path, segment, broken):
+    """Return the same of a published file; the places of skipped rows are added to `broken`."""
+    layout, places, guid, language, width, rows = recognize(task, path, segment.startswith('test'))
+
+    def used():
+        elsewhere = 0
+        for line, cells in rows:
+            where = Where(str(path), line)
+            if len(cells) < width:
+                if not task.tolerant:
+                    raise _too_short(cells, width, where)
+                broken.append(where)
+            elif layout.where and cells[language].strip() != layout.where[1]:
+                elsewhere += 1
+            else:
+                yield (
+                    where,
+                    [cells[place] for place in places],
+                    None if guid is None else cells[guid],
+                )
+        if elsewhere:
+            logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
+
+    return (*layout.text, layout.label), used()
+
+
+def _too_short(cells, width, where):
+    return InputError(
+        f'{len(cells)} columns instead of {width}: {short(" | ".join(cells))}; fields are '
+        'separated by one TAB each',
+        where=where,
+    )
 
 
 def expected_columns(task):
-    """The layouts of a task's files, for messages."""
+    """The columns of a task's files, for messages."""
+    if task.is_custom:
+        return ', '.join(map(repr, filter(None, (*task.text_columns, task.label_column))))
     return ', or '.join(map(str, task.layouts))
 
 
 def recognize(task, path, is_test):
-    """The first of the task's layouts that a file has: it, a dict of columns' positions ('text' a
-    list, 'label', 'guid', 'where'), the number of columns, and an iterator of the rows.
+    """The first of the task's layouts that a file has: it; the positions of its texts and label (a
+    list), id and language; the number of columns; and an iterator of the rows.
     """
     rows = read_rows(path)
-    location, cells = next(rows, (None, None))
-    if location is None:
+    line, cells = next(rows, (None, None))
+    if line is None:
         raise InputError(f'{path} is empty; expected {expected_columns(task)}, then rows')
     names = [cell.strip() for cell in cells]
-    wanted = []
     for layout in task.layouts:
         if layout.label is None and not is_test:
             continue
         # test sets may have placeholders where the label is
-        label = [] if is_test or layout.label is None else [layout.label]
-        wanted = [*layout.text, *label, *(layout.where or ())[:1]]
-        if layout.header:
-            positions = [_position(names, column) for column in wanted]
-            width, first = len(names), []
-            if None in positions:
-                continue
-        else:
-            if has_named_fields(path):
-                raise InputError(f'{path}: columns are given by their names: {", ".join(cells)}')
-            if layout.width not in (None, len(cells)):
-                continue
-            # the user's own file without a header: as wide as its first row, or as is needed
-            width = max(len(cells), *(column + 1 for column in wanted))
-            positions, first = wanted, [(location, cells)]
-        count = len(layout.text)
-        columns = {
-            'text': positions[:count],
-            'label': positions[count] if label else None,
-            'guid': None,
-            'where': positions[-1],  # if the layout has one
-        }
-        if layout.header:
-            columns['names'] = names
+        columns = list(layout.text) if is_test else [*layout.text, layout.label]
+        if not layout.header:
+            if layout.width == len(cells):
+                rows = itertools.chain([(line, cells)], rows)
+                return layout, columns, None, None, layout.width, rows
+            continue
+        language = layout.where and layout.where[0]
+        if {*columns, *filter(None, [language])} <= {*names}:
             known = (name for name in ('index', 'id') if is_test and name in names)
-            columns['guid'] = next(map(names.index, known), None)
-        return layout, columns, width, itertools.chain(first, rows)
-    shown = ', '.join(map(repr, cells))
-    shown = shown if len(shown) <= 120 else shown[:117] + '...'
-    absent = [name for name in wanted if name not in names]
-    if task.names_its_files and absent:
-        hint = did_you_mean(absent[0], names)
-        if len(cells) == 1 and ',' in cells[0] and not str(path).endswith('.csv'):
-            hint = '; with commas between its columns, the file must be called .csv'
-        raise InputError(
-            f'{path}, {location}: there is no column {absent[0]!r}; the columns are {shown}{hint}'
-        )
+            guid = next(map(names.index, known), None)
+            language = language and names.index(language)
+            return layout, list(map(names.index, columns)), guid, language, len(names), rows
     raise InputError(
-        f'{path}, {location}: not the columns of {task.name}; expected '
-        f'{expected_columns(task)}; found {len(cells)} columns: {shown}'
+        f'not the columns of {task.name}; expected {expected_columns(task)}; found {len(cells)} '
+        f'columns: {", ".join(map(repr, cells)):.120}',
+        where=Where(str(path), line),
     )
-
-
-def _position(names, column):
-    """Place of a column in a header, or None where it isn't there."""
-    if isinstance(column, int):
-        return column if column < len(names) else None
-    return names.index(column) if column in names else None
-
-
-def check_width(cells, width, exact):
-    """Raise `BrokenRow` if a row has fewer fields than columns, or more where it must be exact."""
-    if len(cells) < width:
-        raise BrokenRow(
-            f'{len(cells)} columns instead of {width}: {short(" | ".join(cells))}; fields are '
-            'separated by one TAB each'
-        )
-    if exact and len(cells) > width and any(cell.strip() for cell in cells[width:]):
-        raise BrokenRow(
-            f'{len(cells)} columns instead of {width}: {short(" | ".join(cells))}; a text must '
-            'not hold a TAB'
-        )
 
 
 def short(text):
     """The beginning of a text, for messages."""
     return repr(text if len(text) <= 80 else text[:77] + '...')
-
-
-def make_example(task, cells, columns, number, parse_label):
-    """The example in a row of fields."""
-    if task.multi_label:
-        cells = [','.join(map(str, cell)) if isinstance(cell, list) else cell for cell in cells]
-    cells = [field_text(cell) for cell in cells]
-    used = [*columns['text'], *(() if columns['label'] is None else (columns['label'],))]
-    for column in used:
-        if cells[column] is None:
-            where = _named(columns, column)
-            hint = '; a list of labels needs `multi_label`' if column == columns['label'] else ''
-            raise BrokenRow(
-                f'a list or an object in {where}, where a text or a label is expected{hint}'
-            )
-        # QQP has rows with an empty question, which everybody keeps
-        what, may_be_empty = 'text', task.tolerant
-        if column == columns['label']:
-            what, may_be_empty = 'label', task.multi_label
-        if not (cells[column].strip() or may_be_empty):
-            raise BrokenRow(f'the {what} in {_named(columns, column)} is empty')
-    text, pair = [*(cells[column].strip() for column in columns['text']), None][:2]
-    label = None
-    if columns['label'] is not None:
-        try:
-            label = parse_label(cells[columns['label']])
-        except InputError as error:
-            raise UnknownLabel(str(error)) from None
-    guid = cells[columns['guid']].strip() if columns['guid'] is not None else ''
-    return Example(guid or str(number), text, pair, label)
-
-
-def _named(columns, number):
-    names = columns.get('names')
-    return f'column {names[number]!r}' if names else f'column {number} (counted from 0)'
 
 
 def field_text(value):
@@ -761,6 +772,20 @@ def field_text(value):
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, (str, int, float)) else None
+
+
+def _cell(value, where, column, joins):
+    """A text or label of a row of any types; with `joins` a list is several labels."""
+    if isinstance(value, list) and joins:
+        return ','.join(map(str, value))
+    text = field_text(value)
+    if text is None:
+        hint = '; a list of labels needs `multi_label`' if isinstance(value, list) else ''
+        raise InputError(
+            f'{value!r:.80}, where a text or a label is expected{hint}',
+            where=where._replace(column=column),
+        )
+    return text.strip()
 
 
 _GLUE = 'glue_data'  # the folder that GLUE's program fills
@@ -793,11 +818,12 @@ def read_examples(task, data_dir=None, segment='train'):
         If the file is missing, empty, not UTF-8, of another layout, or has a row that can't be
         used.
     """
-    data_dir = _default_dir(task, segment) if data_dir is None else data_dir
-    if data_dir is None and not task.names_its_files:
+    if data_dir is None and not task.is_custom:
+        data_dir = _default_dir(task, segment)
+    if data_dir is None and not task.is_custom:
         return load_gluonnlp(task, segment)
     examples = read_file(task, find_file(task, data_dir, segment), segment, task.parse_label)
-    return _split(task, examples, segment) if task.dev_split else examples
+    return _split(task, examples, segment) if task.is_custom and task.dev_split else examples
 
 
 def _split(task, examples, segment):
@@ -833,30 +859,35 @@ def load_gluonnlp(task, segment='train'):
 
     with downloading(f'the {segment} set of {task.name}', advice):
         rows = classification.get_task(task.gluonnlp_name).get_dataset(segment=segment)
-    is_test = segment.startswith('test')
-    text = range(2 if task.is_pair else 1)
-    columns = {'text': list(text), 'label': None if is_test else len(text), 'guid': None}
+    count, is_test = 2 if task.is_pair else 1, segment.startswith('test')
     examples = []
     for number, cells in enumerate(rows):
-        with reporting(f"{task.name}'s {segment} set, row {number}", errors=BrokenRow):
-            check_width(cells, len(text) + (not is_test), exact=False)
-            examples.append(make_example(task, cells, columns, number, task.parse_label))
+        where = Where(f"{task.name}'s {segment} set", number, unit='row')
+        if len(cells) < count + (not is_test):
+            raise _too_short(cells, count + (not is_test), where)
+        try:
+            label = None if is_test else task.parse_label(cells[count])
+        except InputError as error:
+            raise InputError(str(error), where=where) from None
+        examples.append(Example(str(number), *[*map(str.strip, cells[:count]), None][:2], label))
     return examples
 
 
 def find_file(task, data_dir, segment):
     """Path of the file of a segment."""
     _check_segment(task, segment)
+    if task.is_custom:
+        source = task.files[segment]
+        if is_path(source) and not is_table(source):
+            problem = 'this is a folder, not a file' if os.path.isdir(source) else 'no such file'
+            raise InputError(f'{problem}: {source!r} (the {segment} set)')
+        return source
     data_dir = '' if data_dir is None else os.fspath(data_dir)
     for folder in (*task.folders, ''):
         for name in task.files[segment]:
             path = os.path.join(data_dir, folder, name)
             if is_table(path):
                 return path
-    if task.names_its_files:
-        path = task.files[segment][0]
-        problem = 'this is a folder, not a file' if os.path.isdir(path) else 'no such file'
-        raise InputError(f'{problem}: {path!r} (the {segment} set)')
     missing = 'is not a folder' if not os.path.isdir(data_dir) else 'has no such file'
     raise InputError(
         f'no {segment} set of {task.name}: {data_dir!r} {missing}; '
@@ -868,7 +899,7 @@ def has_segment(task, data_dir, segment):
     """Whether there is a file, or without `data_dir` a download, of `segment`."""
     if segment not in task.files:
         return False
-    if data_dir is None and not task.names_its_files:
+    if data_dir is None and not task.is_custom:
         # GluonNLP has all segments of its tasks
         return task.gluonnlp_name is not None or _default_dir(task, segment) is not None
     try:
@@ -879,46 +910,60 @@ def has_segment(task, data_dir, segment):
 
 
 def read_file(task, path, segment, parse_label):
-    """Read the examples of one file; `parse_label` makes a label of a field."""
-    is_test = segment.startswith('test')
-    layout, columns, width, rows = recognize(task, path, is_test)
-    examples, broken, elsewhere = [], [], 0
-    for location, cells in rows:
+    """Read the examples of a segment, of a published task from `path`; `parse_label` makes a label
+    of a field.
+    """
+    examples, labels, broken, source = [], {None: None}, [], path
+    if task.is_custom:
+        source = _source_of(task, segment)
+        names, rows = _table_rows(task, segment)
+    else:
+        names, rows = _published_rows(task, path, segment, broken)
+    width, is_test = 2 if task.is_pair else 1, segment.startswith('test')
+    empty = EmptyCells(task.is_custom and task.skip_empty)
+    # QQP has rows with an empty question, which everybody keeps
+    may_be_empty = [task.tolerant] * width + [task.multi_label]
+    for number, (where, values, guid) in enumerate(rows):
         try:
-            check_width(cells, width, task.exact)
-            if layout.where and cells[columns['where']].strip() != layout.where[1]:
-                elsewhere += 1
+            cells = [value.strip() for value in values]
+        except AttributeError:  # numbers and the like
+            cells = [
+                _cell(value, where, name, task.multi_label and n == width)
+                for n, (value, name) in enumerate(zip(values, names))
+            ]
+        if not all(cells):
+            lacking = [n for n, cell in enumerate(cells) if not (cell or may_be_empty[n])]
+            if lacking:
+                empty.add(where._replace(column=names[lacking[0]]))
                 continue
-            examples.append(make_example(task, cells, columns, len(examples), parse_label))
-        except BrokenRow as error:
-            if not task.tolerant:
-                there = ''
-                if isinstance(error, UnknownLabel) and not task.regression:
-                    there = _labels_in(task, path, segment)
-                raise InputError(f'{path}, {location}: {error}{there}') from None
-            broken.append(location)
+        label = None if is_test else cells[width]
+        if label not in labels:
+            try:
+                labels[label] = parse_label(label)
+            except InputError as error:
+                if not task.tolerant:
+                    others = {*labels, *(values[-1] for _, values, _ in rows), label} - {None}
+                    found = ', '.join(sorted(map(str, others))[:20])
+                    there = '' if task.regression else f'; the file has: {found}'
+                    raise InputError(f'{error}{there}', where=where) from None
+                broken.append(where)
+                continue
+        # otherwise the number of the file's row, also if others are left out
+        guid = field_text(guid) or (number if task.is_custom else len(examples))
+        pair = cells[1] if width == 2 else None
+        examples.append(Example(str(guid).strip(), cells[0], pair, labels[label]))
+    empty.check(logger)
     if broken:
         logger.warning(
-            '%s: skipped %d broken rows of %d, the first at %s',
+            '%s: skipped %d broken rows of %d, the first at line %d',
             path,
             len(broken),
             len(examples) + len(broken),
-            broken[0],
+            broken[0].line,
         )
-    if elsewhere:
-        logger.info('%s: left out %d rows whose %s is not %s', path, elsewhere, *layout.where)
     if not examples:
-        where = ' whose {} is {!r}'.format(*layout.where) if layout.where else ''
-        raise InputError(f'{path} has no rows{where}; expected {expected_columns(task)}, then rows')
+        raise InputError(f'{source} has no rows; expected {expected_columns(task)}, then rows')
     return examples
-
-
-def _labels_in(task, path, segment):
-    """The labels of a file, for a message."""
-    with contextlib.suppress(InputError):
-        labels = sorted({row.label for row in read_file(task, path, segment, str.strip)})
-        return f'; the file has: {", ".join(labels[:20])}{", ..." if labels[20:] else ""}'
-    return ''
 
 
 def _default_dir(task, segment):

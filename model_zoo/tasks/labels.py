@@ -207,7 +207,7 @@ def _follow(task, stated):
         task = task.with_labels(_in_model_order(task, stated, names))
     is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != task.name)
     # names that are words mean the same in another task
-    if is_other and not task.names_its_files and (task.regression or not task.has_words):
+    if is_other and not task.is_custom and (task.regression or not task.has_words):
         raise InputError(
             f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}; '
             'data of another task with the same labels goes with `task_name` custom'

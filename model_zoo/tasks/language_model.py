@@ -18,7 +18,7 @@ from ..tokenization.vocab import ROLES
 from ..training.objective import Objective, outputs_of
 from ..util.reading import read_text
 from .settings import LanguageModelSettings
-from .tables import check_files, split_text, text_file
+from .tables import check_files, split_text
 from .task import Data, TextTask
 
 __all__ = [
@@ -232,17 +232,14 @@ class LanguageModelTask(TextTask):
 
     def take(self, sources):
         settings = self.settings
-        sources = {
-            name: text_file(source, name, self.rows_folder, column=settings.text_column)
-            for name, source in sources.items()
-        }
-        settings.train_file, settings.eval_file = sources['train'], sources.get('dev')
+        sources = {name: self.text_file(source, name) for name, source in sources.items()}
+        settings.train_file, settings.eval_file = sources.get('train'), sources.get('dev')
         check_files(settings, 'train_file', 'eval_file')
         return sources
 
     def sources(self):
         sources = {'train': self.settings.train_file, 'dev': self.settings.eval_file}
-        return {name: path for name, path in sources.items() if path is not None}
+        return self.take({name: path for name, path in sources.items() if path is not None})
 
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""

@@ -19,6 +19,7 @@ from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
 from ..opening import config_of_folder, find_family
 from ..pretrained import get_entry, is_model_folder, resolve
+from ..records import is_path
 from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining import (
@@ -34,7 +35,7 @@ from .pretraining import (
 )
 from .pretraining.files import is_tfrecord
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
-from .tables import check_files, split_text, text_file
+from .tables import check_files, split_text
 from .task import Data, TextTask
 
 __all__ = [
@@ -90,7 +91,20 @@ class MaskedLMTask(TextTask):
         for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
-                    matching_files(getattr(settings, name))
+                    files = matching_files(getattr(settings, name))
+                    if name.endswith('corpus'):
+                        self._copy(name, files)
+
+    def _copy(self, name, files):
+        """Let a setting name copies of its files, where these are tables or not UTF-8."""
+        copies = [
+            path
+            if path.startswith(self.rows_folder)
+            else self.text_file(path, f'{name}_{number}', '\n\n')
+            for number, path in enumerate(files)
+        ]
+        if copies != files:
+            setattr(self.settings, name, ','.join(copies))
 
     def take(self, sources):
         settings = self.settings
@@ -98,10 +112,10 @@ class MaskedLMTask(TextTask):
             raise InputError("`test`: the task 'fill-mask' has none; give `dev`")
         for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
             if segment in sources:
-                path = text_file(
-                    sources[segment], segment, self.rows_folder, '\n\n', settings.text_column
-                )
-                setattr(settings, name, path)
+                source = sources[segment]
+                if not is_path(source):
+                    source = self.text_file(source, segment, '\n\n')
+                setattr(settings, name, os.fspath(source))
 
     def sources(self):
         settings = self.settings

@@ -1,5 +1,6 @@
 """Sentence vectors: similar if the texts belong together, or according to their score."""
 
+import logging
 import math
 import os
 from typing import NamedTuple
@@ -11,10 +12,19 @@ from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..opening import locate
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
+from ..records import (
+    SPLITS,
+    EmptyCells,
+    choose_columns,
+    find_column,
+    is_path,
+    is_table,
+    read_records,
+)
 from ..training.objective import mean_over_examples
 from .classification import pearson, spearman
 from .settings import LOSSES, SentenceSettings
-from .tables import SPLITS, is_path, is_table, records_of, write_table
+from .tables import write_table
 from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
@@ -27,6 +37,8 @@ __all__ = [
     'make_loss',
     'read_sentences',
 ]
+
+logger = logging.getLogger(__name__)
 
 #: columns that are taken if none are named: the first of these that a file has
 TEXT_COLUMNS = (
@@ -53,77 +65,70 @@ class SentenceSet(list):
         self.kind = kind
 
 
-def read_sentences(source, text_columns=None, score_column=None, segment='data'):
+def read_sentences(
+    source, text_columns=None, score_column=None, segment='data', encoding=None, skip_empty=False
+):
     """Read texts that belong together.
 
     Parameters
     ----------
     source : str, or iterable of rows
-        A table in UTF-8, or a folder of `datasets`; see `model_zoo.tasks.tables.read_rows`. The
-        first line of CSV and TSV names the columns.
+        As of `model_zoo.records.read_records`.
     text_columns : sequence of str, optional
         Two or three. By default sentence1 and sentence2; or anchor, positive and, if it's there,
         negative; or query and answer.
+    skip_empty : bool
+        Leave out rows without a text, instead of refusing them.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
         raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
-    kind, examples, records = None, [], _records(source, segment)
-    for location, row in records:
+    kind, examples, empty = None, [], EmptyCells(skip_empty)
+    for where, row in _records(source, segment, encoding):
         if kind is None:
-            text_columns = text_columns or _known_columns(source, row)
-            if score_column is None and len(text_columns) == 2 and SCORE_COLUMN in row:
-                score_column = SCORE_COLUMN
+            text_columns = choose_columns(row, text_columns, TEXT_COLUMNS, 'text_columns', where)
+            if score_column is not None:
+                (score_column,) = choose_columns(row, [score_column], (), 'score_column', where)
+            elif len(text_columns) == 2:
+                score_column = find_column(row, [SCORE_COLUMN])
             kind = 'triplets' if len(text_columns) == 3 else 'scored' if score_column else 'pairs'
-        texts = tuple(_text(row, name, location) for name in text_columns)
-        score = _score(row, score_column, location) if kind == 'scored' else None
-        examples.append(SentenceExample(texts, score))
-    if kind is None:
-        raise InputError(f'{source!r} has no examples')
+        texts = tuple(row.get(name) for name in text_columns)
+        missing = [name for name, text in zip(text_columns, texts) if not _is_text(text)]
+        if missing:
+            text, where = row.get(missing[0]), where._replace(column=missing[0])
+            if text is not None and not isinstance(text, str):
+                raise InputError(f'{text!r:.80} is no text', where=where)
+            empty.add(where)
+            continue
+        score = _score(row.get(score_column), where) if kind == 'scored' else None
+        examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
+    empty.check(logger)
+    if not examples:
+        raise InputError(f'{source!r:.200} has no examples')
     return SentenceSet(kind, examples)
 
 
-def _records(source, segment):
+def _is_text(value):
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _records(source, segment, encoding):
     rows = source if is_path(source) or hasattr(source, 'columns') else list(source)
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
     scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)
     third = ('sentence1', 'sentence2', 'score') if scored else TEXT_COLUMNS[1]
-    return records_of(rows, {2: TEXT_COLUMNS[0], 3: third}, segment)
+    return read_records(rows, {2: TEXT_COLUMNS[0], 3: third}, segment, encoding=encoding)
 
 
-def _known_columns(source, row):
-    for names in TEXT_COLUMNS:
-        if all(name in row for name in names):
-            return names
-    raise InputError(
-        f'{source!r} has the columns {", ".join(map(str, row))}: name those of the texts with '
-        '`text_columns`'
-    )
-
-
-def _text(row, name, location):
-    if name not in row:
-        raise _lacks(row, name, location)
-    if not isinstance(row[name], str) or not row[name].strip():
-        raise InputError(f'{location}: {name} is {row[name]!r}, and must be a text')
-    return row[name].strip()
-
-
-def _lacks(row, name, location):
-    return InputError(f'{location}: there is no column {name!r}, only {", ".join(map(str, row))}')
-
-
-def _score(row, name, location):
+def _score(value, where):
     try:
-        score = float(row[name])
-    except KeyError:
-        raise _lacks(row, name, location) from None
+        score = float(value)
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        raise InputError(f'{location}: {name} is {row[name]!r}, and must be a number')
+        raise InputError(f'the score is {value!r:.80}, and must be a number', where=where)
     return score
 
 
@@ -147,7 +152,7 @@ def make_loss(name, scale=20.0, margin=0.5):
 #: of pairs and triplets: whether the match is among so many nearest
 RECALLS = (1, 5, 10)
 BLOCK = 1024  # queries whose similarities are in memory at once
-EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
+EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json', 'parquet')
 
 
 class SentenceTask(Task):
@@ -165,7 +170,14 @@ class SentenceTask(Task):
 
     def read(self, source, segment):
         settings = self.settings
-        return read_sentences(source, settings.text_columns, settings.score_column, segment)
+        return read_sentences(
+            source,
+            settings.text_columns,
+            settings.score_column,
+            segment,
+            settings.encoding,
+            settings.skip_empty,
+        )
 
     def split(self, rows, share):
         return [type(rows)(rows.kind, part) for part in super().split(rows, share)]

@@ -25,6 +25,7 @@ from ..training.settings import (
     pretraining_set,
     setting,
     settings,
+    text_encoding,
 )
 from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
 
@@ -126,8 +127,8 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     )
     train_file: str | None = setting(
         None,
-        'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
-        'has saved',
+        'your own rows to train on: TSV, .csv, .jsonl or .parquet, or a folder that datasets has '
+        'saved',
         usual=True,
         on_resume='free',
     )
@@ -161,6 +162,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
         "a new custom task the training file's labels, sorted",
     )
+    skip_empty: bool = setting(False, 'custom task: leave out rows without a text or a label')
     header: bool = setting(False, 'files with numbered columns begin with a header')
     regression: bool = setting(False, 'custom task: the labels are numbers', usual=True)
     multi_label: bool = setting(
@@ -237,6 +239,7 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     eval_dataset: str | None = setting(
         None, 'default: stories held out from `train_dataset`', usual=True, on_resume='free'
     )
+    encoding: str | None = text_encoding()
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
         0.9, 'weight of the language model loss', at_least=0, below=float('inf')
@@ -334,6 +337,11 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         0, 'column of the words, from 0; negative numbers count from the end', usual=True
     )
     label_column: int = setting(-1, 'column of the labels, counted in the same way', usual=True)
+    tag_column: str | None = setting(
+        None,
+        "name of the labels' column in JSON, Parquet, datasets and rows; default: labels, tags, "
+        'ner_tags, pos_tags, upos or chunk_tags',
+    )
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(
@@ -367,6 +375,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     score_column: str | None = setting(
         None, "column of the pairs' scores; default: score, if it exists", usual=True
     )
+    skip_empty: bool = setting(False, 'leave out rows without a text')
     max_score: float | None = setting(
         None,
         'score of two identical texts; default: the highest of the training set',
@@ -407,7 +416,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
 
     title = 'text'
 
-    train_file: str | None = setting(None, 'text in UTF-8', usual=True, on_resume='free')
+    train_file: str | None = setting(None, 'text', usual=True, on_resume='free')
     eval_file: str | None = setting(
         None,
         'text whose perplexity to measure',
@@ -421,6 +430,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     block_size: int | None = setting(
         None, "tokens per block; default: the model's context", usual=True
     )
+    encoding: str | None = text_encoding()
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
@@ -506,7 +516,7 @@ class MaskedLMSettings(
     title = 'data'
 
     train_corpus: str | None = setting(
-        None, 'text in UTF-8; wildcards and commas for several files', usual=True
+        None, 'text; wildcards and commas for several files', usual=True
     )
     pregenerated_data: str | None = setting(
         None,
@@ -527,6 +537,7 @@ class MaskedLMSettings(
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
     )
+    encoding: str | None = text_encoding()
     reduce_memory: bool = setting(
         False,
         'with `pregenerated_data`: unpack the samples to memory-mapped files in '

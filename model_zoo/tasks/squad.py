@@ -34,6 +34,7 @@ from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windo
 from ..checkpoint.numpy_files import ArrayArchive
 from ..environment import available_processors
 from ..errors import CheckpointError, InputError
+from ..records import is_path, read_records
 from ..tokenization.encoding import UNLIMITED
 from ..training.objective import outputs_of
 from ..util.arrays import softmax
@@ -41,7 +42,7 @@ from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
 from .pretraining.processes import LostProcessError, Processes
 from .settings import SquadSettings
-from .tables import check_files, downloading, given_rows, is_path, read_records
+from .tables import check_files, downloading
 from .task import Examination, Task, check_finite
 
 __all__ = [
@@ -113,7 +114,7 @@ def find_squad(segment, version_2=False, root=None):
     return os.path.join(root, f'{segment}-v{version}.json')
 
 
-def read_squad(source, version_2=False, training=False, strict=False):
+def read_squad(source, version_2=False, training=False, strict=False, encoding=None):
     """Read a file of SQuAD and check it.
 
     Questions that can't be used are skipped, with one warning: those whose answers aren't at their
@@ -142,7 +143,7 @@ def read_squad(source, version_2=False, training=False, strict=False):
         `version_2`, or two questions have the same id. The message names the question.
     """
     path = os.fspath(source) if is_path(source) else 'the questions'
-    articles, checksum = _read_articles(source)
+    articles, checksum = _read_articles(source, encoding)
     paragraphs, questions, locations, skipped = [], [], {}, []
     for number, article in enumerate(_field(articles, 'data', list, path), 1):
         where = f'{path}, article {number}'
@@ -192,29 +193,31 @@ class _UnusableError(InputError):
     """A question that can be skipped."""
 
 
-def _read_articles(source):
-    """The content of a file, or rows, in the form of SQuAD's files; and a checksum."""
-    in_records = is_path(source) and (
-        os.path.isdir(source) or os.fspath(source).lower().endswith(('.jsonl', '.ndjson'))
+_ROWS = ('.jsonl', '.ndjson', '.parquet', '.csv', '.tsv')  # endings of files of rows
+
+
+def _read_articles(source, encoding):
+    """Read a file, or rows, in the form of SQuAD's files; and its checksum."""
+    in_rows = is_path(source) and (
+        os.path.isdir(source) or os.path.splitext(source)[1].lower() in _ROWS
     )
-    if is_path(source) and not in_records:
+    if is_path(source) and not in_rows:
         digest = hashlib.sha256()
-        content = read_json(source, digest=digest)
+        content = read_json(source, digest=digest, encoding=encoding)
         rows = content.get('data') if isinstance(content, dict) else content
         first = rows[0] if isinstance(rows, list) and rows else None
         if rows is content or (isinstance(first, dict) and 'context' in first):
             content = _articles(rows)
         return content, digest.hexdigest()
-    rows = (row for _, row in read_records(source)) if in_records else source
-    articles = source if isinstance(source, dict) else _articles(rows)
+    articles = source if isinstance(source, dict) else _articles(source, encoding)
     return articles, hashlib.sha256(json.dumps(articles).encode()).hexdigest()
 
 
-def _articles(rows):
-    """Rows in the form of SQuAD's files."""
+def _articles(source, encoding=None):
+    """Read rows in the form of SQuAD's files."""
     names = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
     paragraphs = []
-    for number, (_, row) in enumerate(given_rows(rows, names, 'data')):
+    for number, (_, row) in enumerate(read_records(source, names, encoding=encoding)):
         if 'paragraphs' in row:  # an article
             paragraphs += row['paragraphs']
             continue
@@ -916,7 +919,7 @@ class SquadTask(Task):
 
     def read(self, source, segment):
         settings, training = self.settings, segment == 'train'
-        rows = read_squad(source, settings.version_2, training, settings.strict)
+        rows = read_squad(source, settings.version_2, training, settings.strict, settings.encoding)
         return rows.first(DEBUG_SIZES.get(segment, 100)) if self.settings.debug else rows
 
     def split(self, rows, share):

@@ -19,6 +19,16 @@ from ..batches import Sample
 from ..batches.batch import NO_LABEL
 from ..batches.windows import even_windows
 from ..errors import InputError
+from ..records import (
+    choose_columns,
+    class_names,
+    find_column,
+    find_splits,
+    has_typed_values,
+    is_path,
+    is_table,
+    read_records,
+)
 from ..tokenization.chunks import SentenceEncoder
 from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
@@ -27,16 +37,7 @@ from ..util.remote import is_file
 from .entities import OUTSIDE, has_entities
 from .labels import labels_of_folder
 from .settings import TaggingSettings
-from .tables import (
-    class_names,
-    find_splits,
-    has_named_fields,
-    is_path,
-    is_table,
-    records_of,
-    usual_column,
-    write_table,
-)
+from .tables import write_table
 from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
 
 __all__ = [
@@ -76,10 +77,12 @@ class Sentence(NamedTuple):
 IGNORED = '-100'  # as in PyTorch's losses
 
 
-def read_conll(path, word_column=0, label_column=-1):
+def read_conll(path, word_column=0, label_column=-1, encoding=None):
     """Read a file of tagged words."""
     sentences, rows, width = [], [], None
-    for line, text, fields, kind in itertools.chain(_lines(path), [(None, '', [], BREAK)]):
+    for line, text, fields, kind in itertools.chain(
+        _lines(path, encoding), [(None, '', [], BREAK)]
+    ):
         if kind == BREAK and rows:
             words, labels, lines = zip(*rows)
             labels = None if label_column is None else labels
@@ -123,14 +126,14 @@ WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
 _NUMBER = re.compile(r'(\d+)(?:[-.](\d+))?')
 
 
-def _lines(path):
+def _lines(path, encoding=None):
     """(number, text, columns, kind) of each line.
 
     A comment begins with # where a sentence begins, and has another number of columns than words
     have. In a sentence whose words are numbered, as in CoNLL-U, ranges and words that are not
     written are of kind `OTHER`.
     """
-    lines = ((number, text, _fields(text)) for number, text in read_lines(path))
+    lines = ((number, text, _fields(text)) for number, text in read_lines(path, encoding))
     shape = None  # of a word's line
     for is_break, block in itertools.groupby(lines, lambda line: line[2][:1] in ([], [DOCUMENT])):
         block = list(block)
@@ -188,7 +191,7 @@ def _field(fields, column, what, path, line):
     return fields[column]
 
 
-def write_conll(path, source, predictions, label_column=-1):
+def write_conll(path, source, predictions, label_column=-1, encoding=None):
     """Copy a file with an additional column: the predicted label of each word.
 
     The other columns are those of the source. With the correct labels in the column before, CoNLL's
@@ -196,7 +199,7 @@ def write_conll(path, source, predictions, label_column=-1):
     """
     labels = (label for sentence in predictions for label in sentence)
     with atomic_write(path) as file:
-        for _, text, fields, kind in _lines(source):
+        for _, text, fields, kind in _lines(source, encoding):
             if not fields:
                 file.write('\n')
                 continue
@@ -401,15 +404,17 @@ def _marked(words, number):
 class TaggingTask(Task):
     """Labels of words; epochs are compared by the F1 of entities, or by accuracy.
 
-    Rows in memory, of JSON and of `datasets` are (words, labels) or (words,), or have 'words' (or
-    'tokens') and 'labels' (or 'tags', 'ner_tags'). Numbers mean the names of a data set's classes,
-    the model's, or those of the setting `labels`; -100 is no label.
+    Rows in memory, of JSON, Parquet and `datasets` are (words, labels) or (words,), or have 'words'
+    (or 'tokens') and 'labels' (or 'tags', 'ner_tags', 'pos_tags', or `tag_column`). Numbers mean
+    the names of a data set's classes, the model's, or those of the setting `labels`; -100 is no
+    label.
     """
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
     head, use, unit = 'tagging', 'token-classification', 'sentences'
     samples_unit = 'samples'
     predicted = ('dev', 'test')
+    columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
     @staticmethod
@@ -427,15 +432,16 @@ class TaggingTask(Task):
         settings = self.settings
         if is_path(source):
             source = find_splits(source).get(segment, source)
-        if not is_path(source) or has_named_fields(source):
-            rows, given = _read_records(source, segment)
+        if not is_path(source) or has_typed_values(source):
+            rows, given, column = _read_records(
+                source, segment, settings.tag_column, settings.encoding
+            )
             if segment == 'train':
-                self.given_labels = given
-                self._names = next(filter(None, (class_names(source, c) for c in _LABELS)), None)
+                self.given_labels, self._names = given, class_names(source, column)
             return rows
         unlabelled = segment == 'test' and settings.no_test_labels
         column = None if unlabelled else settings.label_column
-        rows = read_conll(source, settings.word_column, column)
+        rows = read_conll(source, settings.word_column, column, settings.encoding)
         self._paths[id(rows)] = source
         return rows
 
@@ -532,14 +538,16 @@ class TaggingTask(Task):
             write_sentences(path, data.rows, predicted)
         else:
             column = self.settings.label_column if self.is_labelled(data.rows) else None
-            write_conll(path, source, predicted, column)
+            write_conll(path, source, predicted, column, self.settings.encoding)
         return [name]
 
     def results(self):
         return {'labels': self.labels}
 
 
-_WORDS, _LABELS = ('words', 'tokens'), ('labels', 'tags', 'ner_tags')  # usual names of columns
+# usual names of columns
+_WORDS = (('words',), ('tokens',))
+_LABELS = ('labels', 'tags', 'ner_tags', 'pos_tags', 'upos', 'chunk_tags')
 
 
 def _labels(sentences):
@@ -551,31 +559,39 @@ def _renamed(sentence, names):
     return sentence._replace(labels=labels)
 
 
-def _read_records(source, segment):
-    """Sentences of rows with a list of words each, and a list of labels; and the numbers among the
-    labels, by their texts.
+def _read_records(source, segment, tag_column=None, encoding=None):
+    """Read sentences from rows with a list of words each, and a list of labels.
+
+    Returns the sentences; the numbers among the labels, by their texts; and the labels' column.
     """
-    names = {2: ('words', 'labels'), 1: ('words',)}
-    sentences, given = [], {}
-    for location, row in records_of(source, names, segment):
-        words, labels = (row.get(usual_column(row, usual)) for usual in (_WORDS, _LABELS))
+    parts = {2: ('words', 'labels'), 1: ('words',)}
+    sentences, given, column = [], {}, None
+    for where, row in read_records(source, parts, segment, encoding=encoding):
+        if not sentences:
+            (words_column,) = choose_columns(row, None, _WORDS, 'words', where)
+            column = find_column(row, _LABELS)
+            if tag_column is not None and (segment != 'test' or tag_column in row):
+                (column,) = choose_columns(row, [tag_column], (), 'tag_column', where)
+        words, labels = row.get(words_column), row.get(column)
         if words is None or isinstance(words, str) or not len(words):
             raise InputError(
-                f'{location}: the words are {words!r:.80}, and must be a list of texts; the '
-                f'columns are {", ".join(map(str, row))}, where {" or ".join(_WORDS)} is expected'
+                f'the words are {words!r:.80}; give a list of texts',
+                where=where._replace(column=words_column),
             )
+        where = where._replace(column=column)
         if isinstance(labels, str) or (labels is not None and len(labels) != len(words)):
-            raise InputError(f'{location} has {len(words)} words and the labels {labels!r:.80}')
+            raise InputError(f'the labels of {len(words)} words are {labels!r:.80}', where=where)
         for number, label in enumerate(labels if labels is not None else ()):
             if not isinstance(label, (str, numbers.Integral)):
                 raise InputError(
-                    f'{location}: word {number}, {str(words[number])!r}, has the label {label!r}; '
-                    f'give a text or a whole number, and {IGNORED} for none'
+                    f'word {number}, {str(words[number])!r}, has the label {label!r}; give a text '
+                    f'or a whole number, and {IGNORED} for none',
+                    where=where,
                 )
             if not isinstance(label, str):
                 given[str(label)] = int(label)
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
-            raise InputError(f'{location}: give all sentences labels, or none')
+            raise InputError('give all sentences labels, or none', where=where)
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
-    return sentences, given
+    return sentences, given, column

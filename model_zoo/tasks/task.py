@@ -2,9 +2,11 @@
 
 import collections
 import dataclasses
+import functools
 import itertools
 import logging
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,7 +21,7 @@ from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.remote import is_file
-from .tables import segment_files, write_table
+from .tables import segment_files, text_file, write_table
 
 __all__ = [
     'Data',
@@ -123,6 +125,8 @@ class Task:
         The setting with the largest number of tokens.
     files : dict of str to tuple of str
         Segment -> possible names of its file in ``data_dir``.
+    columns : tuple of str
+        Settings that name the columns of texts, second texts and labels.
     samples_unit : str
         What to call samples in a job.
     data_field : str
@@ -154,6 +158,7 @@ class Task:
     name = head = use = None
     metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
+    columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
     has_own_head, draws_updates, takes_pairs = True, False, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False
@@ -459,6 +464,19 @@ class TextTask(Task):
 
     predicted = None
     has_own_head = False
+
+    @functools.cached_property
+    def rows_folder(self):
+        """A folder for copies of texts, which goes with the task."""
+        self._temporary = tempfile.TemporaryDirectory()
+        return self._temporary.name
+
+    def text_file(self, source, segment, between='\n'):
+        """Return the path of a file in UTF-8 with the texts of a set."""
+        settings = self.settings
+        return text_file(
+            source, segment, self.rows_folder, between, settings.text_column, settings.encoding
+        )
 
     def read(self, source, segment):
         return source

@@ -42,6 +42,7 @@ __all__ = [
     'pretraining_set',
     'setting',
     'settings',
+    'text_encoding',
     'value_type',
 ]
 
@@ -103,6 +104,16 @@ YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
 def lower_case():
     """The field for lower-casing texts."""
     return setting(None, 'lower-case the text; default: as the vocabulary requires', flag=YES_OR_NO)
+
+
+def text_encoding():
+    """The field with the encoding of text files."""
+    return setting(
+        None,
+        'encoding of the text files, such as latin-1 or utf-16; default: UTF-8',
+        on_resume='free',
+        flag={'rank_last': True},
+    )
 
 
 def pretraining_set():
@@ -486,6 +497,7 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
 
     title = 'task'
 
+    encoding: str | None = text_encoding()
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     only_inference: bool = setting(
         False,

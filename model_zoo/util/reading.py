@@ -4,7 +4,6 @@ import codecs
 import dataclasses
 import hashlib
 import io
-import itertools
 import json
 import numbers
 import os
@@ -17,11 +16,11 @@ from ..errors import InputError, did_you_mean, reporting
 from .remote import open_binary
 
 __all__ = [
+    'check_encoding',
     'check_json',
     'decode_at',
     'parse_json',
     'read_json',
-    'read_json_objects',
     'read_lines',
     'read_span',
     'read_text',
@@ -64,16 +63,17 @@ def state_of(path):
     return frozenset(states)
 
 
-def read_json(path, what='', shape=object, digest=None):
+def read_json(path, what='', shape=object, digest=None, encoding=None):
     """Read a JSON file, of the shape that the caller declares; see `parse_json`.
 
-    `digest`, an object of hashlib, is updated with its content.
+    `digest`, an object of hashlib, is updated with its content. The default encoding is UTF-8.
     """
+    check_encoding(encoding)
     name = f'{what} {os.fspath(path)!r}'.lstrip()
     try:
         with open_binary(path) as file:
             content = file.read()
-        value = parse_json(content.decode('utf-8-sig'))
+        value = parse_json(content.decode(_with_mark(encoding)))
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -92,8 +92,8 @@ def read_json(path, what='', shape=object, digest=None):
 def parse_json(text, shape=object):
     """Parse a JSON text, of the shape that the caller declares.
 
-    Whoever reads JSON that others may have written uses this, `read_json` or `read_json_objects`,
-    and declares what it relies on.
+    Whoever reads JSON that others may have written uses this or `read_json`, and declares what it
+    relies on.
 
     Parameters
     ----------
@@ -197,44 +197,51 @@ def _refuse(value, wanted, where):
     raise ValueError(f"{where} can't be {value!r:.80}: {wanted} is expected")
 
 
-def read_lines(path):
+def read_lines(path, encoding=None):
     """Read the lines of a file one by one; a byte-order mark before the first is dropped.
 
     Lines end only at a newline: texts contain other separators, such as U+2028, at which
     `str.splitlines` breaks. Without any newline, they end at carriage returns, as on old Macs. The
-    encoding is UTF-8, or UTF-16 with a byte-order mark.
+    default encoding is UTF-8, or UTF-16 if the file begins with its byte-order mark.
     """
+    check_encoding(encoding)
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
-        first = file.readline()
-        if first.startswith(_UTF_16_MARKS):
-            yield from _lines_of_utf_16(path, first)
-            return
-        for number, line in enumerate(itertools.chain([first] * bool(first), file), 1):
-            try:
-                text = line.decode('utf-8-sig' if number == 1 else 'utf-8')
-            except UnicodeDecodeError as error:
-                raise _not_utf8(f'{path}, line {number}', line, error) from None
-            if number == 1 and '\n' not in text and '\r' in text.rstrip('\r'):
-                yield from enumerate(re.findall('[^\r]*\r|[^\r]+$', text), 1)
-                return
-            yield number, text
+        if encoding is None and file.peek(2)[:2] in _UTF_16_MARKS:
+            encoding = 'utf-16'
+        text = io.TextIOWrapper(file, _with_mark(encoding), newline='\n')
+        number = 0
+        try:
+            for number, line in enumerate(text, 1):
+                if number == 1 and '\n' not in line and '\r' in line.rstrip('\r'):
+                    yield from enumerate(re.findall('[^\r]*\r|[^\r]+$', line), 1)
+                    return
+                yield number, line
+        except UnicodeDecodeError as error:
+            # all whole lines before the bytes that it was given have been read
+            number += 1 + error.object[: error.start].count(b'\n')
+            raise _undecodable(f'{path}, line {number}', error, encoding) from None
 
 
 _UTF_16_MARKS = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 
-def _lines_of_utf_16(path, first):
-    encoding = 'utf-16-le' if first.startswith(codecs.BOM_UTF16_LE) else 'utf-16-be'
-    with open_binary(path) as file:
-        text = io.TextIOWrapper(file, encoding, newline='\n')
-        text.read(1)  # the mark
-        try:
-            yield from enumerate(text, 1)
-        except UnicodeDecodeError as error:
-            raise InputError(f'{path}: its first bytes say UTF-16, but {error}') from None
+def check_encoding(encoding):
+    """Raise InputError unless an encoding is one of Python's for texts, or None."""
+    try:
+        ''.encode(encoding or 'utf-8')
+    except (LookupError, ValueError):
+        raise InputError(
+            f'`encoding` {encoding!r} is no encoding that Python knows, such as latin-1 or utf-16'
+        ) from None
 
 
-def read_span(path, start, stop):
+def _with_mark(encoding):
+    """Return the encoding whose byte-order mark, if there is one, is no part of the text."""
+    is_utf_8 = encoding is None or codecs.lookup(encoding).name == 'utf-8'
+    return 'utf-8-sig' if is_utf_8 else encoding
+
+
+def read_span(path, start, stop, encoding=None):
     """Read the lines that begin between two places of a file, counted in bytes."""
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
         position = start
@@ -245,62 +252,31 @@ def read_span(path, start, stop):
             line = file.readline()
             if not line:
                 return
-            yield decode_at(path, position, line)
+            yield decode_at(path, position, line, encoding)
             position += len(line)
 
 
-def decode_at(path, position, line):
+def decode_at(path, position, line, encoding=None):
     """Decode a line that begins at byte `position` of a file."""
     try:
+        if encoding is not None:
+            return line.decode(encoding)
         return line.decode('utf-8' if position else 'utf-8-sig')
     except UnicodeDecodeError as error:
-        raise _not_utf8(path, line, error, position) from None
+        raise _undecodable(f'{path}, from byte {position} on', error, encoding) from None
 
 
-def read_json_objects(path):
-    """Read a file with one JSON object per line, or with an array of objects.
-
-    Yields the place of each, 'line 3' or 'row 2', and the object; empty lines are left out.
-    """
-    is_first = True
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        if is_first and line.lstrip().startswith('['):
-            rows = read_json(path, shape=list)
-            for row, fields in enumerate(rows):
-                yield f'row {row}', _object(fields, f'{path}, row {row}')
-            return
-        is_first = False
-        try:
-            fields = parse_json(line)
-        except ValueError as error:
-            raise InputError(f'{path}, line {number}: not JSON: {error}') from None
-        yield f'line {number}', _object(fields, f'{path}, line {number}')
-
-
-def _object(fields, where):
-    if not isinstance(fields, dict):
-        raise InputError(
-            f'{where}: {str(fields)!r:.80} is no object; one JSON object per line is expected, or '
-            'an array of objects'
-        )
-    return fields
-
-
-def read_text(path):
+def read_text(path, encoding=None):
     """Read the text of a file, its line ends included."""
-    text = ''.join(line for _, line in read_lines(path))
+    text = ''.join(line for _, line in read_lines(path, encoding))
     if not text.strip():
         raise InputError(f'{str(path)!r} has no text')
     return text
 
 
-def _not_utf8(where, line, error, position=0):
-    problem = f'byte 0x{line[error.start]:02x} at position {position + error.start} is not UTF-8'
-    if not position and line.startswith(_UTF_16_MARKS):
-        problem = 'the file seems to be UTF-16'
+def _undecodable(where, error, encoding):
+    byte, name = error.object[error.start], encoding or 'UTF-8'
     return InputError(
-        f'{where}: {problem}; save the file as UTF-8, or convert it with "iconv -f ENCODING -t '
-        'UTF-8", where ENCODING is WINDOWS-1252 of most older Western files'
+        f'{where}: the byte 0x{byte:02x} is not {name}: save the file as UTF-8, or name its '
+        '`encoding`, such as latin-1'
     )

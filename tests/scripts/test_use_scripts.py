@@ -105,20 +105,34 @@ def test_a_table_has_a_column_of_texts(classifier, tmp_path, capsys, name):
     path.write_text(TABLES[name])
     for script in ('predict', 'encode'):
         assert run(load_script(script), classifier, '--file', str(path)) == 0
-        texts = [each['text'] for each in lines_of(capsys)]
+        texts = [each.get('text', each.get('review')) for each in lines_of(capsys)]
         assert list(filter(None, texts)) == ['the cat, a dog', 'in "paris"']
     argv = [classifier, '--file', str(path), '--output', str(output)]
     assert run(load_script('predict'), *argv) == 0
-    rows = [row for row in csv.DictReader(output.open()) if row['text']]
-    assert [row['text'] for row in rows] == ['the cat, a dog', 'in "paris"']
-    assert all(row['label'] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
-    more = {
-        'reviews.csv': ['id', 'given_label'],
-        'reviews.jsonl': ['given_label'],
-        'reviews.tsv': ['given_label'],
+    own = {
+        'reviews.csv': ['id', 'review', 'label'],
+        'reviews.jsonl': ['text', 'label'],
+        'reviews.tsv': ['label', 'text'],
     }.get(name, [])
-    assert list(rows[0]) == ['label', 'score', 'text', *more]
-    assert 'id' not in more or [row['id'] for row in rows] == ['1', '2']
+    text, label = 'review' if 'review' in own else 'text', 'predicted_label' if own else 'label'
+    rows = [row for row in csv.DictReader(output.open()) if row[text]]
+    assert [row[text] for row in rows] == ['the cat, a dog', 'in "paris"']
+    assert all(row[label] in ('bad', 'good') and float(row['score']) < 1 for row in rows)
+    assert list(rows[0]) == ([*own, label, 'score'] if own else ['label', 'score', 'text'])
+    assert 'id' not in own or [(row['id'], row['label']) for row in rows] == [
+        ('1', 'good'),
+        ('2', 'bad'),
+    ]
+
+
+def test_predictions_as_json_and_of_other_encodings(classifier, tmp_path):
+    path, output = tmp_path / 'rows.csv', tmp_path / 'out.json'
+    path.write_text('text;number\nthe caf\xe9;1\na dog;2\n', 'latin-1')
+    argv = [classifier, '--file', str(path), '--output', str(output), '--encoding', 'latin-1']
+    assert run(load_script('predict'), *argv) == 0
+    rows = json.loads(output.read_text('utf-8'))
+    assert [list(row) for row in rows] == [['text', 'number', 'label', 'score']] * 2
+    assert [row['text'] for row in rows] == ['the café', 'a dog']
 
 
 def test_blank_texts_and_unknown_endings_are_refused(classifier, tmp_path, capsys):
@@ -165,15 +179,19 @@ def test_a_column_is_named(classifier, tmp_path, capsys):
     assert "'title'" in refusal(capsys, script, *argv, '--text_column', 'title')
     for column in ('words', '1'):
         assert run(script, *argv, '--text_column', column) == 0
-        texts = [each['text'] for each in lines_of(capsys)]
-        assert texts == (['words'] if column == '1' else []) + ['the cat', 'in paris']
+        rows = lines_of(capsys)
+        assert all(row['label'] in ('bad', 'good') for row in rows)
+        if column == '1':  # then there may be no header
+            assert [row['text'] for row in rows] == ['words', 'the cat', 'in paris']
+        else:
+            assert [row['words'] for row in rows] == ['the cat', 'in paris']
     assert run(script, *argv, '--text_column', 'words', '--text_pair_column', 'more') == 0
-    assert [each['text'] for each in lines_of(capsys)] == ['the cat\ta dog', 'in paris\ta']
+    assert [row['more'] for row in lines_of(capsys)] == ['a dog', 'a']
     path.write_text('premise,hypothesis\nthe cat,a dog\n')
     assert run(script, *argv) == 0
-    assert [each['text'] for each in lines_of(capsys)] == ['the cat\ta dog']
+    assert [row['hypothesis'] for row in lines_of(capsys)] == ['a dog']
     path.write_text('text,label\nthe cat\n')
-    assert 'line 2: there is no text' in refusal(capsys, script, *argv, '--text_column', 'label')
+    assert 'line 2' in refusal(capsys, script, *argv, '--text_column', 'label')
 
 
 def test_what_is_forgotten_is_told(classifier, tmp_path, capsys):

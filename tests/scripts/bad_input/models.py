@@ -67,7 +67,7 @@ SEARCH = [
     ([], 'there is no text'),
     (['--corpus', 'none.txt', 'a'], 'none.txt'),
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
-    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl, line 1: not a JSON object with the text in'),
+    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
     (['--max_len', '99', 'a'], '24'),
 ]
@@ -231,7 +231,7 @@ EXTRACT = [
     (['--batch_size', '0'], '--batch_size must be at least 1, not 0'),
     (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
-    (['--input_file', 'latin.txt'], 'latin.txt, line 2: byte 0xe4 at position 0 is not UTF-8'),
+    (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
     (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
     (

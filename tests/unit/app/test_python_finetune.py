@@ -261,7 +261,7 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
         ('text-classification', [('a', 'x'), ('', 'y')], ['row 1', "'text'"]),
         ('text-classification', [{'text': 'a', 'label': ['x']}], ['row 0', "'label'"]),
         ('text-classification', [('a', 'x'), (float('nan'), 'y')], ['row 1', "'text'"]),
-        ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`', '`label`']),
+        ('text-classification', [{'a': 'a', 'b': 'x'}], ['a, b', '`text`']),
         ('text-classification', ['a', 'b'], ['`label`']),
         ('text-classification', [3], ['row 0']),
         ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
@@ -374,7 +374,7 @@ def test_several_labels_a_text(folder, tmp_path):
     for (text, _), predicted in zip(rows, trained.predictions):
         scores = {record['label']: record['score'] for record in trained(text, top_k=None)}
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
-    records = Labeller({'model': str(out / 'best_model')}).records(text for text, _ in rows[:4])
+    records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
     per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12

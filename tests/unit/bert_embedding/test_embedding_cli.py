@@ -216,7 +216,7 @@ def test_bad_bytes_in_a_pipe_are_found_while_reading(call, tmp_path):
         status, _, errors = call('--file', pipe)
         assert process.wait() == 0
     assert status == 1
-    assert 'line 2: byte 0xff at position 1 is not UTF-8' in errors
+    assert 'line 2: the byte 0xff is not UTF-8' in errors
 
 
 def test_the_file_runs_from_anywhere(tiny_dir, tmp_path):

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.records import class_names, find_splits
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
-from model_zoo.tasks.tables import class_names, find_splits, read_records, usual_columns
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
 CSV = 'first,label,second\n"good, ""really""",pos,a b\n"bad\nfilm",neg,c\n\n天,pos,d\n'
@@ -49,36 +49,6 @@ def path(request, tmp_path):
 def test_columns_by_name(path):
     assert rows_of(read_examples(task_of(path))) == ROWS
     assert infer_labels(task_of(path, labels=None)).labels == ('neg', 'pos')
-
-
-@pytest.mark.parametrize(
-    'content',
-    [
-        'first;second;label\n"a;b";c, d;pos\n;"";neg\n'.replace(';"";', 'e, f;"";'),
-        'first\tsecond\tlabel\n"a;b"\tc, d\tpos\ne, f\t\tneg\n',
-        'first, second, label\n"a;b", "c, d", pos\n"e, f", , neg\n',
-        'first,second,label\ra;b,"c, d",pos\r"e, f",,neg\r',
-        'first,second,label\r\na;b,"c, d",pos\r\n"e, f",,neg'.encode('utf-16'),
-    ],
-)
-def test_csv_as_programs_write_it(tmp_path, content):
-    path = tmp_path / 'train.csv'
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    rows = [tuple(fields.values()) for _, fields in read_records(path)]
-    assert rows == [('a;b', 'c, d', 'pos'), ('e, f', '', 'neg')]
-
-
-def test_csv_that_only_looks_like_it(tmp_path):
-    path = tmp_path / 'train.csv'
-    path.write_text('text\ngood; really\nbad\n')
-    assert [fields['text'] for _, fields in read_records(path)] == ['good; really', 'bad']
-    path.write_text('text,label\n' + 'long ' * 60000 + ',pos\n')  # over the csv module's limit
-    assert len(next(read_records(path))[1]['text']) == 300000
-
-
-def test_usual_names_in_any_case(tmp_path):
-    assert usual_columns(['ID', 'Text', 'Label']) == (None, 'Text')
-    assert usual_columns(['Sentence1', 'Sentence2']) == (('Sentence1', 'Sentence2'), None)
 
 
 def test_numbers_and_truth_values_are_labels(tmp_path):
@@ -127,6 +97,7 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.json', '["a"]\n', 'a.json, row 0'),
         ('a.json', '[' * 100000, 'a.json'),
         ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
+        ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2, 4'),
         ('a.jsonl', '', 'a.jsonl'),
         ('state.json', '{}', ''),
     ],
@@ -146,12 +117,6 @@ def test_an_empty_label_is_no_label_of_its_own(tmp_path):
     (tmp_path / 'a.tsv').write_text('first\tsecond\tlabel\na\tb\tpos\na\tb\tneg\na\tb\t\n')
     with pytest.raises(InputError):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
-
-
-def test_positions_mean_nothing_where_fields_have_names(tmp_path):
-    path = write_lines(tmp_path / 'x.jsonl', objects())
-    with pytest.raises(InputError):
-        read_examples(custom_task([0], 2, labels=['a', 'b'], files={'train': path}))
 
 
 def test_a_missing_library_is_told_with_its_extra(tmp_path, monkeypatch):
@@ -197,3 +162,19 @@ def test_impossible_shares(many, share):
 def test_a_share_that_leaves_nothing(many):
     with pytest.raises(InputError):
         read_examples(task_of(many, dev_split=0.001))
+
+
+def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
+    path = tmp_path / 'a.tsv'
+    path.write_text('first\tsecond\tlabel\n\tb\tpos\na\tb\tneg\nc\td\t \ne\tf\tpos\n')
+    examples = read_examples(task_of(path, skip_empty=True))
+    assert rows_of(examples) == [('a', 'b', 'neg'), ('e', 'f', 'pos')]
+    assert [each.guid for each in examples] == ['1', '3']
+
+
+def test_rows_in_memory(tmp_path):
+    parts = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
+    named = custom_task(
+        ['text', 'text_pair'], 'label', labels=['neg', 'pos'], files={'train': parts}
+    )
+    assert rows_of(read_examples(named)) == parts

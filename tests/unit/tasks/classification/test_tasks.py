@@ -81,9 +81,9 @@ def test_custom_task():
     assert custom_task(['a'], 'y', regression=True).metrics == ('pearson', 'spearman')
     assert custom_task(['a'], 'y', regression=True).num_labels == 1
     assert custom_task(['a'], 'y', regression=True).parse_label('-7e3') == -7000
-    assert custom_task(['0'], '2').layouts[0].text == (0,)  # digits from a command line
-    assert not custom_task(['0'], '2').layouts[0].header
-    assert custom_task([0], 'y').layouts[0].header
+    assert custom_task(['0'], '2').text_columns == (0,)  # digits from a command line
+    assert not custom_task(['0'], '2').header
+    assert custom_task([0], 'y').header
     with pytest.raises(InputError):
         _ = custom_task(['a'], 'y').num_labels
 

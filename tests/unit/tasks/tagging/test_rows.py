@@ -55,13 +55,26 @@ def read(source, **options):
     return task.labels, [(list(row.words), list(row.labels)) for row in rows]
 
 
-@pytest.mark.parametrize('column', ['ner_tags', 'tags', 'labels'])
+@pytest.mark.parametrize('column', ['ner_tags', 'tags', 'labels', 'pos_tags'])
 def test_classes_of_datasets_are_the_labels(tmp_path, column):
     expected = NAMES, list(zip(WORDS, TAGS))
     assert read(dataset(column)) == expected
     pytest.importorskip('datasets').DatasetDict(train=dataset(column)).save_to_disk(tmp_path)
     assert read(str(tmp_path)) == read(str(tmp_path / 'train')) == expected
     assert read(dataset(column).to_pandas(), labels=NAMES) == expected
+
+
+def test_a_column_of_tags_is_named(tmp_path):
+    rows = [
+        {'tokens': words, 'pos_tags': [0, 0], 'chunk': tags} for words, tags in zip(WORDS, TAGS)
+    ]
+    named = ['O', 'B-LOC', 'B-PER'], list(zip(WORDS, TAGS))
+    assert read(rows, tag_column='chunk') == named
+    assert read([{**row, 'pos_tags': tags} for row, tags in zip(rows, TAGS)]) == named
+    (tmp_path / 'rows.jsonl').write_text('\n'.join(map(json.dumps, rows)), 'utf-16')
+    assert read(str(tmp_path / 'rows.jsonl'), tag_column='chunk', encoding='utf-16') == named
+    with pytest.raises(InputError):
+        read(rows, tag_column='upos')
 
 
 @pytest.mark.parametrize('name', ['rows.json', 'rows.jsonl', 'array.json', 'memory', 'DataFrame'])

@@ -1,0 +1,471 @@
+"""Rows as dicts, from any file or object: `read_records`; and their columns: `choose_columns`."""
+
+import collections
+import csv
+import itertools
+import math
+import os
+from collections.abc import Iterable
+
+import numpy as np
+
+from .errors import InputError, MissingExtraError, Where, did_you_mean, reporting
+from .util.reading import parse_json, read_json, read_lines
+from .util.remote import open_binary
+
+__all__ = [
+    'PAIRS',
+    'SPLITS',
+    'TEXTS',
+    'EmptyCells',
+    'choose_columns',
+    'class_names',
+    'find_column',
+    'find_splits',
+    'has_json',
+    'has_typed_values',
+    'is_path',
+    'is_table',
+    'is_table_file',
+    'read_records',
+    'read_rows',
+]
+
+_FORMATS = {
+    '.csv': 'csv',
+    '.tsv': 'tsv',
+    '.jsonl': 'json',
+    '.ndjson': 'json',
+    '.json': 'json',
+    '.parquet': 'parquet',
+}
+#: usual names of the column of a text
+TEXTS = (('text',), ('sentence',), ('review',), ('content',))
+#: usual names of the columns of a pair of texts
+PAIRS = (
+    ('sentence1', 'sentence2'),
+    ('premise', 'hypothesis'),
+    ('question1', 'question2'),
+    ('question', 'sentence'),
+    ('text_a', 'text_b'),
+    ('text', 'text_pair'),
+    ('question', 'context'),
+)
+#: segment -> the names that its split may have in a `datasets.DatasetDict`
+SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
+_CSV = {'skipinitialspace': True}  # a space may come before a quoted field
+_SAMPLE = 20  # lines of CSV that say what separates the fields
+
+
+def is_path(source):
+    """Return whether a set is given by its path, and not by rows."""
+    return isinstance(source, (str, os.PathLike))
+
+
+def is_table(path):
+    """Return whether there is a file, or a data set's folder."""
+    return os.path.isfile(path) or os.path.isfile(os.path.join(path, 'state.json'))
+
+
+def is_table_file(path):
+    """Return whether a path's ending says that it is a table, or it is a data set's folder."""
+    ending = os.path.splitext(path)[1].lower()
+    return ending in _FORMATS or os.path.isfile(os.path.join(path, 'state.json'))
+
+
+def has_json(path, encoding=None):
+    """Return whether the first line of a file that isn't blank begins an object or an array."""
+    first = next((line for _, line in read_lines(path, encoding) if line.strip()), '')
+    return first.lstrip().startswith(('{', '['))
+
+
+def has_typed_values(path):
+    """Return whether the values of a file or folder have types, so that there may be lists."""
+    return _format(path) in ('json', 'parquet', 'datasets')
+
+
+def find_splits(folder):
+    """Return the data sets in a folder that ``DatasetDict.save_to_disk`` has written."""
+    index = os.path.join(folder, 'dataset_dict.json')
+    if not os.path.isfile(index):
+        return {}
+    names = read_json(index, 'the list of splits', {'splits': list})['splits']
+    paths = {
+        segment: next((os.path.join(folder, name) for name in known if name in names), None)
+        for segment, known in SPLITS.items()
+    }
+    return {segment: path for segment, path in paths.items() if path}
+
+
+# -- records ---------------------------------------------------------------------------------------
+
+
+def read_records(
+    source,
+    parts=None,
+    name='data',
+    *,
+    format=None,
+    encoding=None,
+    header=True,
+    keep_blank=False,
+):
+    """Read rows one by one.
+
+    Parameters
+    ----------
+    source : str, os.PathLike, DataFrame, ``datasets.Dataset`` or iterable
+        A path's ending is its format: ``.csv``, also with semicolons or tabs between the fields;
+        ``.jsonl``, ``.ndjson`` or ``.json``, with an object a line or an array of objects;
+        ``.parquet``; any other is TSV, whose fields are never quoted. A folder is read by
+        `datasets`. An iterable has dicts, tuples or texts.
+    parts : dict of int to tuple of str, optional
+        Number of a tuple's parts -> their names; a text is a tuple of one.
+    name : str
+        What messages call rows in memory.
+    format : str, optional
+        'csv', 'tsv', 'json' or 'parquet', instead of the ending's.
+    encoding : str, optional
+        Of a text file; default: UTF-8.
+    header : bool or callable
+        Whether the first row of CSV and TSV names the columns, or a function of that row. Without
+        names the keys are the columns' numbers.
+    keep_blank : bool
+        Whether a blank line of TSV is a row of empty texts. Otherwise it is left out.
+
+    Yields
+    ------
+    Where
+        The row's place, for messages.
+    dict
+        Column -> value. Values of CSV and TSV are texts. Classes of `datasets` are their names.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read, or a row has another number of fields than the header.
+    """
+    if not is_path(source):
+        return _given_records(source, parts or {}, name)
+    format = format or _format(source)
+    if format == 'datasets':
+        return _dataset_records(_load_dataset(source), os.fspath(source))
+    if format == 'parquet':
+        return _parquet_records(source)
+    if format == 'json':
+        return _json_records(source, encoding)
+    return _cell_records(source, format, encoding, header, keep_blank)
+
+
+def _format(path):
+    if os.path.isdir(path):
+        return 'datasets'
+    return _FORMATS.get(os.path.splitext(path)[1].lower(), 'tsv')
+
+
+def read_rows(path, format=None, encoding=None):
+    """Read the lines of CSV or TSV: the line's number, and the list of its fields.
+
+    Blank lines at the end of TSV are left out, and all blank lines of CSV.
+    """
+    if (format or _format(path)) == 'csv':
+        return _csv_rows(path, encoding)
+    return _tsv_rows(path, encoding)
+
+
+def _tsv_rows(path, encoding):
+    blank = []
+    for number, line in read_lines(path, encoding):
+        cells = line.rstrip('\r\n').split('\t')
+        if len(cells) == 1 and not cells[0].strip():
+            blank.append((number, cells))
+            continue
+        if blank:
+            yield from blank
+            blank.clear()
+        yield number, cells
+
+
+def _csv_rows(path, encoding):
+    lines = (line for _, line in read_lines(path, encoding))
+    sample = list(itertools.islice(lines, _SAMPLE))
+    csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
+    reader = csv.reader(
+        itertools.chain(sample, lines), delimiter=_delimiter(sample), **_CSV, strict=True
+    )
+    first = 1  # line of a row, which may have several
+    try:
+        for cells in reader:
+            if cells:
+                yield first, cells
+            first = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(str(error), where=Where(str(path), first)) from None
+
+
+def _delimiter(lines):
+    """Return what separates the fields of CSV: not a comma if the header has none, and all rows
+    have as many tabs, or semicolons.
+    """
+    if lines and len(next(csv.reader(lines[:1], **_CSV), ())) < 2:
+        for delimiter in '\t;':
+            rows = [row for row in csv.reader(lines, delimiter=delimiter, **_CSV) if row]
+            whole = rows[:-1] if len(lines) == _SAMPLE and rows[1:] else rows
+            if len({*map(len, whole)}) == 1 and len(whole[0]) > 1:
+                return delimiter
+    return ','
+
+
+def _cell_records(path, format, encoding, header, keep_blank):
+    source, names = str(path), None
+    for line, cells in read_rows(path, format, encoding):
+        if not any(cells):
+            if names is None or not keep_blank:
+                continue
+            cells = [''] * len(names)
+        if names is None:
+            if header(cells) if callable(header) else header:
+                names = _unique([cell.strip() for cell in cells])
+                continue
+            names = list(range(len(cells)))
+        if len(cells) != len(names):
+            _check_width(cells, names, Where(source, line), format)
+        yield Where(source, line), dict(zip(names, cells))
+
+
+def _unique(names):
+    """Return the names of columns; those that are there already get numbers, as in pandas."""
+    seen, found = collections.Counter(), []
+    for name in names:
+        found.append(f'{name}.{seen[name]}' if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def _check_width(cells, names, where, format):
+    if len(cells) > len(names) and not any(cell.strip() for cell in cells[len(names) :]):
+        return
+    rule = {
+        'csv': 'a field with a comma in it must be quoted',
+        'tsv': 'fields are separated by one TAB each, and have none in them',
+    }[format]
+    raise InputError(
+        f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}',
+        where=where,
+    )
+
+
+def _json_records(path, encoding):
+    """Read an object a line, or an array of objects; empty lines are left out."""
+    lines = (each for each in read_lines(path, encoding) if each[1].strip())
+    start = next(lines, None)
+    if start is None:
+        return
+    unit = 'row' if start[1].lstrip().startswith('[') else 'line'
+    rows = itertools.chain([start], lines)
+    if unit == 'row':
+        rows = enumerate(_parsed(''.join(line for _, line in rows), Where(str(path))))
+    else:
+        rows = ((number, _parsed(line, Where(str(path), number))) for number, line in rows)
+    for number, fields in rows:
+        where = Where(str(path), number, unit=unit)
+        if not isinstance(fields, dict):
+            raise InputError(
+                f'{fields!r:.80} is no object; one JSON object per line is expected, or an array '
+                'of objects',
+                where=where,
+            )
+        yield where, fields
+
+
+def _parsed(text, where):
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        raise InputError(f'not JSON: {error}', where=where) from None
+
+
+def _parquet_records(path):
+    MissingExtraError.check('parquet', 'pyarrow')
+    import pyarrow
+    import pyarrow.parquet
+
+    number = 0
+    problem = f'cannot read {str(path)!r}'
+    with reporting(problem, errors=(OSError, pyarrow.ArrowException)), open_binary(path) as file:
+        for batch in pyarrow.parquet.ParquetFile(file).iter_batches():
+            for row in batch.to_pylist():
+                yield Where(str(path), number, unit='row'), row
+                number += 1
+
+
+# -- data sets, and rows in memory -----------------------------------------------------------------
+
+
+def _load_dataset(folder):
+    MissingExtraError.check('datasets', 'datasets')
+    import datasets
+
+    with reporting(f'cannot read the data set {str(folder)!r}', errors=Exception):  # of many kinds
+        return datasets.load_from_disk(os.fspath(folder))
+
+
+def _is_dataset(source):
+    return hasattr(source, 'column_names') and hasattr(source, 'with_format')
+
+
+def _dataset_records(data, name):
+    if isinstance(data, dict):
+        raise InputError(f'{name} has the sets {", ".join(data)}: name one of them')
+    classes = {column: _class_names(data, column) for column in data.column_names}
+    classes = {column: names for column, names in classes.items() if names}
+    for number, row in enumerate(data.with_format(None)):
+        for column, names in classes.items():
+            row[column] = _named_classes(row[column], names)
+        yield Where(name, number, unit='row'), row
+
+
+def _class_names(data, column):
+    """Return the names of a column's classes, or of the classes in its lists, or None."""
+    feature = (data.features or {}).get(column)  # a stream may not know them
+    feature = getattr(feature, 'feature', feature)
+    return getattr(feature, 'names', None)
+
+
+def _named_classes(value, names):
+    """Return the names of a class, or of several; None for no label, -1; other numbers stay."""
+    if isinstance(value, list):
+        return [names[number] if number is not None and number >= 0 else number for number in value]
+    return None if value is None or value < 0 else names[value]
+
+
+def class_names(source, column):
+    """Return the names of the classes in a column of a data set of `datasets`, or None."""
+    if is_path(source) and _format(source) == 'datasets':
+        source = _load_dataset(source)
+    return _class_names(source, column) if _is_dataset(source) else None
+
+
+def _given_records(rows, parts, name):
+    if _is_dataset(rows):
+        rows = (row for _, row in _dataset_records(rows, name))
+    elif hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
+        rows = rows.to_dict('records')
+    number = -1
+    for number, row in enumerate(rows):
+        where = Where(name, number, unit='row')
+        if not isinstance(row, dict):
+            row = _named_parts(row, parts, where)
+        yield where, {column: _plain(value) for column, value in row.items()}
+    if number < 0:
+        raise InputError(f'the {name} set has no rows')
+
+
+def _named_parts(row, parts, where):
+    cells = (row,) if isinstance(row, str) else tuple(row) if isinstance(row, Iterable) else None
+    names = parts.get(len(cells)) if cells is not None else None
+    if names is None:
+        forms = ' or '.join(f'({", ".join(names)})' for names in parts.values())
+        raise InputError(f'{row!r:.80}; give a dict, or a tuple as {forms}', where=where)
+    return dict(zip(names, cells))
+
+
+def _plain(value):
+    """Return a value with Python's numbers instead of NumPy's, and None for a NaN."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+# -- columns ---------------------------------------------------------------------------------------
+
+
+def find_column(names, usual):
+    """Return the first of the usual names that a table has in any case, as spelt there, or None."""
+    spelt = {str(name).lower(): name for name in reversed(list(names))}
+    return next((spelt[name] for name in usual if name in spelt), None)
+
+
+def choose_columns(names, given, usual, field, where=None):
+    """Return the columns of a table that the user names, or that have usual names.
+
+    Parameters
+    ----------
+    names : iterable of str or int
+        The columns, such as a record.
+    given : sequence of str or int, or None
+        Names, in any case where only one column is meant, or numbers from 0.
+    usual : sequence of tuple of str
+        Usual names; the first of them that the table has is taken.
+    field : str
+        The setting that names the columns.
+    where : Where or str, optional
+        The table, for messages.
+
+    Returns
+    -------
+    tuple of str or int
+    """
+    names = list(names)
+    if given:
+        return tuple(_column(names, column, field, where) for column in given)
+    for wanted in usual:
+        found = tuple(find_column(names, [name]) for name in wanted)
+        if None not in found:
+            return found
+    hint = ''
+    if len(names) == 1 and {*';\t,'}.intersection(str(names[0])):
+        hint = (
+            '; if these are several, call a file with commas, semicolons or tabs between its '
+            'fields .csv, and let all its rows have as many'
+        )
+    shown = ', '.join(map(str, names))
+    raise InputError(
+        f'the columns are {shown:.300}: name the right one with `{field}`{hint}', where=where
+    )
+
+
+def _column(names, wanted, field, where):
+    if wanted in names:
+        return wanted
+    is_number = isinstance(wanted, int) or str(wanted).isdecimal()
+    if is_number and int(wanted) < len(names):
+        return names[int(wanted)]
+    alike = [name for name in names if str(name).lower() == str(wanted).lower()]
+    if len(alike) == 1:
+        return alike[0]
+    hint = did_you_mean(wanted, list(map(str, names)))
+    if len(names) == 1 and ',' in str(names[0]):
+        hint = '; a file with commas between its fields must be called .csv'
+    shown = ', '.join(map(str, names))
+    raise InputError(
+        f'`{field}`: there is no column {wanted!r}; the columns are {shown:.300}{hint}',
+        where=where,
+    )
+
+
+class EmptyCells:
+    """Collects the rows that lack a text or a label, for one message about all of them."""
+
+    def __init__(self, skip=False):
+        self._skip, self._places = skip, []
+
+    def add(self, where):
+        """Note the place of an empty cell; `where` has its column."""
+        self._places.append(where)
+
+    def check(self, logger):
+        """Raise InputError, or with ``skip`` log a warning, if there were any."""
+        if not self._places:
+            return
+        first = self._places[0]
+        numbers = ', '.join(str(where.line) for where in self._places[:20])
+        more = f' and {len(self._places) - 20} more' if self._places[20:] else ''
+        columns = ', '.join(sorted({repr(where.column) for where in self._places}))
+        place = f'{first.source}, {first.unit} {numbers}{more}'
+        if not self._skip:
+            raise InputError(
+                f'{place}: empty in column {columns}; `skip_empty` leaves such rows out',
+            )
+        logger.warning(
+            '%s: skipped %d rows that are empty in column %s', place, len(self._places), columns
+        )
