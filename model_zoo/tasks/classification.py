@@ -724,7 +724,7 @@ def check_task_choice(settings, trains, given=types.MappingProxyType({})):
         raise InputError('custom needs `train_file` for training', field='task_name')
     if {'train', 'dev'}.intersection(sources) and not settings.label_column:
         raise InputError(
-            'and `dev_file` need `label_column`, its name or number', field='train_file'
+            'is needed to train and evaluate: its name or number', field='label_column'
         )
 
 

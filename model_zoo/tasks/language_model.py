@@ -185,8 +185,8 @@ class BlockReading:
         found = [t for t in special if list(tokenizer.encode(t)) == [special[t]]]
         if splits and found:
             raise InputError(
-                f'`split_special_tokens`: the tokenizer of this model has its own way, in which '
-                f'{found[0]} is one token: leave it out'
+                f'is not for this model, in whose tokenizer {found[0]} is always one token',
+                field='split_special_tokens',
             )
         if splits or len(found) == len(special):
             return tokenizer.encode(text)
