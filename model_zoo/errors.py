@@ -107,8 +107,10 @@ class Where(NamedTuple):
 class InputError(ZooError, ValueError):
     """A value, a shape or a data file that can't be used; `where` is its place, if there is one."""
 
-    def __init__(self, problem='', *, field=None, where=None):
-        super().__init__(problem if where is None else f'{where}: {problem}', field=field)
+    def __init__(self, *args, where=None, **named):
+        if where is not None:
+            args = (f'{where}: {args[0]}',)
+        super().__init__(*args, **named)
         self.where = where
 
 

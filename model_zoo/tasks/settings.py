@@ -427,10 +427,10 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
     )
+    encoding: str | None = text_encoding()
     block_size: int | None = setting(
         None, "tokens per block; default: the model's context", usual=True
     )
-    encoding: str | None = text_encoding()
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )

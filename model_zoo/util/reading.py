@@ -231,7 +231,8 @@ def check_encoding(encoding):
         ''.encode(encoding or 'utf-8')
     except (LookupError, ValueError):
         raise InputError(
-            f'`encoding` {encoding!r} is no encoding that Python knows, such as latin-1 or utf-16'
+            f'{encoding!r} is no encoding that Python knows, such as latin-1 or utf-16',
+            field='encoding',
         ) from None
 
 
