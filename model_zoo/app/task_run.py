@@ -268,6 +268,7 @@ class TaskRun:
 
         sets = {'train': data, **self.sets} if task.unit else {}
         sizes = {name: task.size(part.rows) for name, part in sets.items()}
+        task.initialize(self.model, data)
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)

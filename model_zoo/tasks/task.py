@@ -335,6 +335,9 @@ class Task:
         """The mean loss of a batch, an NDArray of shape (1,)."""
         return model(*batch.inputs, batch.labels)
 
+    def initialize(self, model, data):
+        """Set parameters by the training set before the first update."""
+
     def objective(self, model, data):
         """What the training minimizes; by default the mean of `loss` over the examples."""
         return mean_over_examples(lambda batch: self.loss(model, batch))

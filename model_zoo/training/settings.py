@@ -503,11 +503,6 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
 
     title = 'task'
 
-    def check(self):
-        super().check()
-        if not (self.freeze in (None, 'encoder') or str(self.freeze).isdecimal()):
-            raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
-
     encoding: str | None = text_encoding()
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     lr_schedule: str = setting(
@@ -541,6 +536,11 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
         choices=['float32', 'bfloat16', 'int8'],
         on_resume='free',
     )
+
+    def check(self):
+        super().check()
+        if not (self.freeze in (None, 'encoder') or str(self.freeze).isdecimal()):
+            raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
 
 
 @dataclasses.dataclass
