@@ -465,7 +465,9 @@ class ClassificationTask(Task):
         if settings.task_name is None:
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
         if settings.teacher is not None and not is_model_folder(settings.teacher):
-            raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
+            raise InputError(
+                f'{settings.teacher!r}: there is no folder of a model', field='teacher'
+            )
         self.record = make_task(settings, not settings.only_inference, self._given)
         self._usual_labels = self.labels
 
@@ -602,7 +604,7 @@ class ClassificationTask(Task):
             for segment in needed:
                 find_file(record, settings.data_dir, segment)
         if settings.do_predict and not set(present).intersection(record.test_segments):
-            raise InputError('`do_predict`: there is no test set')
+            raise InputError('needs a test set', field='do_predict')
         if settings.only_inference:
             present = [name for name in present if name != 'train']
         return {segment: segment for segment in present}
@@ -788,14 +790,18 @@ def check_task_choice(settings, trains, given=types.MappingProxyType({})):
         used = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
         used += [f'{segment}_file' for segment in given]
         if used:
-            raise InputError(f'`{used[0]}` goes with `task_name` custom, not {settings.task_name}')
+            raise InputError(
+                f'goes with `task_name` custom, not {settings.task_name}', field=used[0]
+            )
         return
     if not settings.text_columns:
-        raise InputError('`task_name` custom needs `text_columns`')
+        raise InputError('custom needs `text_columns`', field='task_name')
     if trains and 'train' not in sources:
-        raise InputError('`task_name` custom needs `train_file` for training')
+        raise InputError('custom needs `train_file` for training', field='task_name')
     if {'train', 'dev'}.intersection(sources) and not settings.label_column:
-        raise InputError('`train_file` and `dev_file` need `label_column`, its name or number')
+        raise InputError(
+            'is needed to train and evaluate: its name or number', field='label_column'
+        )
 
 
 def _join_columns(settings):
@@ -805,9 +811,9 @@ def _join_columns(settings):
     if columns == [None, None]:
         return
     if settings.text_columns:
-        raise InputError('`text_columns` and `text_column` both name the texts: give one')
+        raise InputError('and `text_column` both name the texts: give one', field='text_columns')
     if columns[0] is None:
-        raise InputError('`text_pair_column` needs `text_column`')
+        raise InputError('needs `text_column`', field='text_pair_column')
     settings.text_columns = [column for column in columns if column is not None]
 
 
@@ -822,7 +828,7 @@ def _take_splits(settings, files):
         path, segment = getattr(settings, name), name[: -len('_file')]
         splits = find_splits(path or '')
         if splits and segment not in splits:
-            raise InputError(f'`{name}` {path!r} has no such split; it has {", ".join(splits)}')
+            raise InputError(f'{path!r} has no such split; it has {", ".join(splits)}', field=name)
         setattr(settings, name, splits.get(segment, path))
 
 

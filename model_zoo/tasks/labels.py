@@ -169,8 +169,9 @@ def _override(task, labels, stated):
     ordered = task.match(labels)
     if ordered is None:
         raise InputError(
-            f'`labels` {", ".join(labels)}: {task.name} has {", ".join(task.require_labels())}; '
-            "give each once, in the order of the model's outputs"
+            f'{", ".join(labels)}: {task.name} has {", ".join(task.require_labels())}; '
+            "give each once, in the order of the model's outputs",
+            field='labels',
         )
     names = stated and stated.names
     if names and len(names) != len(ordered):

@@ -87,7 +87,7 @@ class MaskedLMTask(TextTask):
         if bool(settings.train_corpus) == bool(settings.pregenerated_data):
             raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
         if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
-            raise InputError('`early_stop` needs `dev_corpus` or `dev_data`')
+            raise InputError('needs `dev_corpus` or `dev_data`', field='early_stop')
         for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
@@ -109,7 +109,7 @@ class MaskedLMTask(TextTask):
     def take(self, sources):
         settings = self.settings
         if 'test' in sources:
-            raise InputError("`test`: the task 'fill-mask' has none; give `dev`")
+            raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
         for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
             if segment in sources:
                 source = sources[segment]
@@ -222,8 +222,9 @@ def make_sample_options(settings, next_sentence):
     """How samples are made from a text; masks that get lost are warned of."""
     if not next_sentence and settings.is_given('short_seq_prob'):
         raise InputError(
-            '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
-            'packed with as many sentences as fit'
+            'is of pairs with next sentences: samples of masked words alone are '
+            'packed with as many sentences as fit',
+            field='short_seq_prob',
         )
     names = (field.name for field in dataclasses.fields(SampleOptions))
     given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
@@ -331,8 +332,8 @@ class PretrainingTask(MaskedLMTask):
             raise InputError(f'`total_{name}` {total} is not divisible by {parts}')
         if size is not None and size * count != total:
             raise InputError(
-                f'`{name}` {size} and `total_{name}` {total}: the total is {size * count}; give '
-                'one of them'
+                f'{size} and `total_{name}` {total}: the total is {size * count}; give one of them',
+                field=name,
             )
         setattr(settings, name, total // count)
 
@@ -351,7 +352,7 @@ class PretrainingTask(MaskedLMTask):
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(
-                    f'`{name}` {value}: the samples in {path!r} were made with {width}'
+                    f'{value}: the samples in {path!r} were made with {width}', field=name
                 )
 
     def describe(self, data):

@@ -81,9 +81,11 @@ def read_sentences(
         Leave out rows without a text, instead of refusing them.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
-        raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
+        raise InputError(f'{" ".join(text_columns)!r}: give two or three', field='text_columns')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
-        raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
+        raise InputError(
+            f'{score_column!r} goes with two texts, not with three', field='score_column'
+        )
     kind, examples, empty = None, [], EmptyCells(skip_empty)
     for where, row in _records(source, segment, encoding):
         if kind is None:
@@ -198,8 +200,9 @@ class SentenceTask(Task):
         settings.loss = settings.loss or ('cosine' if kind == 'scored' else 'in_batch')
         if kind not in LOSSES[settings.loss]:
             raise InputError(
-                f'`loss` {settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
-                f'training set has {kind}'
+                f'{settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
+                f'training set has {kind}',
+                field='loss',
             )
         self._loss = make_loss(settings.loss, settings.scale, settings.margin)
         self._highest = self._highest_score(rows['train'])
