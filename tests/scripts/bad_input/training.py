@@ -282,7 +282,7 @@ SENTENCES = [
     (['--max_score', '0'], '--max_score'),
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
     (['--text_columns', 'sentence1'], '--text_columns'),
-    (['--score_column', 'grade'], "train.tsv, line 2: there is no column 'grade'"),
+    (['--score_column', 'grade'], "train.tsv, line 2: --score_column: there is no column 'grade'"),
     (['--max_len', '2'], 'a length of 2 is too small'),
     (['--max_len', '17'], '--max_len'),
     (['--resume', '--only_inference'], '--resume'),
