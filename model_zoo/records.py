@@ -74,9 +74,9 @@ def is_table_file(path):
 
 
 def has_json(path, encoding=None):
-    """Return whether the first line of a file that isn't blank begins an object or an array."""
+    """Return whether the first line of a file that isn't blank begins an object."""
     first = next((line for _, line in read_lines(path, encoding) if line.strip()), '')
-    return first.lstrip().startswith(('{', '['))
+    return first.lstrip().startswith('{')
 
 
 def has_typed_values(path):
