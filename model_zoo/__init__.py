@@ -8,7 +8,7 @@ environment.prepare()
 
 from . import optimizer  # noqa: E402, F401  Gluon's Trainer knows our optimizers by name
 from .opening import open_model  # noqa: E402
-from .registry import get_model, join_gluonnlp, list_models, register_model  # noqa: E402
+from .zoo import get_model, join_gluonnlp, list_models, register_model  # noqa: E402
 
 __version__ = '1.0.0.dev0'
 __all__ = ['finetune', 'get_model', 'list_models', 'open_model', 'pipeline', 'register_model']

@@ -33,7 +33,7 @@ import numpy as np
 from model_zoo.app import cli
 from model_zoo.checkpoint.readers import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.opening import open_block, read_weights
+from model_zoo.opening import open_model, read_weights
 from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
 from model_zoo.util.files import make_writable_dir, put_in_place
@@ -96,13 +96,14 @@ def read(args):
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
     files_at(args.input)  # a folder or a file, not a name of the zoo's
-    block, files = open_block(
+    block, _, files = open_model(
         args.input,
         args.model,
         config=args.config,
         family=args.family,
         format=format,
         exact=True,
+        tokenizer=False,
         **options,
     )
     count = sum(array.size for array in block._own_tensors().values())

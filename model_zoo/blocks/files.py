@@ -14,7 +14,7 @@ from ..checkpoint.mapping import padding_of
 from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
-from ..opening import open_block
+from ..opening import open_model
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
@@ -469,16 +469,17 @@ class BlockFiles:
         format = 'tensorflow' if from_tf else None
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
-        return open_block(
+        return open_model(
             name_or_dir,
             cls,
             ctx=ctx,
             root=root or cache_dir,
             format=format,
             dtype=dtype,
-            state_dict=state_dict,
+            weights=True if state_dict is None else state_dict,
+            tokenizer=False,
             **kwargs,
-        )[0]
+        ).block
 
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block was opened with, or None."""

@@ -24,8 +24,8 @@ from ..batches import Sample
 from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
-from ..pretrained import is_model_folder
-from ..pretrained.files import GLUONNLP, ORIGINALS
+from ..pretrained import names_files
+from ..pretrained.labels import GLUONNLP, ORIGINALS
 from ..training.objective import Objective
 from ..training.settings import (
     YES_OR_NO,
@@ -588,7 +588,7 @@ class ClassificationTask(Task):
         check_task_choice(settings, trains=not settings.only_inference)
         if settings.task_name is None:
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
-        if settings.teacher is not None and not is_model_folder(settings.teacher):
+        if settings.teacher is not None and not names_files(settings.teacher):
             raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
         self.record = make_task(settings, not settings.only_inference, self._classes)
         self._usual_labels = self.labels
@@ -602,10 +602,8 @@ class ClassificationTask(Task):
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
             self.record,
-            choice.model,
+            choice.located,
             settings.labels,
-            dataset=settings.bert_dataset,
-            config=choice.config,
             parameters=deployed or settings.model_parameters,
             teacher=settings.teacher,
             trains=not settings.only_inference,

@@ -214,7 +214,7 @@ class SentenceTask(Task):
     def prepare(self, rows, choice=None):
         settings = self.settings
         files = locate(
-            settings.bert_model, dataset_name=settings.bert_dataset, weights=False, vocab=False
+            settings.bert_model, dataset_name=settings.bert_dataset, weights=None, vocab=False
         ).files
         self._own = modules_of(files) or SentenceModules()
         settings.pooling = settings.pooling or self._own.pooling

@@ -19,7 +19,7 @@ from script_runs import ROOT, SCRIPTS, refusal, run, start
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.generation import generate
-from model_zoo.opening import find_family
+from model_zoo.opening import locate
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 SCRIPT = SCRIPTS / 'generate_gpt2.py'
@@ -205,9 +205,12 @@ def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, mo
     """A name isn't taken for a file in the working directory."""
     (tmp_path / 'config.json').write_text('{"model_type": "transfo-xl"}')
     monkeypatch.chdir(tmp_path)
-    assert find_family('gpt2').tasks['language_model'] is GPT2LMHeadModel
-    assert find_family('openai-gpt').tasks['language_model'] is OpenAIGPTLMHeadModel
-    assert find_family('transfo-xl-wt103').tasks['language_model'] is TransfoXLLMHeadModel
+    for name, head in (
+        ('gpt2', GPT2LMHeadModel),
+        ('openai-gpt', OpenAIGPTLMHeadModel),
+        ('transfo-xl-wt103', TransfoXLLMHeadModel),
+    ):
+        assert locate(name, weights=None, vocab=False).family.tasks['language_model'] is head
 
 
 def test_the_command(folder, tmp_path):

@@ -66,7 +66,7 @@ rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_z
 assert rooms == {{
     'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'opening', 'optimizer',
     'pretrained',
-    'registry', 'tokenization', 'util',
+    'registry', 'tokenization', 'util', 'zoo',
 }}, rooms
 assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
 """)

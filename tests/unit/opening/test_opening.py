@@ -15,7 +15,7 @@ import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel
 from model_zoo import opening, registry
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.opening import find_family, locate, open_block, open_model, open_tokenizer
+from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
 from model_zoo.registry import Family
 
@@ -33,6 +33,18 @@ def saved(tmp_path):
 def folder(saved, tmp_path):
     """What the block's save_pretrained fills."""
     return tmp_path / 'saved'
+
+
+def find_family(name):
+    """The family of a model; nothing large is fetched."""
+    return locate(name, weights=None, vocab=False).family
+
+
+def open_block(name, *args, **options):
+    """A model without its tokenizer."""
+    block, tokenizer, files = open_model(name, *args, tokenizer=False, **options)
+    assert tokenizer is None
+    return block, files
 
 
 def change_config(folder, **changes):
