@@ -88,7 +88,7 @@ class DataSet:
         for regression, and for a custom task whose labels are yet to be read from its training file
         (`infer_labels`).
     metrics : tuple of str
-        Keys of ``metrics.METRICS``. The first decides which epoch is the best one.
+        Names of metrics. The first decides which epoch is the best one.
     regression : bool
         Labels are real numbers, and the model has one output.
     label_aliases : mapping of str to str
