@@ -83,6 +83,22 @@ class BertTask(TaskMixin, BertBlock):
         return self.dropout(encoded.pooled)
 
 
+def pool_tokens(F, sequence, valid_length, pooling, precision):
+    """Make one vector of each row of a sequence, (B, L, C) -> (B, C); see `BertSentenceEncoder`."""
+    if pooling == 'cls':
+        first = F.slice_axis(sequence, axis=1, begin=0, end=1)
+        return F.reshape(first, shape=(0, -1))
+    if valid_length is None:
+        return getattr(F, pooling)(sequence, axis=1)
+    padding = padding_of(F, positions_of(F, sequence, axis=1), valid_length)  # (B, L)
+    dtype = 'float16' if precision == 'float16' else 'float32'
+    padding = F.cast(F.expand_dims(padding, 2), dtype)
+    if pooling == 'max':
+        return F.max(F.broadcast_add(sequence, BLOCKED * padding), axis=1)
+    total = F.sum(F.broadcast_mul(sequence, 1 - padding), axis=1)
+    return F.broadcast_div(total, F.maximum(F.sum(1 - padding, axis=1), 1))
+
+
 class BertForSequenceClassification(BertTask):
     """A label for a sentence or a pair; with ``num_labels=1``, a number.
 
@@ -92,6 +108,9 @@ class BertForSequenceClassification(BertTask):
         1 means regression. Default: the configuration's.
     dropout : float, optional
         Dropout on the pooled output. Default: the configuration's ``hidden_dropout_prob``.
+    pooling : {'mean', 'cls', 'max'}, optional
+        Classify this vector of the last layer, as `BertSentenceEncoder` makes it, instead of the
+        pooler's output. Default: ``classifier_pooling`` of the configuration, which keeps it.
 
     Inputs
     ------
@@ -108,8 +127,24 @@ class BertForSequenceClassification(BertTask):
     label_inputs = {'labels': (1, 'num_labels')}
     parts = {'use_pooler': True}
 
-    def __init__(self, bert, num_labels=None, dropout=None, prefix=None, params=None, **options):
+    def __init__(
+        self,
+        bert,
+        num_labels=None,
+        dropout=None,
+        pooling=None,
+        prefix=None,
+        params=None,
+        **options,
+    ):
+        extras = getattr(bert, 'config', bert).extras
+        self.pooling = pooling or extras.get('classifier_pooling')
+        if self.pooling is not None:
+            UnknownNameError.check('pooling', self.pooling, POOLINGS)
+            self.parts = {'use_pooler': False}
         super().__init__(bert, prefix=prefix, params=params, **options)
+        if self.pooling is not None:
+            self.config.extras['classifier_pooling'] = self.pooling
         self._set_num_labels(num_labels)
         self._make_classifier(self.num_labels, dropout)
         if self.num_labels == 1:
@@ -119,7 +154,12 @@ class BertForSequenceClassification(BertTask):
         self, F, words, token_types=None, valid_length=None, labels=None, head_mask=None
     ):
         encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
-        result = self.classifier(self._pool(F, encoded))  # (B, labels)
+        if self.pooling is None:
+            vector = self._pool(F, encoded)
+        else:
+            vector = pool_tokens(F, encoded.sequence, valid_length, self.pooling, self.precision)
+            vector = self.dropout(vector)
+        result = self.classifier(vector)  # (B, labels)
         if labels is not None:
             loss = mean_squared_error if self.num_labels == 1 else cross_entropy
             result = loss(F, result, labels)
@@ -402,23 +442,8 @@ class BertSentenceEncoder(BertTask):
 
     def hybrid_forward(self, F, words, token_types=None, valid_length=None, head_mask=None):
         encoded = self.encode(words, token_types, valid_length, head_mask=head_mask)
-        x = self._pool(F, encoded.sequence, valid_length)  # (B, C)
+        x = pool_tokens(F, encoded.sequence, valid_length, self._pooling, self.precision)
         if self._normalize:
             length = F.sqrt(F.sum(F.square(x), axis=1, keepdims=True))
             x = F.broadcast_div(x, F.maximum(length, 1e-12))
         return self.join_outputs(x, encoded.attentions)
-
-    def _pool(self, F, sequence, valid_length):
-        """One vector of each row of the sequence (B, L, C)."""
-        if self._pooling == 'cls':
-            first = F.slice_axis(sequence, axis=1, begin=0, end=1)
-            return F.reshape(first, shape=(0, -1))
-        if valid_length is None:
-            return getattr(F, self._pooling)(sequence, axis=1)
-        padding = padding_of(F, positions_of(F, sequence, axis=1), valid_length)  # (B, L)
-        dtype = 'float16' if self.precision == 'float16' else 'float32'
-        padding = F.cast(F.expand_dims(padding, 2), dtype)
-        if self._pooling == 'max':
-            return F.max(F.broadcast_add(sequence, BLOCKED * padding), axis=1)
-        total = F.sum(F.broadcast_mul(sequence, 1 - padding), axis=1)
-        return F.broadcast_div(total, F.maximum(F.sum(1 - padding, axis=1), 1))

@@ -59,6 +59,8 @@ class OwnPooler:
 
     def _make_classifier(self, units, dropout):
         super()._make_classifier(units, dropout)
+        if getattr(self, 'pooling', None) is not None:  # instead of this layer
+            return
         with self.name_scope():
             self.dense = self._dense(self.config.hidden_size, prefix='dense_')
             self.activation = nn.HybridLambda(ACTIVATIONS[self.pooler_activation])

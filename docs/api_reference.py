@@ -159,11 +159,12 @@ def keep_colons(app, what, name, obj, options, lines):
 def skip_noise(app, what, name, obj, skip, options):
     """Leave out what is explained elsewhere.
 
-    These are named tuples' fields, forward passes, tables of sizes, classes that a class names, and
-    properties without a docstring of their own: autodoc takes that of what they override, and of a
-    constant its type's.
+    These are named tuples' fields, forward passes, tables of sizes, scikit-learn's requests of
+    metadata, classes that a class names, and properties without a docstring of their own: autodoc
+    takes that of what they override, and of a constant its type's.
     """
     noise = name in ('architectures', 'forward', 'hybrid_forward')
+    noise |= name in ('set_fit_request', 'set_score_request')
     noise |= type(obj).__name__ == '_tuplegetter' or (what == 'class' and inspect.isclass(obj))
     is_property = isinstance(obj, (property, functools.cached_property))
     noise |= is_property and not obj.__doc__

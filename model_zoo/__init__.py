@@ -11,21 +11,32 @@ from .opening import open_model  # noqa: E402
 from .zoo import get_model, join_gluonnlp, list_models, register_model  # noqa: E402
 
 __version__ = '1.0.0.dev0'
-__all__ = ['finetune', 'get_model', 'list_models', 'open_model', 'pipeline', 'register_model']
+__all__ = [
+    'TextClassifier',
+    'finetune',
+    'get_model',
+    'list_models',
+    'open_model',
+    'pipeline',
+    'register_model',
+]
 
 join_gluonnlp()
 
 if TYPE_CHECKING:
     from .app.finetune import finetune
+    from .app.estimator import TextClassifier
     from .inference import pipeline
 
 
 def __getattr__(name):
-    """`pipeline` and `finetune`, which load what only the use or the training of models needs."""
+    """Import what only the use or the training of models needs."""
     if name == 'pipeline':
         from .inference import pipeline as value
     elif name == 'finetune':
         from .app.finetune import finetune as value
+    elif name == 'TextClassifier':
+        from .app.estimator import TextClassifier as value
     else:
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     globals()[name] = value

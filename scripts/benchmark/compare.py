@@ -17,7 +17,7 @@
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
 All contenders must have the same vectors, tokens (in float32) and scores. ``--table`` writes the
-best times to the file that engine='auto' and README's table are made from, and ``--readme`` writes
+best times to the file that engine='auto' and the page's table are made from, and ``--page`` writes
 that table.
 """
 
@@ -35,7 +35,7 @@ from model_zoo.inference.engines import SPEED_FILE, processor
 from model_zoo.util.files import write_json
 from model_zoo.util.reading import read_json
 
-#: where `--readme` puts the table
+#: where `--page` puts the table
 BEGIN, END = '.. the table of speed:', '.. end of the table of speed'
 DEMO = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'demo_data')
 PRECISIONS = ('float32', 'bfloat16', 'int8', 'float16')
@@ -138,7 +138,7 @@ def parse_arguments(argv=None):
     add('--cache', metavar='DIR', help='keep what takes long to make here for later runs')
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
-    add('--readme', metavar='FILE', help='page whose table is rewritten from the file of figures')
+    add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
     args = parser.parse_args(argv)
     if args.work != 'training':
         args.task = {'generation': 'gpt2'}.get(args.work, 'classifier')
@@ -260,7 +260,7 @@ def record(path, work, measured):
 
 
 def speed_lines(table):
-    """Return README's table, in milliseconds, of the figures of one kind of processor."""
+    """Return the page's table, in milliseconds, of the figures of one kind of processor."""
     columns = [(work, case) for work in TITLES for case in table['ours'].get(work, {})]
     rows = []
     for precision in PRECISIONS[:3]:
@@ -302,9 +302,9 @@ def main(argv=None):
         write_json(args.json, {'work': args.work, 'threads': threads(), 'rows': rows})
     if args.table:
         record(args.table, args.work, measured)
-    if args.readme:
+    if args.page:
         table = read_json(args.table or SPEED_FILE)['processors'][processor()]
-        write_between(args.readme, speed_lines(table))
+        write_between(args.page, speed_lines(table))
 
 
 if __name__ == '__main__':

@@ -136,10 +136,11 @@ def test_ours(compare, argv, tmp_path):
 
 
 def test_the_table_of_speed_is_that_of_the_file(compare):
-    """As --table and --readme have written it."""
+    """As --table and --page have written it."""
     path = ROOT / 'model_zoo' / 'inference' / 'speed.json'
     table = json.loads(path.read_text('utf-8'))['processors']['amx']
-    assert '\n'.join(compare.speed_lines(table)) in (ROOT / 'README.rst').read_text('utf-8')
+    page = (ROOT / 'docs' / 'benchmarks.rst').read_text('utf-8')
+    assert '\n'.join(compare.speed_lines(table)) in page
 
 
 def test_best_times_go_to_the_table(compare, tmp_path):
@@ -147,7 +148,7 @@ def test_best_times_go_to_the_table(compare, tmp_path):
     table.write_text('{"processors": {}}', encoding='utf-8')
     page.write_text(f'A\n\n{compare.BEGIN}\n\nold\n\n{compare.END}\n\nB\n', encoding='utf-8')
     argv = ['forward', '--only', 'mxnet', *TINY, '--units', '48', '--table', table]
-    assert run(compare, *argv, '--readme', page) == 0
+    assert run(compare, *argv, '--page', page) == 0
     (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
     assert figures['ours']['forward']['1x8']['mxnet float32'] > 0
     assert 'mxnet float32' in page.read_text('utf-8') and 'old' not in page.read_text('utf-8')

@@ -1,0 +1,176 @@
+"""`TextClassifier`: fine-tuning as an estimator of scikit-learn."""
+
+from __future__ import annotations
+
+import pathlib
+import tempfile
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from ..errors import InputError
+
+__all__ = ['TextClassifier']
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):
+    """Classify texts, or pairs of texts, with a fine-tuned transformer.
+
+    It works where scikit-learn's estimators do: ``Pipeline``, ``cross_val_score``,
+    ``GridSearchCV``, ``joblib``. ``Pipeline`` and searches name its settings, such as
+    ``textclassifier__epochs``.
+
+    Parameters
+    ----------
+    model : str
+        A name, a folder or an id on the hub: see `model_zoo.finetune`.
+    epochs, batch_size, lr, max_length, seed
+        See `model_zoo.finetune`.
+    settings : dict, optional
+        Further settings of text classification, such as ``{'warmup_ratio': 0.2}``.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray
+        The labels, sorted.
+    model_ : Pipeline
+        The trained model, as a pipeline for text classification.
+    history_ : list of dict
+        See `Trained`.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> cross_val_score(TextClassifier('all-MiniLM-L6-v2'), texts, labels)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model='all-MiniLM-L6-v2',
+        *,
+        epochs=None,
+        batch_size=None,
+        lr=None,
+        max_length=None,
+        seed=None,
+        settings=None,
+    ):
+        self.model = model
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.max_length = max_length
+        self.seed = seed
+        self.settings = settings
+
+    def fit(self, X, y):
+        """Train the model.
+
+        Parameters
+        ----------
+        X : array-like of str, (n,), or of pairs of str, (n, 2)
+        y : array-like, (n,)
+            Labels of any type that can be sorted.
+
+        Returns
+        -------
+        TextClassifier
+        """
+        from .finetune import finetune
+
+        texts = _texts(X)
+        y = np.asarray(y)
+        check_classification_targets(y)
+        check_consistent_length(texts, y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError(f'y has one class, {self.classes_[0]!r}; at least two are needed')
+        trained = finetune(
+            self.model,
+            'text-classification',
+            [(*row, str(label)) for row, label in zip(texts, labels)],
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            lr=self.lr,
+            max_length=self.max_length,
+            seed=self.seed,
+            labels=[str(number) for number in range(len(self.classes_))],
+            **(self.settings or {}),
+        )
+        self.model_ = trained.pipeline()
+        self.history_ = trained.history
+        self._save = trained.save
+        return self
+
+    def predict_proba(self, X):
+        """Return the probabilities of the `classes_`, an array of (n, classes)."""
+        check_is_fitted(self)
+        texts = _texts(X)
+        result = np.zeros((len(texts), len(self.classes_)))
+        inputs = [
+            {'text': row[0], 'text_pair': row[1]} if len(row) == 2 else row[0] for row in texts
+        ]
+        for row, scores in zip(result, self.model_(inputs, top_k=None)):
+            for score in scores:
+                row[int(score['label'])] = score['score']
+        return result
+
+    def predict(self, X):
+        """Return the most probable label of each text, an array of (n,)."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def __getstate__(self):
+        """Return the settings and the trained model's files, which `pickle` and joblib store."""
+        state = {**super().__getstate__()}
+        if 'model_' in state:
+            del state['model_']
+            save = state.pop('_save')
+            with tempfile.TemporaryDirectory() as folder:
+                save(folder)
+                files = sorted(path for path in pathlib.Path(folder).rglob('*') if path.is_file())
+                state['_files'] = {
+                    str(path.relative_to(folder)): path.read_bytes() for path in files
+                }
+        return state
+
+    def __setstate__(self, state):
+        files = state.pop('_files', None)
+        super().__setstate__(state)
+        if files is not None:
+            self._open(files)
+
+    def _open(self, files):
+        from ..inference import pipeline
+
+        def save(folder):
+            for name, content in files.items():
+                path = pathlib.Path(folder, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+
+        with tempfile.TemporaryDirectory() as folder:
+            save(folder)
+            self.model_ = pipeline('text-classification', folder)
+        self._save = save
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _texts(X):
+    """The rows of X as tuples of one or two texts."""
+    rows = [(row,) if isinstance(row, str) else row for row in np.asarray(X, dtype=object)]
+    rows = [tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,) for row in rows]
+    for number, row in enumerate(rows):
+        if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
+            raise InputError(
+                f'X, row {number}: expected a text or a pair of texts, got {row!r:.80}'
+            )
+    return rows

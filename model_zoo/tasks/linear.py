@@ -1,0 +1,88 @@
+"""The fast road: a linear head on the vectors of a frozen encoder, fitted by scikit-learn."""
+
+import warnings
+
+import mxnet as mx
+import numpy as np
+
+__all__ = ['fit_head']
+
+#: inverse strengths of the regularization that cross-validation chooses from
+STRENGTHS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+FOLDS = 5
+
+
+def fit_head(dense, vectors, labels, class_weight=None, seed=0):
+    """Fit the weights of a classifier's dense layer to vectors and labels.
+
+    Parameters
+    ----------
+    dense : mxnet.gluon.nn.Dense
+        The layer from vectors to scores; it gets the weights.
+    vectors : numpy.ndarray of float32, (samples, units)
+    labels : numpy.ndarray
+        Integers, (samples,): classes, by logistic regression. Floats, (samples,): numbers, by ridge
+        regression. (samples, labels) of 0 and 1: a logistic regression per label.
+    class_weight : dict or 'balanced', optional
+        See scikit-learn's ``LogisticRegression``.
+    """
+    units = dense.weight.shape[0]
+    scale = (
+        float(vectors.std()) or 1.0
+    )  # one factor for all: the strengths mean the same everywhere
+    scaled = vectors / scale
+    if labels.ndim == 2:
+        fits = [_binary(scaled, column, class_weight, seed) for column in labels.T]
+        weight, bias = (np.concatenate(part) for part in zip(*fits))
+    elif labels.dtype.kind == 'f':
+        weight, bias = _ridge(scaled, labels)
+    else:
+        weight, bias = _classes(scaled, labels, units, class_weight, seed)
+    dense.weight.set_data(mx.nd.array(weight / scale))
+    dense.bias.set_data(mx.nd.array(bias))
+
+
+def _ridge(vectors, labels):
+    from sklearn.linear_model import RidgeCV
+
+    model = RidgeCV(alphas=[1 / strength for strength in STRENGTHS]).fit(vectors, labels)
+    return model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1)
+
+
+def _classes(vectors, labels, units, class_weight, seed):
+    """Weights and biases of all classes; those without an example are never predicted."""
+    weight, bias = np.zeros((units, vectors.shape[1])), np.full(units, -100.0)
+    classes = np.unique(labels)
+    if len(classes) == 1:
+        bias[classes] = 0
+        return weight, bias
+    model = _logistic(vectors, labels, class_weight, seed)
+    coefficients, intercepts = model.coef_, model.intercept_
+    if len(classes) == 2:  # one function says both: its softmax is the sigmoid
+        coefficients = np.concatenate([-coefficients, coefficients]) / 2
+        intercepts = np.concatenate([-intercepts, intercepts]) / 2
+    weight[classes], bias[classes] = coefficients, intercepts
+    return weight, bias
+
+
+def _binary(vectors, labels, class_weight, seed):
+    if len(np.unique(labels)) == 1:
+        return np.zeros((1, vectors.shape[1])), np.array([100.0 if labels[0] else -100.0])
+    model = _logistic(vectors, labels.astype(int), class_weight, seed)
+    return model.coef_, model.intercept_
+
+
+def _logistic(vectors, labels, class_weight, seed):
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+    model = LogisticRegression(C=STRENGTHS[3], class_weight=class_weight, max_iter=1000)
+    folds = min(FOLDS, np.unique(labels, return_counts=True)[1].min())
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', ConvergenceWarning)  # weak regularization; others win
+        if folds < 2:
+            return model.fit(vectors, labels)
+        splits = StratifiedKFold(folds, shuffle=True, random_state=seed)
+        search = GridSearchCV(model, {'C': STRENGTHS}, scoring='neg_log_loss', cv=splits)
+        return search.fit(vectors, labels).best_estimator_

@@ -1,0 +1,87 @@
+"""`TextClassifier` in scikit-learn's own tools."""
+
+import pickle
+
+import numpy as np
+import pytest
+import tiny
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from model_zoo import TextClassifier
+
+TEXTS = ['a b', 'c d', 'a a b', 'd c c'] * 6
+LABELS = np.array([3, 1, 3, 1] * 6)
+
+
+def lower(texts):
+    return [text.lower() for text in texts]
+
+
+@pytest.fixture(scope='module')
+def new(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list('abcd'))
+    return TextClassifier(
+        str(folder), epochs=3, batch_size=4, lr=3e-3, settings={'warmup_ratio': 0.2}
+    )
+
+
+@pytest.fixture(scope='module')
+def fitted(new):
+    return clone(new).fit(TEXTS, LABELS)
+
+
+def test_labels_keep_their_type(fitted):
+    assert fitted.classes_.tolist() == [1, 3]
+    assert fitted.predict(TEXTS[:2]).tolist() == [3, 1]
+    assert fitted.score(TEXTS, LABELS) == 1
+    np.testing.assert_allclose(fitted.predict_proba(TEXTS).sum(axis=1), 1, atol=1e-6)
+
+
+def test_a_pickle_predicts_the_same(fitted):
+    copy = pickle.loads(pickle.dumps(fitted))
+    assert copy.get_params() == fitted.get_params()
+    np.testing.assert_array_equal(copy.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+    again = pickle.loads(pickle.dumps(copy))
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+
+
+def test_pairs_of_texts(new):
+    pairs = [(text, 'b') for text in TEXTS]
+    labels = ['yes', 'no'] * 12
+    fitted = clone(new).set_params(epochs=10).fit(pairs, labels)
+    assert fitted.predict(pairs[:2]).tolist() == ['yes', 'no']
+
+
+def test_scikit_learns_tools(new):
+    steps = make_pipeline(FunctionTransformer(lower), clone(new))
+    assert cross_val_score(steps, np.array(TEXTS), LABELS, cv=2).shape == (2,)
+    search = GridSearchCV(steps, {'textclassifier__epochs': [1, 3]}, cv=2).fit(TEXTS, LABELS)
+    assert search.best_params_['textclassifier__epochs'] in (1, 3)
+    assert search.predict(['a b']).shape == (1,)
+
+
+def test_it_must_be_fitted_first(new):
+    with pytest.raises(NotFittedError):
+        clone(new).predict(TEXTS)
+
+
+@pytest.mark.parametrize(
+    ('texts', 'labels'),
+    [
+        ([1.0, 2.0], [0, 1]),
+        ([['a', 'b', 'c']], [0]),
+        (['a', None], [0, 1]),
+        (['a', 'b'], [1, 1]),
+        (['a', 'b'], [1]),
+        (['a', 'b'], [0.5, 1.5]),
+    ],
+    ids=['numbers', 'three texts', 'none', 'one class', 'lengths', 'floats'],
+)
+def test_bad_input(new, texts, labels):
+    with pytest.raises(ValueError):  # InputError is one
+        clone(new).fit(texts, labels)
