@@ -1,13 +1,13 @@
 """What must be set before MXNet computes: its threads, its kernels, its BLAS, and AMX.
 
-`prepare` does it once, when ``model_zoo`` is imported. It overrides nothing that the user has set,
-and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything; docs/environment.rst has the variables.
+Variables are set when ``model_zoo`` is imported, and the rest when MXNet is. Nothing that the user
+has set is overridden, and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything;
+docs/environment.rst has the variables.
 """
 
 import contextlib
 import ctypes
 import glob
-import importlib.metadata
 import importlib.util
 import logging
 import math
@@ -17,9 +17,7 @@ import site
 import sys
 import warnings
 
-from packaging.version import Version
-
-from .mxnet_import import import_mxnet
+from .mxnet_import import names_of_old_numpy
 
 __all__ = [
     'available_processors',
@@ -27,13 +25,15 @@ __all__ = [
     'cpu_flags',
     'is_intel',
     'may_use_amx',
-    'prepare',
+    'prepare_late',
+    'prepared',
+    'set_variables',
     'used_processors',
 ]
 
 logger = logging.getLogger(__name__)
 
-#: variables that `prepare` sets; programs that are started later get them, too
+#: variables that are set; programs that are started later get them, too
 VARIABLES = {
     # MXNet's kernels are kept for so many shapes; by default for all: 370 MB after 300 shapes of
     # batches of all-MiniLM-L6-v2, and 120 MB with this number, in the same time
@@ -54,28 +54,40 @@ _ARCH_PRCTL, _GET_PERMISSIONS, _ASK_PERMISSION, _TILES = 158, 0x1022, 0x1023, 18
 _CGROUPS = '/sys/fs/cgroup'
 
 
-def prepare():
-    """Set what isn't set, and load MXNet."""
+def set_variables():
+    """Set the variables that aren't set."""
     if importlib.util.find_spec('mxnet') is None:
         raise ImportError('MXNet is missing: pip install --no-deps mxnet==1.9.1')
-    if os.environ.get('ZOO_ENVIRONMENT') == 'off':
-        import_mxnet()
+    if _is_off():
         return
-    is_late = 'mxnet' in sys.modules
-    before = dict(os.environ)
-    _use_all_processors(is_late)
+    _use_all_processors('mxnet' in sys.modules)
     for name, value in VARIABLES.items():
         os.environ.setdefault(name, value)
     if 'OMP_WAIT_POLICY' not in os.environ:
         os.environ.setdefault('GOMP_SPINCOUNT', SPINS)
-    if is_late:
-        _advise()
-    elif _is_linux_on_x86():
+
+
+@contextlib.contextmanager
+def prepared():
+    """Within the context MXNet can be imported, with the library that computes its products."""
+    if not _is_off() and _is_linux_on_x86():
         _load_blas()
-    import_mxnet()
-    _use_amx()
-    new = [f'{name}={value}' for name, value in os.environ.items() if before.get(name) != value]
-    logger.debug('MXNet computes products by %s, with %s', blas(), ' '.join(new) or 'nothing set')
+    with names_of_old_numpy():
+        yield
+    if not _is_off():
+        _use_amx()
+        logger.debug('MXNet computes products by %s, with %d threads', blas(), used_processors())
+
+
+def prepare_late():
+    """Do what is possible where MXNet has been imported before."""
+    if not _is_off():
+        _advise()
+        _use_amx()
+
+
+def _is_off():
+    return os.environ.get('ZOO_ENVIRONMENT') == 'off'
 
 
 def available_processors():
@@ -180,7 +192,11 @@ def _mkl_path():
 
 def _scipy_is_apart():
     """Whether SciPy's BLAS has names of its own; older wheels' would be taken for MKL's."""
-    return Version(importlib.metadata.version('scipy')) >= Version('1.15')
+    from importlib.metadata import version
+
+    from packaging.version import Version
+
+    return Version(version('scipy')) >= Version('1.15')
 
 
 def _load_mkl(path):

@@ -1,31 +1,31 @@
 """The import of MXNet 1.9.1 with a NumPy that is newer than 1.23."""
 
 import builtins
+import contextlib
 import functools
 import re
 import sys
 import types
 
-__all__ = ['import_mxnet']
+__all__ = ['names_of_old_numpy']
 
 # NumPy 2's way to write a scalar within a tuple
 _SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
 
 
-def import_mxnet():
-    """Import MXNet 1.9.1, which looks up names that NumPy has removed since 1.24.
+@contextlib.contextmanager
+def names_of_old_numpy():
+    """Within the context MXNet 1.9.1 finds names that NumPy has removed since 1.24.
 
     MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
     stays as it is.
     """
-    if 'mxnet' in sys.modules:
-        return
     import numpy
     from packaging.version import Version
 
     copy = types.ModuleType('numpy', numpy.__doc__)
     vars(copy).update(vars(numpy))  # with NumPy's __getattr__ for what it loads later
-    for name, value in _names_of_old_numpy(numpy).items():
+    for name, value in _old_names(numpy).items():
         vars(copy).setdefault(name, value)
     # Python 3.12 and later have no distutils
     versions = types.SimpleNamespace(LooseVersion=Version, StrictVersion=Version)
@@ -40,7 +40,7 @@ def import_mxnet():
 
     builtins.__import__ = import_for_mxnet
     try:
-        import mxnet  # noqa: F401
+        yield
     finally:
         builtins.__import__ = usual
     if Version(numpy.__version__) >= Version('2'):
@@ -62,7 +62,7 @@ def _write_scalars_as_before():
         vars(module).update((name, written[name]) for name in written if name in vars(module))
 
 
-def _names_of_old_numpy(numpy):
+def _old_names(numpy):
     """Names of NumPy that MXNet 1.9.1 looks up and later versions lack, with their meaning."""
     names = {
         'bool': numpy.bool_,

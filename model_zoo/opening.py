@@ -23,11 +23,12 @@ from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, check_weights, find_files, get_entry, names_files, resolve
 from .pretrained.files import ONNX_NAME
-from .pretrained.labels import LABEL_ORDER, ORIGINALS, Labels, label_order
+from .pretrained.labels import LABEL_ORDER, Labels, label_order
 from .pretrained.sentence_modules import KNOWN
 from .registry import Family, family_of_class, get_family, list_families
 from .tokenization.vocab_file import VocabFile
 from .util.arrays import check_gpu
+from .util.choices import ORIGINALS
 
 if TYPE_CHECKING:
     from .blocks.block import ZooBlock

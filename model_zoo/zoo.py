@@ -23,10 +23,10 @@ from .opening import (
 from .pretrained import find_files, is_place, list_pretrained
 from .tokenization.vocab_file import VocabFile
 
-__all__ = ['gluonnlp_get_model', 'join_gluonnlp', 'model_function']
+__all__ = ['gluonnlp_get_model', 'model_function']
 
 _BUILDERS = {}  # name -> function
-#: GluonNLP's own, before `join_gluonnlp`
+#: GluonNLP's own
 gluonnlp_get_model = gluonnlp.model.get_model
 
 
@@ -120,9 +120,7 @@ def get_model(
         raise UnknownNameError.of('model', name, known) from error
 
 
-def join_gluonnlp():
-    """Make ``gluonnlp.model.get_model`` return the zoo's models first, like `get_model`."""
-    gluonnlp.model.get_model = get_model
+gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too
 
 
 def model_function(family, name, summary, module, options=None, may_lack=(), notes=''):

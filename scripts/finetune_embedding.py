@@ -15,10 +15,21 @@ evaluates an encoder without training it.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.sentences import SentenceTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import SentenceSettings
 
-parse_arguments, main = task_command(SentenceTask, __doc__)
+
+def parse_arguments(argv=None):
+    return parse_settings(SentenceSettings, __doc__, argv)
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.sentences import SentenceTask
+
+    run_task(SentenceTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -14,10 +14,21 @@ model, and predicts the endings of stories without answers.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.choice import StoryTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import StorySettings
 
-parse_arguments, main = task_command(StoryTask, __doc__, 'finetune_gpt')
+
+def parse_arguments(argv=None):
+    return parse_settings(StorySettings, __doc__, argv, 'finetune_gpt')
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.choice import StoryTask
+
+    run_task(StoryTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

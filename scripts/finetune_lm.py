@@ -20,10 +20,21 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.masked_lm import MaskedLMTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import MaskedLMSettings
 
-parse_arguments, main = task_command(MaskedLMTask, __doc__, 'finetune_lm')
+
+def parse_arguments(argv=None):
+    return parse_settings(MaskedLMSettings, __doc__, argv, 'finetune_lm')
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.masked_lm import MaskedLMTask
+
+    run_task(MaskedLMTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

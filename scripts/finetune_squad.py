@@ -12,10 +12,21 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.squad import SquadTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import SquadSettings
 
-parse_arguments, main = task_command(SquadTask, __doc__, 'finetune_squad')
+
+def parse_arguments(argv=None):
+    return parse_settings(SquadSettings, __doc__, argv, 'finetune_squad')
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.squad import SquadTask
+
+    run_task(SquadTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

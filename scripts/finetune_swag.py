@@ -13,10 +13,21 @@ parameters after the last epochs and the best one, ``best_model/`` for
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.choice import ChoiceTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import ChoiceSettings
 
-parse_arguments, main = task_command(ChoiceTask, __doc__, 'finetune_swag')
+
+def parse_arguments(argv=None):
+    return parse_settings(ChoiceSettings, __doc__, argv, 'finetune_swag')
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.choice import ChoiceTask
+
+    run_task(ChoiceTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -13,10 +13,21 @@ the predicted labels as another column.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.task_run import task_command
-from model_zoo.tasks.tagging import TaggingTask
+from model_zoo.app.originals import parse_settings
+from model_zoo.tasks.settings import TaggingSettings
 
-parse_arguments, main = task_command(TaggingTask, __doc__, 'finetune_tagging')
+
+def parse_arguments(argv=None):
+    return parse_settings(TaggingSettings, __doc__, argv, 'finetune_tagging')
+
+
+def main(argv=None):
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.tagging import TaggingTask
+
+    run_task(TaggingTask(settings))
+
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -13,11 +13,9 @@ and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_x
 """
 
 from model_zoo.app import cli
-from model_zoo.app.model_choice import family_of
 from model_zoo.app.originals import parse_settings
-from model_zoo.app.task_run import run_task
 from model_zoo.errors import InputError
-from model_zoo.tasks.language_model import LanguageModelSettings, LanguageModelTask
+from model_zoo.tasks.settings import LanguageModelSettings
 from model_zoo.training.settings import setting, settings
 
 #: family -> its model by default
@@ -48,6 +46,8 @@ def find_family(args):
         if args.family is None:
             raise InputError('give --model, a name or a folder, or --family')
         return args.family
+    from model_zoo.app.model_choice import family_of
+
     family = family_of(args.model, args.dataset)
     if family is None and args.family is None:
         raise InputError(
@@ -65,7 +65,11 @@ def parse_arguments(argv=None):
 
 
 def main(argv=None):
-    run_task(LanguageModelTask(parse_arguments(argv)))
+    settings = parse_arguments(argv)
+    from model_zoo.app.task_run import run_task
+    from model_zoo.tasks.language_model import LanguageModelTask
+
+    run_task(LanguageModelTask(settings))
 
 
 if __name__ == '__main__':

@@ -8,20 +8,19 @@ In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 """
 
 import ast
+import importlib
 import pathlib
 import re
 import sys
 
-import bert_embedding.cli
-import export.export
 import model_zoo
 from model_zoo.app import cli
 from model_zoo.app.originals import load_script
 from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent
-#: command -> the function that it runs
-FUNCTIONS = {'embed': bert_embedding.cli.embed, 'export': export.export.main}
+#: command -> module and function that it runs
+FUNCTIONS = {'embed': ('bert_embedding.cli', 'embed'), 'export': ('export.export', 'main')}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
     'convert': 'convert_checkpoint.py',
@@ -63,11 +62,9 @@ def list_commands():
 
 def describe(command):
     """The first line of a command's documentation."""
-    if callable(command):
-        text = sys.modules[command.__module__].__doc__
-    else:
-        text = ast.get_docstring(ast.parse(command.read_text(encoding='utf-8')))
-    return text.split('\n')[0]
+    if isinstance(command, tuple):
+        command = HERE.parent.joinpath(*command[0].split('.')).with_suffix('.py')
+    return ast.get_docstring(ast.parse(command.read_text(encoding='utf-8'))).split('\n')[0]
 
 
 def print_help(commands):
@@ -120,8 +117,10 @@ def main(argv=None):
     name = find(argv[0], commands)
     command = commands[name]
     sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
-    main = command if callable(command) else load_script(command).main
-    return main(argv[1:])
+    if isinstance(command, tuple):
+        module, function = command
+        return getattr(importlib.import_module(module), function)(argv[1:])
+    return load_script(command).main(argv[1:])
 
 
 def find(name, commands):

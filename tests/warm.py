@@ -37,7 +37,9 @@ def _serve(channel):
     importlib.import_module('numpy')  # whose own OpenBLAS is to choose by itself, as elsewhere
     os.environ['OPENBLAS_CORETYPE'] = sys.argv[2]
     # not by `import model_zoo`, which each process does by itself
-    runpy.run_path(os.path.join(ROOT, 'model_zoo', 'mxnet_import.py'))['import_mxnet']()
+    names = runpy.run_path(os.path.join(ROOT, 'model_zoo', 'mxnet_import.py'))
+    with names['names_of_old_numpy']():
+        importlib.import_module('mxnet')
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     ended, wake = os.pipe()

@@ -1,19 +1,12 @@
-"""The flags that the training scripts have in common, their checks, and the devices they name."""
+"""The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
 import re
 
-import mxnet as mx
-
 from ..errors import InputError
-from ..inference.engines import ENGINES
-from ..inference.quantization import CALIBRATION_MODES, QUANTIZED_DTYPES
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
-from ..util.arrays import check_gpu
 from . import cli
 
-#: field -> all values that it may have, which rooms above the settings know
-_CHOICES = {'calib_mode': CALIBRATION_MODES, 'engine': ENGINES, 'quantized_dtype': QUANTIZED_DTYPES}
 #: types of the command line by the names that fields have for them
 _TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
 
@@ -46,7 +39,7 @@ def _add(parser, field, defaults, group):
     options = {'default': defaults[field.name]}
     if field.metadata['help']:
         options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
-    known = _CHOICES.get(field.name) or field.metadata['choices']
+    known = field.metadata['choices']
     if known is not None:
         options['choices'] = list(known)
     if is_list:
@@ -76,28 +69,3 @@ def check_at_least_one(args, *names):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f'--{name} {value}: give 1 or more')
-
-
-def find_contexts(gpus, workers, gpu=None):
-    """The devices of this process: several GPUs, one, or the CPU."""
-    if gpus and gpu is not None:
-        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
-    if not (gpus or '').strip():
-        if workers.size > 1 and gpu is not None:
-            gpu = workers.local_rank
-        return [cli.get_ctx(gpu)]
-    try:
-        numbers = [int(number) for number in gpus.split(',')]
-    except ValueError:
-        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
-    if len(set(numbers)) < len(numbers):
-        raise InputError(f'--gpus {gpus}: give each number once')
-    if workers.size > 1:
-        if workers.local_rank >= len(numbers):
-            raise InputError(
-                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
-            )
-        numbers = [numbers[workers.local_rank]]
-    for number in numbers:
-        check_gpu(number, f'--gpus {gpus}')
-    return [mx.gpu(number) for number in numbers]

@@ -10,8 +10,9 @@ from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
 from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
-from ..inference.engines import ENGINES, make_engine
+from ..inference.engines import make_engine
 from ..inference.quantization import Quantizer, choose_layers
+from ..util.choices import ENGINES
 from ..util.files import written_together
 
 logger = logging.getLogger(__name__)

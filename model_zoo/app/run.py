@@ -20,7 +20,8 @@ from ..training.plan import Checkpoints, Evaluation, Plan
 from ..training.settings import Settings
 from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
-from .arguments import find_contexts
+from ..util.arrays import check_gpu
+from .cli import get_ctx
 from .job import BATCH_SIZES, TOTALS
 from .report import (
     About,
@@ -248,6 +249,31 @@ class Run:
             raise InputError('--only_inference: there is neither a dev set nor a test set')
         self.folder.write('inference.json', dev=report, predictions=names)
         self.folder.write_eval_results(report)
+
+
+def find_contexts(gpus, workers, gpu=None):
+    """The devices of this process: several GPUs, one, or the CPU."""
+    if gpus and gpu is not None:
+        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
+    if not (gpus or '').strip():
+        if workers.size > 1 and gpu is not None:
+            gpu = workers.local_rank
+        return [get_ctx(gpu)]
+    try:
+        numbers = [int(number) for number in gpus.split(',')]
+    except ValueError:
+        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f'--gpus {gpus}: give each number once')
+    if workers.size > 1:
+        if workers.local_rank >= len(numbers):
+            raise InputError(
+                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
+            )
+        numbers = [numbers[workers.local_rank]]
+    for number in numbers:
+        check_gpu(number, f'--gpus {gpus}')
+    return [mx.gpu(number) for number in numbers]
 
 
 def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):

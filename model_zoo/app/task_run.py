@@ -16,7 +16,6 @@ from ..training.workers import make_workers
 from .engines import calibrate, check_engine_arguments, forward_of, load_exported
 from .job import UPDATE_NUMBERS, describe, describe_model, job_of
 from .model_choice import ModelChoice
-from .originals import parse_settings
 from .report import About
 from .run import Outcome, Run, Training
 
@@ -356,18 +355,6 @@ def run_task(task, run_class=TaskRun):
             run.infer()
     finally:
         task.close()
-
-
-def task_command(task, doc, originals=None):
-    """The functions ``parse_arguments`` and ``main`` of the command that trains a class of task."""
-
-    def parse_arguments(argv=None):
-        return parse_settings(task.settings_class, doc, argv, originals)
-
-    def main(argv=None):
-        run_task(task(parse_arguments(argv)))
-
-    return parse_arguments, main
 
 
 def make_task_model(choice, task, ctx, trains, do_lower_case=None, **task_options):

@@ -13,6 +13,7 @@ import numpy as np
 from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
+from ..util.choices import ENGINES
 from ..util.reading import read_json
 from .engine import Engine, MXNetEngine
 from .onnx_engine import (
@@ -28,8 +29,6 @@ __all__ = ['AutoEngine', 'Choice', 'choices', 'has_engine', 'processor']
 
 logger = logging.getLogger(__name__)
 
-#: what runs a model; 'auto' is the fastest that is installed and can do it
-ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
 #: precisions of each engine
 PRECISIONS = {
     'mxnet': ('float32', 'bfloat16', 'float16'),

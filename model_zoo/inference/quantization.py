@@ -14,6 +14,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
+from ..util.choices import CALIBRATION_MODES, QUANTIZED_DTYPES
 
 __all__ = [
     'CALIBRATION_MODES',
@@ -27,13 +28,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-#: how the ranges of activations are found: at each call; the smallest and largest ones seen; those
-#: with the least divergence; the smallest and largest ones, with outliers clipped
-CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
 #: parts of the names of layers, by what they compute: products of attention and projections
 LAYER_TYPES = ('selfatt', 'qkv', 'proj', 'ffn_1', 'ffn_2', 'pooler', 'classifier')
-#: types of activations; 'auto' chooses by their ranges
-QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 _BACKEND = 'MKLDNN_QUANTIZE'
 _INPUTS = ('data0', 'data1', 'data2')
 _PRODUCTS = ('_sg_mkldnn_fully_connected', '_sg_mkldnn_selfatt')

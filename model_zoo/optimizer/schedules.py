@@ -11,6 +11,7 @@ import math
 import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
+from ..util.choices import SCHEDULE_NAMES
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -194,14 +195,20 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
 
 
 #: name of a schedule -> its class
-SCHEDULES = {
-    'none': ConstantLR,
-    'warmup_constant': WarmupConstantSchedule,
-    'warmup_linear': WarmupLinearSchedule,
-    'warmup_cosine': WarmupCosineSchedule,
-    'warmup_cosine_hard_restarts': WarmupCosineWithHardRestartsSchedule,
-    'warmup_cosine_warmup_restarts': WarmupCosineWithWarmupRestartsSchedule,
-}
+SCHEDULES = dict(
+    zip(
+        SCHEDULE_NAMES,
+        (
+            ConstantLR,
+            WarmupConstantSchedule,
+            WarmupLinearSchedule,
+            WarmupCosineSchedule,
+            WarmupCosineWithHardRestartsSchedule,
+            WarmupCosineWithWarmupRestartsSchedule,
+        ),
+        strict=True,
+    )
+)
 
 
 def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):

@@ -6,15 +6,12 @@ import re
 
 from ..checkpoint.readers import SUMS
 from ..errors import InputError
+from ..util.choices import GLUONNLP, ORIGINALS
 from ..util.files import write_json
 from ..util.reading import read_json
 
-__all__ = ['GLUONNLP', 'LABEL_ORDER', 'ORIGINALS', 'Labels', 'label_order', 'write_labels']
+__all__ = ['LABEL_ORDER', 'Labels', 'label_order', 'write_labels']
 
-#: an order of labels: GluonNLP's
-GLUONNLP = 'gluonnlp'
-#: the order of pytorch-pretrained-BERT and Google
-ORIGINALS = 'originals'
 #: field of a configuration that says which of them the outputs have
 LABEL_ORDER = 'label_order'
 _PLACEHOLDER = re.compile(r'LABEL_\d+')

@@ -16,20 +16,9 @@ import numpy as np
 from ..batches import Sample
 from ..errors import InputError
 from ..training.objective import Objective, mean_over_examples
-from ..training.settings import (
-    BackendSettings,
-    BatchTokensSettings,
-    FileSettings,
-    FinetuneSettings,
-    ModelSettings,
-    ScheduleSettings,
-    pretrained_file,
-    pretraining_set,
-    setting,
-    settings,
-)
 from ..util.arrays import softmax
 from ..util.reading import read_lines
+from .settings import ChoiceSettings, StorySettings, check_work
 from .tables import check_files, is_path, read_records, records_of, write_table
 from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
 
@@ -183,30 +172,6 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
     write_table(path, rows)
 
 
-def _check_work(settings):
-    if not (settings.do_train or settings.do_eval):
-        raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-
-
-@settings(lr=5e-5, seed=42)
-class ChoiceSettings(FileSettings, FinetuneSettings):
-    """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
-
-    needs = (('resume', 'do_train'),)
-
-    do_train: bool = setting(False, 'train, and evaluate after each epoch')
-    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
-    max_seq_length: int = setting(128, 'in tokens, including special tokens')
-    do_lower_case: bool | None = setting(
-        False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
-    )
-
-    def check(self):
-        _check_work(self)
-        self.only_inference = not self.do_train
-        super().check()
-
-
 class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
@@ -354,34 +319,6 @@ def encode_stories(stories, encode, special, max_length):
 SPECIAL_TOKENS = '_start_', '_delimiter_', '_classify_'
 
 
-@settings(
-    optimizer='openaiadam',
-    batch_size=8,
-    dev_batch_size=16,
-    lr=6.25e-5,
-    epsilon=1e-8,
-    warmup_ratio=0.002,
-    seed=42,
-)
-class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
-    """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
-
-    title = 'task'
-    needs = (('resume', 'do_train'),)
-
-    do_train: bool = setting(False)
-    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
-    train_dataset: str | None = setting(None, 'CSV file of the Story Cloze Test')
-    eval_dataset: str | None = setting(None, 'default: stories held out from `train_dataset`')
-    n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
-    lm_coef: float = setting(
-        0.9, 'weight of the language model loss', at_least=0, below=float('inf')
-    )
-    gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
-    gpt_dataset: str | None = pretraining_set()
-    pretrained_gpt_parameters: str | None = pretrained_file()
-
-
 class StoryTask(MultipleChoice):
     """The Story Cloze Test: choose one of two endings of a story."""
 
@@ -400,7 +337,7 @@ class StoryTask(MultipleChoice):
 
     def begin(self):
         settings = self.settings
-        _check_work(settings)
+        check_work(settings)
         if settings.do_train and not settings.train_dataset:
             raise InputError('`do_train` needs `train_dataset`')
         if not (settings.train_dataset or settings.eval_dataset):

@@ -25,17 +25,7 @@ from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
 from ..pretrained import names_files
-from ..pretrained.labels import GLUONNLP, ORIGINALS
 from ..training.objective import Objective
-from ..training.settings import (
-    YES_OR_NO,
-    CheckpointSettings,
-    DeploySettings,
-    FinetuneSettings,
-    lower_case,
-    setting,
-    settings,
-)
 from ..util.arrays import sigmoid, softmax
 from . import tables
 from .classification_data import (
@@ -50,6 +40,7 @@ from .classification_data import (
     read_file,
 )
 from .labels import adopt_labels, name_labels
+from .settings import ClassificationSettings
 from .task import (
     Examination,
     Task,
@@ -414,132 +405,6 @@ class Teacher:
             settings.teacher_weight,
             settings.states_weight,
         ).objective()
-
-
-#: settings of what is learned from a teacher
-OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
-#: settings that name another model than the teacher
-OTHER_MODEL = (
-    'bert_model',
-    'bert_dataset',
-    'pretrained_bert_parameters',
-    'model_parameters',
-    'from_scratch',
-    'vocab_file',
-    'hparams',
-    'init_checkpoint',
-    'bert_config_file',
-)
-
-
-@settings()
-class TeacherSettings(FinetuneSettings):
-    """Distillation: a small classifier learns from a large one."""
-
-    title = 'distillation'
-    needs = tuple((name, 'teacher') for name in OF_TEACHER)
-    exclusive = (
-        ('teacher', 'only_inference'),
-        *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
-    )
-
-    teacher: str | None = setting(
-        None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
-    )
-    student_layers: int | None = setting(
-        None,
-        "start from N of the teacher's layers, its embeddings and its head, instead of "
-        'another model',
-        at_least=1,
-        flag={'metavar': 'N'},
-    )
-    teacher_layers: list[int] | None = setting(
-        None,
-        "the teacher's layer for each of the student's layers, counted from 1; default: "
-        'evenly spaced',
-        flag={'metavar': 'N'},
-    )
-    temperature: float | None = setting(
-        2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
-    )
-    teacher_weight: float | None = setting(
-        0.5,
-        "share of the teacher's scores in the loss; the labels have the rest",
-        at_least=0,
-        at_most=1,
-    )
-    states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, below=float('inf')
-    )
-
-    def check(self):
-        super().check()
-        for name in OF_TEACHER if self.teacher is None else ():
-            setattr(self, name, None)  # without a teacher they are no part of the job
-
-
-@settings(lr=5e-5)
-class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings):
-    """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
-
-    title = 'task'
-    exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
-
-    task_name: str | None = setting(
-        None, f'one of {", ".join(list_tasks())}, or custom, the default where files are given'
-    )
-    data_dir: str | None = setting(
-        None, "folder with the task's TSV files; default: GluonNLP downloads them"
-    )
-    train_file: str | None = setting(
-        None,
-        'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
-        'has saved',
-    )
-    dev_file: str | None = setting(None, 'your own rows to score each epoch on')
-    test_file: str | None = setting(None, 'your own rows to predict')
-    dev_split: float | None = setting(
-        None,
-        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
-        'by label; `seed` selects the examples',
-        flag={'metavar': 'SHARE'},
-    )
-    text_columns: list[str] | None = setting(
-        None, 'custom task: name or number of one or two text columns; default: the usual names'
-    )
-    text_column: str | None = setting(None, 'custom task: name or number of the text column')
-    text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair'
-    )
-    label_column: str | None = setting(
-        None, 'custom task: name or number (from 0) of the label column; default: the usual names'
-    )
-    labels: list[str] | None = setting(
-        None,
-        "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
-        "a new custom task the training file's labels, sorted",
-    )
-    header: bool = setting(False, 'files with numbered columns begin with a header')
-    regression: bool = setting(False, 'custom task: the labels are numbers')
-    multi_label: bool = setting(
-        False, 'custom task: a text has any number of labels, separated by commas or as a list'
-    )
-    label_order: str = setting(
-        GLUONNLP,
-        "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",
-        choices=[GLUONNLP, ORIGINALS],
-    )
-    max_len: int = setting(128, 'in tokens, including special tokens')
-    do_lower_case: bool | None = lower_case()
-    do_predict: bool = setting(
-        False,
-        'also write test_results.tsv for the test set: one line per sample, one column per '
-        'class; alone: `only_inference` on the test set',
-        flag=YES_OR_NO,
-    )
-    do_eval: bool | None = setting(
-        None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
-    )
 
 
 class ClassificationTask(Task):

@@ -25,7 +25,8 @@ import logging
 from ..errors import InputError, UnknownNameError
 from ..opening import locate
 from ..pretrained import find_files
-from ..pretrained.labels import GLUONNLP, LABEL_ORDER, ORIGINALS, Labels
+from ..pretrained.labels import LABEL_ORDER, Labels
+from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import get_task, infer_labels
 
 __all__ = ['adopt_labels', 'name_labels']

@@ -15,16 +15,9 @@ from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab import ROLES
-from ..tokenization.vocab_file import find_vocab_file
 from ..training.objective import Objective, outputs_of
-from ..training.settings import (
-    BackendSettings,
-    NamedModelSettings,
-    ScheduleSettings,
-    setting,
-    settings,
-)
 from ..util.reading import read_text
+from .settings import LanguageModelSettings
 from .tables import check_files, split_text, text_file
 from .task import Data, TextTask
 
@@ -126,58 +119,6 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
         {'segment': segment, **metrics},
     )
     return -metrics['loss'], {segment: metrics}
-
-
-@settings(
-    optimizer='openaiadam',
-    batch_size=8,
-    lr=2.5e-4,
-    epsilon=1e-8,
-    warmup_ratio=0.01,
-    lr_schedule='warmup_cosine',
-)
-class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
-    """Settings for training a language model on a text."""
-
-    title = 'text'
-    exclusive = (('learn_vocab', 'vocab_file'),)
-    needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
-
-    train_file: str | None = setting(None, 'text in UTF-8')
-    eval_file: str | None = setting(
-        None, 'text whose perplexity to measure', flag={'required': True}
-    )
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
-    block_size: int | None = setting(None, "tokens per block; default: the model's context")
-    tgt_len: int | None = setting(
-        None, "length of Transformer-XL's segments; default: the model's own", at_least=1
-    )
-    ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
-    mem_len: int | None = setting(None, "positions in the model's memory")
-    split_special_tokens: bool = setting(
-        False,
-        "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
-        'any other text, like the originals; by default each is its own id',
-    )
-    learn_vocab: int | None = setting(
-        None,
-        'with `from_scratch`: learn a vocabulary from the training text, with at most this '
-        'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
-        at_least=1,
-        flag={'metavar': 'SIZE'},
-    )
-    cutoffs: list[int] | None = setting(
-        None,
-        'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
-        "words' frequencies",
-        flag={'nargs': '*'},
-    )
-
-    def check(self):
-        super().check()
-        check_files(self, 'train_file', 'eval_file')
-        if self.vocab_file and os.path.isdir(self.vocab_file):
-            self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
 
 
 class BlockReading:

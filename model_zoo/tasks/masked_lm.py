@@ -6,7 +6,6 @@ shards of samples, in phases.
 
 import contextlib
 import dataclasses
-import glob
 import itertools
 import logging
 import os
@@ -20,23 +19,8 @@ from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
 from ..pretrained import get_entry, names_files
 from ..training.objective import Objective
-from ..training.settings import (
-    BackendSettings,
-    BatchTokensSettings,
-    BertSettings,
-    CheckpointSettings,
-    DeviceSettings,
-    NamedModelSettings,
-    OptimizerSettings,
-    Settings,
-    TrainingSettings,
-    lower_case,
-    setting,
-    settings,
-)
 from ..training.workers import Workers
 from .pretraining import (
-    NUM_BUCKETS,
     MappedShards,
     PretrainingLoader,
     SampleOptions,
@@ -48,6 +32,7 @@ from .pretraining import (
     matching_files,
 )
 from .pretraining.files import is_tfrecord
+from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
 from .tables import check_files, split_text, text_file
 from .task import Data, TextTask
 
@@ -68,86 +53,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _DISCRIMINATOR = 'ElectraForPreTraining'
-
-
-@settings()
-class SampleSettings(Settings):
-    """How samples are made from a text."""
-
-    title = 'data'
-
-    masked_lm_only: bool | None = setting(
-        None,
-        'train on masked words alone, without next sentences, with samples of full '
-        'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
-        flag={'action': 'store_true', 'rank_last': True},
-    )
-    max_seq_length: int = setting(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5
-    )
-    max_predictions_per_seq: int = setting(
-        20, 'samples made from a text: masks per sample', at_least=1
-    )
-    masked_lm_prob: float = setting(
-        0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
-    )
-    short_seq_prob: float = setting(
-        0.1,
-        'samples made from a text: share of documents cut into shorter samples',
-        at_least=0,
-        at_most=1,
-    )
-    whole_word_mask: bool = setting(
-        False, 'samples made from a text: mask all pieces of a word or none'
-    )
-
-
-@settings(dev_batch_size=32, seed=42)
-class MaskedLMSettings(
-    SampleSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
-):
-    """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
-
-    title = 'data'
-    exclusive = (('dev_corpus', 'dev_data'),)
-
-    train_corpus: str | None = setting(
-        None, 'text in UTF-8; wildcards and commas for several files'
-    )
-    pregenerated_data: str | None = setting(
-        None,
-        'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
-        "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
-    )
-    dev_corpus: str | None = setting(
-        None, 'text to evaluate on after each epoch, always with the same masks'
-    )
-    dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
-    reduce_memory: bool = setting(
-        False,
-        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
-        '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
-    )
-    do_lower_case: bool | None = lower_case()
-    num_workers: int = setting(
-        1,
-        'samples made from a text: number of processes; 0: between updates, in this process',
-        at_least=0,
-    )
-
-    def check(self):
-        super().check()
-        for name in ('pregenerated_data', 'dev_data'):
-            path = getattr(self, name)
-            if path is not None and os.path.isdir(path):
-                setattr(self, name, os.path.join(path, _samples_in(path)))
-
-
-def _samples_in(folder):
-    """A pattern of the files of samples in a folder."""
-    is_original = glob.glob(os.path.join(glob.escape(folder), 'epoch_*[0-9].json'))
-    return 'epoch_*[0-9].json' if is_original else '*.npz'
 
 
 class MaskedLMTask(TextTask):
@@ -343,111 +248,6 @@ def _check_generator(located):
             'replaced: this needs both at a time, and is not built here. Its generator can be '
             'trained on masked words: name that, such as google/electra-small-generator'
         )
-
-
-@settings(
-    model='bert_12_768_12',
-    max_seq_length=512,
-    max_predictions_per_seq=80,
-    lr=1e-4,
-    warmup_ratio=0.01,
-    seed=0,
-)
-class PretrainingSettings(
-    SampleSettings,
-    CheckpointSettings,
-    NamedModelSettings,
-    BatchTokensSettings,
-    BackendSettings,
-    OptimizerSettings,
-    DeviceSettings,
-):
-    """The flags of GluonNLP's pre-training scripts, and further ones."""
-
-    title = 'data'
-    exclusive = (
-        ('resume', 'overwrite_output_dir'),
-        ('pretrained', 'from_scratch'),
-        ('sentencepiece', 'vocab_file'),
-        ('batch_tokens', 'total_batch_size'),
-        ('batch_tokens', 'use_avg_len'),
-        ('batch_tokens', 'synthetic_data'),  # whose samples have one length
-    )
-    needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
-
-    data: str | None = setting(
-        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
-    )
-    data_eval: str | None = setting(None, 'data to evaluate on')
-    batch_size: int | None = setting(None, 'per GPU or worker; default: 8', at_least=1)
-    total_batch_size: int | None = setting(
-        None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
-    )
-    batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
-    total_batch_size_eval: int | None = setting(None, '`batch_size_eval` x workers', at_least=1)
-    max_eval_steps: int | None = setting(None, 'maximum number of evaluation batches', at_least=1)
-    use_avg_len: bool = setting(
-        False,
-        '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
-        'unless `num_buckets` says more',
-    )
-    num_buckets: int = setting(
-        1,
-        'make batches of similar lengths; of `batch_tokens` there are '
-        f'{NUM_BUCKETS} unless this says more than 1',
-        at_least=1,
-    )
-    circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
-    synthetic_data: bool = setting(False, 'train on random words, to measure speed')
-    dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
-    raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
-    cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
-    num_dataset_workers: int = setting(
-        4, 'with `raw`: number of processes that make samples', at_least=1
-    )
-    num_steps: int = setting(20, 'number of updates', at_least=1)
-    accumulate: int = setting(1, 'number of batches per update', at_least=1)
-    no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: int | None = setting(None, 'continue from the checkpoint of this step', at_least=1)
-    phase2: bool = setting(False, 'second phase: start from the end of the first one')
-    phase1_num_steps: int | None = setting(
-        None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
-    )
-    resume: bool = setting(False, 'continue from the newest checkpoint, if any')
-    overwrite_output_dir: bool = setting(False, 'replace the training in `ckpt_dir`')
-    ckpt_dir: str = setting('./ckpt_dir')
-    ckpt_interval: int = setting(25000, 'in updates', at_least=1)
-    keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
-    eval_interval: int = setting(50000, 'in updates', at_least=1)
-    log_interval: int = setting(250, 'in updates', at_least=1)
-    tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
-    )
-    profile: str | None = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
-    verbose: bool = setting(False)
-    pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
-
-    output_dir = property(lambda self: self.ckpt_dir)
-
-    def check(self):
-        super().check()
-        if self.batch_tokens is not None:
-            self.batch_size, self.use_avg_len = self.batch_tokens, True
-            if self.num_buckets == 1:
-                self.num_buckets = NUM_BUCKETS
-        if self.dummy_data_len is not None:
-            self.synthetic_data, self.max_seq_length = True, self.dummy_data_len
-        if not (self.data or self.data_eval or self.synthetic_data):
-            raise InputError('give `data` to train, `data_eval` to evaluate, or both')
-        if self.phase2 and self.start_step is None:
-            self.start_step = self.phase1_num_steps
-        if self.phase2 and self.start_step < self.phase1_num_steps:
-            raise InputError(
-                f'`start_step` {self.start_step} counts the steps of both phases: give '
-                f'`phase1_num_steps` {self.phase1_num_steps} or more'
-            )
 
 
 class PretrainingTask(MaskedLMTask):

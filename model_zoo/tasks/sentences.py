@@ -12,9 +12,8 @@ from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..opening import locate
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..training.objective import mean_over_examples
-from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
-from ..util.arrays import POOLINGS
 from .classification import pearson, spearman
+from .settings import LOSSES, SentenceSettings
 from .tables import SPLITS, is_path, is_table, records_of, write_table
 from .task import Task, check_room, encode_several, tell_cut
 
@@ -128,10 +127,6 @@ def _score(row, name, location):
     return score
 
 
-#: loss -> the kinds of examples that it can learn from
-LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': ('triplets',)}
-
-
 def make_loss(name, scale=20.0, margin=0.5):
     """A loss of vectors.
 
@@ -153,42 +148,6 @@ def make_loss(name, scale=20.0, margin=0.5):
 RECALLS = (1, 5, 10)
 BLOCK = 1024  # queries whose similarities are in memory at once
 EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json')
-
-
-@settings(lr=2e-5, dev_batch_size=32, epochs=1, bert_model='bert_6_384_12')
-class SentenceSettings(FileSettings, FinetuneSettings):
-    """Settings of a sentence encoder."""
-
-    text_columns: list[str] | None = setting(
-        None,
-        'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
-        'and negative; or query and answer',
-    )
-    score_column: str | None = setting(
-        None, "column of the pairs' scores; default: score, if it exists"
-    )
-    max_score: float | None = setting(
-        None,
-        'score of two identical texts; default: the highest of the training set',
-        above=0,
-        below=float('inf'),
-    )
-    loss: str | None = setting(
-        None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
-    )
-    scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
-    margin: float = setting(
-        0.5, 'for triplet: margin between the cosines', above=0, below=float('inf')
-    )
-    pooling: str | None = setting(
-        None,
-        "how to combine the pieces' vectors; default: the model's own, else mean",
-        choices=POOLINGS,
-    )
-    normalize: bool = setting(
-        True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
-    )
-    max_len: int = setting(128, 'in tokens, including special tokens')
 
 
 class SentenceTask(Task):

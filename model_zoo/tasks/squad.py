@@ -36,19 +36,11 @@ from ..environment import available_processors
 from ..errors import CheckpointError, InputError
 from ..tokenization.encoding import UNLIMITED
 from ..training.objective import outputs_of
-from ..training.settings import (
-    YES_OR_NO,
-    CheckpointSettings,
-    DeploySettings,
-    FinetuneSettings,
-    lower_case,
-    setting,
-    settings,
-)
 from ..util.arrays import softmax
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
 from .pretraining.processes import LostProcessError, Processes
+from .settings import SquadSettings
 from .tables import check_files, downloading, given_rows, is_path, read_records
 from .task import Examination, Task, check_finite
 
@@ -898,68 +890,6 @@ def best_thresholds(questions, predictions, null_odds, characters=False):
 
 
 DEBUG_SIZES = {'train': 10000, 'dev': 100}  # GluonNLP's
-# MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
-EPSILONS = {'adam': 1e-8}
-
-
-@settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
-class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
-    """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
-
-    exclusive = (('sentencepiece', 'vocab_file'),)
-
-    train_file: str | None = setting(
-        None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
-    )
-    predict_file: str | None = setting(
-        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`'
-    )
-    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
-    f1_characters: bool | None = setting(
-        None,
-        'F1 over characters, for languages without spaces between words; default: if the '
-        'file to evaluate on is called KorQuAD or DRCD',
-        flag=YES_OR_NO,
-    )
-    strict: bool = setting(
-        False, 'refuse files with questions that cannot be used, instead of skipping these'
-    )
-    null_score_diff_threshold: float = setting(
-        0.0,
-        'answer "no answer" if its score exceeds the best answer\'s by more than this; '
-        'usually -1 to -5',
-    )
-    max_seq_length: int = setting(384, 'in tokens, including special tokens')
-    doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
-    max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
-    n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
-    max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in `output_dir`')
-    debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
-    uncased: bool = setting(False, 'check that the vocabulary is lower-case')
-    do_lower_case: bool | None = lower_case()
-
-    def check(self):
-        super().check()
-        if self.epsilon is None:
-            self.epsilon = EPSILONS.get(self.optimizer.lower(), 1e-6)
-        if self.sentencepiece:
-            self._check_sentencepiece()
-
-    def _check_sentencepiece(self):
-        if not self.sentencepiece.endswith(('.model', '.spiece')):
-            raise InputError(
-                f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "
-                '.model or .spiece'
-            )
-        weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
-        weights = (*weights, self.init_checkpoint, self.bert_config_file)
-        if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
-            raise InputError(
-                '`sentencepiece`: pretrained weights have a vocabulary of their own; it goes with '
-                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`'
-            )
 
 
 class SquadTask(Task):

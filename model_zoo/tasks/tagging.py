@@ -21,11 +21,11 @@ from ..batches.windows import even_windows
 from ..errors import InputError
 from ..tokenization.chunks import SentenceEncoder
 from ..training.objective import Objective, outputs_of
-from ..training.settings import YES_OR_NO, FileSettings, FinetuneSettings, setting, settings
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from ..util.remote import is_file
 from .entities import OUTSIDE, has_entities
+from .settings import TaggingSettings
 from .tables import (
     class_names,
     find_splits,
@@ -395,34 +395,6 @@ def _marked(words, number):
     """A word marked among its neighbours."""
     shown = [*words[max(number - 12, 0) : number], f'[{words[number]}]']
     return ' '.join([*shown, *words[number + 1 : number + 13]])
-
-
-@settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
-class TaggingSettings(FileSettings, FinetuneSettings):
-    """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
-
-    exclusive = (('cased', 'bert_dataset'),)
-
-    word_column: int = setting(
-        0, 'column of the words, from 0; negative numbers count from the end'
-    )
-    label_column: int = setting(-1, 'column of the labels, counted in the same way')
-    no_test_labels: bool = setting(False, 'the test file has no label column')
-    labels: list[str] | None = setting(None, "default: the model's, or the training file's")
-    max_seq_length: int = setting(
-        180, 'in tokens, including special tokens; longer sentences are read in windows'
-    )
-    dropout_prob: float | None = setting(
-        None, "dropout of the last layer; default: BERT's", at_least=0, below=1
-    )
-    cased: bool | None = setting(
-        None, 'use the weights for cased English, not uncased', flag=YES_OR_NO
-    )
-
-    def check(self):
-        super().check()
-        if self.cased is not None:
-            self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
 
 
 class TaggingTask(Task):

@@ -1,26 +1,29 @@
 """The training loop: objectives, checkpoints, callbacks, interruption, workers."""
 
-from .callbacks import (
-    Callback,
-    MLflowLogger,
-    Profiler,
-    ProgressLogger,
-    TensorBoardWriter,
-    WandbLogger,
-)
-from .checkpoint import (
-    Checkpoint,
-    CheckpointStore,
-    TrainingState,
-    check_same_config,
-    optimizer_tensors,
-    seed_all,
-)
-from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
-from .objective import Objective, mean_over_examples, outputs_of, predict
-from .plan import Checkpoints, Evaluation, Plan
-from .updater import HostTrainer, LossScale, Updater
-from .workers import BACKENDS, BUCKET_BYTES, HorovodWorkers, Workers, make_workers
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .callbacks import (
+        Callback,
+        MLflowLogger,
+        Profiler,
+        ProgressLogger,
+        TensorBoardWriter,
+        WandbLogger,
+    )
+    from .checkpoint import (
+        Checkpoint,
+        CheckpointStore,
+        TrainingState,
+        check_same_config,
+        optimizer_tensors,
+        seed_all,
+    )
+    from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
+    from .objective import Objective, mean_over_examples, outputs_of, predict
+    from .plan import Checkpoints, Evaluation, Plan
+    from .updater import HostTrainer, LossScale, Updater
+    from .workers import BACKENDS, BUCKET_BYTES, HorovodWorkers, Workers, make_workers
 
 __all__ = [
     'BACKENDS',
@@ -56,3 +59,14 @@ __all__ = [
     'predict',
     'seed_all',
 ]
+
+
+def __getattr__(name):
+    """Load the public names, which need MXNet, only when one of them is used."""
+    if name in __all__:
+        from . import callbacks, checkpoint, loop, objective, plan, updater, workers
+
+        for module in (callbacks, checkpoint, loop, objective, plan, updater, workers):
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

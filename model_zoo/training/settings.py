@@ -10,8 +10,13 @@ import types
 import typing
 
 from ..errors import InputError, UnknownNameError
-from ..optimizer import SCHEDULES
-from .workers import BACKENDS
+from ..util.choices import (
+    BACKENDS,
+    CALIBRATION_MODES,
+    ENGINES,
+    QUANTIZED_DTYPES,
+    SCHEDULE_NAMES,
+)
 
 __all__ = [
     'YES_OR_NO',
@@ -351,7 +356,7 @@ class ScheduleSettings(TrainingSettings):
     max_grad_norm: float = setting(
         1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
     )
-    lr_schedule: str = setting('warmup_linear', choices=list(SCHEDULES))
+    lr_schedule: str = setting('warmup_linear', choices=SCHEDULE_NAMES)
 
 
 @dataclasses.dataclass
@@ -429,7 +434,7 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
 
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
-    engine: str = setting('mxnet', 'what runs a model without training it')
+    engine: str = setting('mxnet', 'what runs a model without training it', choices=ENGINES)
     precision: str | None = setting(
         None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
     )
@@ -495,8 +500,10 @@ class DeploySettings(Settings):
         False, 'write a trained model in INT8; `deploy` with `model_prefix` runs it'
     )
     num_calib_batches: int = setting(5, 'number of batches of the dev set', at_least=1)
-    quantized_dtype: str = setting('auto', 'type of the activations')
-    calib_mode: str = setting('customize', 'how to find the ranges of activations')
+    quantized_dtype: str = setting('auto', 'type of the activations', choices=QUANTIZED_DTYPES)
+    calib_mode: str = setting(
+        'customize', 'how to find the ranges of activations', choices=CALIBRATION_MODES
+    )
 
     def check(self):
         if self.only_calibration:

@@ -6,6 +6,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, MissingExtraError
+from ..util.choices import BACKENDS
 
 #: size of a bucket. Small ones can be summed early, large ones at a higher rate.
 BUCKET_BYTES = 2**25
@@ -80,9 +81,6 @@ def _groups(parameters, size):
 
 # factor of gradients that are sent in float16, so that fewer are too small for it
 _SCALE = 128.0
-
-#: values of `comm_backend`
-BACKENDS = ('device', 'horovod')
 
 
 class Workers:

@@ -4,6 +4,7 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
+from .choices import POOLINGS
 
 __all__ = [
     'POOLINGS',
@@ -16,9 +17,6 @@ __all__ = [
     'sigmoid',
     'softmax',
 ]
-
-#: the ways of `pool` that users choose from; other models of sentence-transformers have more
-POOLINGS = ('mean', 'cls', 'max')
 
 
 def check_shape(name, array, shape):

@@ -231,7 +231,7 @@ def test_mkl_is_too_late_after_mxnet():
 def test_mkl_leaves_scipy_alone():
     """MKL's functions of complex results are called otherwise than SciPy calls them."""
     program = """
-import model_zoo
+import model_zoo, mxnet
 import numpy as np, scipy.linalg.blas, scipy.sparse.linalg
 x = np.array([1 + 2j, 3j])
 assert scipy.linalg.blas.zdotc(x, x) == 14

@@ -1,5 +1,8 @@
 """What an import brings along: no library that only some tasks need, and all that is joined."""
 
+import subprocess
+import sys
+
 import pytest
 import warm
 from command_flags import command_names
@@ -55,6 +58,53 @@ def run(program):
 
 def test_packages_load_nothing_slow():
     run(f'{WATCH}import {", ".join(PACKAGES)}{TELL}')
+
+
+def in_new_interpreter(program):
+    """The output of a program that begins without MXNet."""
+    program = f'import sys\nsys.path.insert(0, {str(ROOT)!r})\n{program}'
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        '--help',
+        '--help-all',
+        '--version',
+        'trian',
+        'finetune-classifier --help',
+        'finetune-squad --lrr 1',
+        'pytorch_pretrained_bert run_classifier --help',
+    ],
+)
+def test_the_command_line_answers_before_anything_slow_is_loaded(words):
+    in_new_interpreter(f"""
+from scripts import zoo
+sys.argv[1:] = {words.split()}
+try:
+    zoo.console()
+except SystemExit:
+    pass
+found = {{'gluonnlp', 'mxnet', 'numpy', *{SLOW}}} & set(sys.modules)
+assert not found, found
+""")
+
+
+def test_what_is_joined_whatever_is_imported_after_model_zoo():
+    in_new_interpreter("""
+import model_zoo, gluonnlp as nlp, mxnet as mx
+assert 'bertadam' in mx.optimizer.Optimizer.opt_registry
+assert nlp.model.get_model is model_zoo.get_model
+""")
+    in_new_interpreter("""
+from model_zoo.util import arrays
+import gluonnlp as nlp, mxnet as mx
+assert 'bertadam' in mx.optimizer.Optimizer.opt_registry
+assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
+""")
 
 
 def test_model_zoo_loads_only_what_opens_models():

@@ -15,12 +15,11 @@ from .files import (
     write_shard,
     write_tfrecords,
 )
-from .loaders import NUM_BUCKETS, PretrainingLoader, SyntheticLoader, make_batch
+from .loaders import PretrainingLoader, SyntheticLoader, make_batch
 from .sources import MappedShards, ShardFiles, Source, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
 __all__ = [
-    'NUM_BUCKETS',
     'PART_BYTES',
     'Corpus',
     'MappedShards',

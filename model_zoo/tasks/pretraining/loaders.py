@@ -11,9 +11,6 @@ from ...batches.sampling import Buckets
 from .files import Samples, fit_columns
 from .sources import ROW_BITS, Sharing
 
-#: Buckets of batches of as many tokens: they only pay if a batch's lengths are alike.
-NUM_BUCKETS = 10
-
 
 class PretrainingLoader(Loader):
     """Batches of samples for pre-training.

@@ -17,9 +17,8 @@ import numpy as np
 
 from bert import BertForSequenceClassification, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.arguments import find_contexts
 from model_zoo.app.job import describe, job_of
-from model_zoo.app.run import Run
+from model_zoo.app.run import Run, find_contexts
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures

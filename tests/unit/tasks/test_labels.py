@@ -11,11 +11,12 @@ from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
-from model_zoo.pretrained.labels import GLUONNLP, ORIGINALS, write_labels
+from model_zoo.pretrained.labels import write_labels
 from model_zoo.tasks import labels
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.labels import name_labels
+from model_zoo.util.choices import GLUONNLP, ORIGINALS
 
 TWO = {'id2label': {'0': '0', '1': '1'}}
 NLI_OF_GLUONNLP = ('neutral', 'entailment', 'contradiction')

@@ -1,0 +1,596 @@
+"""The settings of the tasks; the tasks themselves, which need MXNet, are in the other modules."""
+
+import glob
+import os
+
+from ..errors import InputError
+from ..training.settings import (
+    YES_OR_NO,
+    BackendSettings,
+    BatchTokensSettings,
+    BertSettings,
+    CheckpointSettings,
+    DeploySettings,
+    DeviceSettings,
+    FileSettings,
+    FinetuneSettings,
+    ModelSettings,
+    NamedModelSettings,
+    OptimizerSettings,
+    ScheduleSettings,
+    Settings,
+    TrainingSettings,
+    lower_case,
+    pretrained_file,
+    pretraining_set,
+    setting,
+    settings,
+)
+from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
+
+__all__ = [
+    'ChoiceSettings',
+    'ClassificationSettings',
+    'LanguageModelSettings',
+    'MaskedLMSettings',
+    'PretrainingSettings',
+    'SampleSettings',
+    'SentenceSettings',
+    'SquadSettings',
+    'StorySettings',
+    'TaggingSettings',
+    'TeacherSettings',
+]
+
+#: loss of a sentence encoder -> the kinds of examples that it can learn from
+LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': ('triplets',)}
+#: buckets of batches of `batch_tokens`, which only pay if a batch's lengths are alike
+NUM_BUCKETS = 10
+#: settings of what is learned from a teacher
+OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
+
+
+#: settings that name another model than the teacher
+OTHER_MODEL = (
+    'bert_model',
+    'bert_dataset',
+    'pretrained_bert_parameters',
+    'model_parameters',
+    'from_scratch',
+    'vocab_file',
+    'hparams',
+    'init_checkpoint',
+    'bert_config_file',
+)
+
+
+@settings()
+class TeacherSettings(FinetuneSettings):
+    """Distillation: a small classifier learns from a large one."""
+
+    title = 'distillation'
+    needs = tuple((name, 'teacher') for name in OF_TEACHER)
+    exclusive = (
+        ('teacher', 'only_inference'),
+        *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
+    )
+
+    teacher: str | None = setting(
+        None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
+    )
+    student_layers: int | None = setting(
+        None,
+        "start from N of the teacher's layers, its embeddings and its head, instead of "
+        'another model',
+        at_least=1,
+        flag={'metavar': 'N'},
+    )
+    teacher_layers: list[int] | None = setting(
+        None,
+        "the teacher's layer for each of the student's layers, counted from 1; default: "
+        'evenly spaced',
+        flag={'metavar': 'N'},
+    )
+    temperature: float | None = setting(
+        2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
+    )
+    teacher_weight: float | None = setting(
+        0.5,
+        "share of the teacher's scores in the loss; the labels have the rest",
+        at_least=0,
+        at_most=1,
+    )
+    states_weight: float | None = setting(
+        1.0, "weight of the layers' states", at_least=0, below=float('inf')
+    )
+
+    def check(self):
+        super().check()
+        for name in OF_TEACHER if self.teacher is None else ():
+            setattr(self, name, None)  # without a teacher they are no part of the job
+
+
+@settings(lr=5e-5)
+class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings):
+    """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
+
+    title = 'task'
+    exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
+
+    task_name: str | None = setting(
+        None,
+        'a known task, such as MRPC, of which an unknown name lists all; or custom, the default '
+        'where files are given',
+    )
+    data_dir: str | None = setting(
+        None, "folder with the task's TSV files; default: GluonNLP downloads them"
+    )
+    train_file: str | None = setting(
+        None,
+        'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
+        'has saved',
+    )
+    dev_file: str | None = setting(None, 'your own rows to score each epoch on')
+    test_file: str | None = setting(None, 'your own rows to predict')
+    dev_split: float | None = setting(
+        None,
+        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
+        'by label; `seed` selects the examples',
+        flag={'metavar': 'SHARE'},
+    )
+    text_columns: list[str] | None = setting(
+        None, 'custom task: name or number of one or two text columns; default: the usual names'
+    )
+    text_column: str | None = setting(None, 'custom task: name or number of the text column')
+    text_pair_column: str | None = setting(
+        None, 'custom task: the column of the second text of a pair'
+    )
+    label_column: str | None = setting(
+        None, 'custom task: name or number (from 0) of the label column; default: the usual names'
+    )
+    labels: list[str] | None = setting(
+        None,
+        "names of the model's outputs in order, also as a,b,c; default: the model's own; for "
+        "a new custom task the training file's labels, sorted",
+    )
+    header: bool = setting(False, 'files with numbered columns begin with a header')
+    regression: bool = setting(False, 'custom task: the labels are numbers')
+    multi_label: bool = setting(
+        False, 'custom task: a text has any number of labels, separated by commas or as a list'
+    )
+    label_order: str = setting(
+        GLUONNLP,
+        "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",
+        choices=[GLUONNLP, ORIGINALS],
+    )
+    max_len: int = setting(128, 'in tokens, including special tokens')
+    do_lower_case: bool | None = lower_case()
+    do_predict: bool = setting(
+        False,
+        'also write test_results.tsv for the test set: one line per sample, one column per '
+        'class; alone: `only_inference` on the test set',
+        flag=YES_OR_NO,
+    )
+    do_eval: bool | None = setting(
+        None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
+    )
+
+
+def check_work(settings):
+    if not (settings.do_train or settings.do_eval):
+        raise InputError('nothing to do: give `do_train`, `do_eval` or both')
+
+
+@settings(lr=5e-5, seed=42)
+class ChoiceSettings(FileSettings, FinetuneSettings):
+    """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
+
+    needs = (('resume', 'do_train'),)
+
+    do_train: bool = setting(False, 'train, and evaluate after each epoch')
+    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
+    max_seq_length: int = setting(128, 'in tokens, including special tokens')
+    do_lower_case: bool | None = setting(
+        False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
+    )
+
+    def check(self):
+        check_work(self)
+        self.only_inference = not self.do_train
+        super().check()
+
+
+@settings(
+    optimizer='openaiadam',
+    batch_size=8,
+    dev_batch_size=16,
+    lr=6.25e-5,
+    epsilon=1e-8,
+    warmup_ratio=0.002,
+    seed=42,
+)
+class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
+    """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
+
+    title = 'task'
+    needs = (('resume', 'do_train'),)
+
+    do_train: bool = setting(False)
+    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
+    train_dataset: str | None = setting(None, 'CSV file of the Story Cloze Test')
+    eval_dataset: str | None = setting(None, 'default: stories held out from `train_dataset`')
+    n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
+    lm_coef: float = setting(
+        0.9, 'weight of the language model loss', at_least=0, below=float('inf')
+    )
+    gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
+    gpt_dataset: str | None = pretraining_set()
+    pretrained_gpt_parameters: str | None = pretrained_file()
+
+
+# MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
+EPSILONS = {'adam': 1e-8}
+
+
+@settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
+class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
+    """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
+
+    exclusive = (('sentencepiece', 'vocab_file'),)
+
+    train_file: str | None = setting(
+        None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
+    )
+    predict_file: str | None = setting(
+        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`'
+    )
+    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
+    f1_characters: bool | None = setting(
+        None,
+        'F1 over characters, for languages without spaces between words; default: if the '
+        'file to evaluate on is called KorQuAD or DRCD',
+        flag=YES_OR_NO,
+    )
+    strict: bool = setting(
+        False, 'refuse files with questions that cannot be used, instead of skipping these'
+    )
+    null_score_diff_threshold: float = setting(
+        0.0,
+        'answer "no answer" if its score exceeds the best answer\'s by more than this; '
+        'usually -1 to -5',
+    )
+    max_seq_length: int = setting(384, 'in tokens, including special tokens')
+    doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
+    max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
+    n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
+    max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
+    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in `output_dir`')
+    debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
+    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    uncased: bool = setting(False, 'check that the vocabulary is lower-case')
+    do_lower_case: bool | None = lower_case()
+
+    def check(self):
+        super().check()
+        if self.epsilon is None:
+            self.epsilon = EPSILONS.get(self.optimizer.lower(), 1e-6)
+        if self.sentencepiece:
+            self._check_sentencepiece()
+
+    def _check_sentencepiece(self):
+        if not self.sentencepiece.endswith(('.model', '.spiece')):
+            raise InputError(
+                f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "
+                '.model or .spiece'
+            )
+        weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
+        weights = (*weights, self.init_checkpoint, self.bert_config_file)
+        if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
+            raise InputError(
+                '`sentencepiece`: pretrained weights have a vocabulary of their own; it goes with '
+                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`'
+            )
+
+
+@settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
+class TaggingSettings(FileSettings, FinetuneSettings):
+    """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
+
+    exclusive = (('cased', 'bert_dataset'),)
+
+    word_column: int = setting(
+        0, 'column of the words, from 0; negative numbers count from the end'
+    )
+    label_column: int = setting(-1, 'column of the labels, counted in the same way')
+    no_test_labels: bool = setting(False, 'the test file has no label column')
+    labels: list[str] | None = setting(None, "default: the model's, or the training file's")
+    max_seq_length: int = setting(
+        180, 'in tokens, including special tokens; longer sentences are read in windows'
+    )
+    dropout_prob: float | None = setting(
+        None, "dropout of the last layer; default: BERT's", at_least=0, below=1
+    )
+    cased: bool | None = setting(
+        None, 'use the weights for cased English, not uncased', flag=YES_OR_NO
+    )
+
+    def check(self):
+        super().check()
+        if self.cased is not None:
+            self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+
+
+@settings(lr=2e-5, dev_batch_size=32, epochs=1, bert_model='bert_6_384_12')
+class SentenceSettings(FileSettings, FinetuneSettings):
+    """Settings of a sentence encoder."""
+
+    text_columns: list[str] | None = setting(
+        None,
+        'names of two or three columns; default: sentence1 and sentence2; anchor, positive '
+        'and negative; or query and answer',
+    )
+    score_column: str | None = setting(
+        None, "column of the pairs' scores; default: score, if it exists"
+    )
+    max_score: float | None = setting(
+        None,
+        'score of two identical texts; default: the highest of the training set',
+        above=0,
+        below=float('inf'),
+    )
+    loss: str | None = setting(
+        None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
+    )
+    scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
+    margin: float = setting(
+        0.5, 'for triplet: margin between the cosines', above=0, below=float('inf')
+    )
+    pooling: str | None = setting(
+        None,
+        "how to combine the pieces' vectors; default: the model's own, else mean",
+        choices=POOLINGS,
+    )
+    normalize: bool = setting(
+        True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
+    )
+    max_len: int = setting(128, 'in tokens, including special tokens')
+
+
+@settings(
+    optimizer='openaiadam',
+    batch_size=8,
+    lr=2.5e-4,
+    epsilon=1e-8,
+    warmup_ratio=0.01,
+    lr_schedule='warmup_cosine',
+)
+class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
+    """Settings for training a language model on a text."""
+
+    title = 'text'
+    exclusive = (('learn_vocab', 'vocab_file'),)
+    needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
+
+    train_file: str | None = setting(None, 'text in UTF-8')
+    eval_file: str | None = setting(
+        None, 'text whose perplexity to measure', flag={'required': True}
+    )
+    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    block_size: int | None = setting(None, "tokens per block; default: the model's context")
+    tgt_len: int | None = setting(
+        None, "length of Transformer-XL's segments; default: the model's own", at_least=1
+    )
+    ext_len: int | None = setting(None, 'positions of a segment that the next one repeats')
+    mem_len: int | None = setting(None, "positions in the model's memory")
+    split_special_tokens: bool = setting(
+        False,
+        "read special tokens in a text, such as GPT-2's <|endoftext|> between documents, as "
+        'any other text, like the originals; by default each is its own id',
+    )
+    learn_vocab: int | None = setting(
+        None,
+        'with `from_scratch`: learn a vocabulary from the training text, with at most this '
+        'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
+        at_least=1,
+        flag={'metavar': 'SIZE'},
+    )
+    cutoffs: list[int] | None = setting(
+        None,
+        'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
+        "words' frequencies",
+        flag={'nargs': '*'},
+    )
+
+    def check(self):
+        from ..tokenization.vocab_file import find_vocab_file
+        from .tables import check_files
+
+        super().check()
+        check_files(self, 'train_file', 'eval_file')
+        if self.vocab_file and os.path.isdir(self.vocab_file):
+            self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
+
+
+@settings()
+class SampleSettings(Settings):
+    """How samples are made from a text."""
+
+    title = 'data'
+
+    masked_lm_only: bool | None = setting(
+        None,
+        'train on masked words alone, without next sentences, with samples of full '
+        'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
+        flag={'action': 'store_true', 'rank_last': True},
+    )
+    max_seq_length: int = setting(
+        128, 'samples made from a text: tokens, including special tokens', at_least=5
+    )
+    max_predictions_per_seq: int = setting(
+        20, 'samples made from a text: masks per sample', at_least=1
+    )
+    masked_lm_prob: float = setting(
+        0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
+    )
+    short_seq_prob: float = setting(
+        0.1,
+        'samples made from a text: share of documents cut into shorter samples',
+        at_least=0,
+        at_most=1,
+    )
+    whole_word_mask: bool = setting(
+        False, 'samples made from a text: mask all pieces of a word or none'
+    )
+
+
+def _samples_in(folder):
+    """A pattern of the files of samples in a folder."""
+    is_original = glob.glob(os.path.join(glob.escape(folder), 'epoch_*[0-9].json'))
+    return 'epoch_*[0-9].json' if is_original else '*.npz'
+
+
+@settings(dev_batch_size=32, seed=42)
+class MaskedLMSettings(
+    SampleSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
+):
+    """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
+
+    title = 'data'
+    exclusive = (('dev_corpus', 'dev_data'),)
+
+    train_corpus: str | None = setting(
+        None, 'text in UTF-8; wildcards and commas for several files'
+    )
+    pregenerated_data: str | None = setting(
+        None,
+        'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
+        "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
+    )
+    dev_corpus: str | None = setting(
+        None, 'text to evaluate on after each epoch, always with the same masks'
+    )
+    dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
+    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    reduce_memory: bool = setting(
+        False,
+        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
+        '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
+    )
+    do_lower_case: bool | None = lower_case()
+    num_workers: int = setting(
+        1,
+        'samples made from a text: number of processes; 0: between updates, in this process',
+        at_least=0,
+    )
+
+    def check(self):
+        super().check()
+        for name in ('pregenerated_data', 'dev_data'):
+            path = getattr(self, name)
+            if path is not None and os.path.isdir(path):
+                setattr(self, name, os.path.join(path, _samples_in(path)))
+
+
+@settings(
+    model='bert_12_768_12',
+    max_seq_length=512,
+    max_predictions_per_seq=80,
+    lr=1e-4,
+    warmup_ratio=0.01,
+    seed=0,
+)
+class PretrainingSettings(
+    SampleSettings,
+    CheckpointSettings,
+    NamedModelSettings,
+    BatchTokensSettings,
+    BackendSettings,
+    OptimizerSettings,
+    DeviceSettings,
+):
+    """The flags of GluonNLP's pre-training scripts, and further ones."""
+
+    title = 'data'
+    exclusive = (
+        ('resume', 'overwrite_output_dir'),
+        ('pretrained', 'from_scratch'),
+        ('sentencepiece', 'vocab_file'),
+        ('batch_tokens', 'total_batch_size'),
+        ('batch_tokens', 'use_avg_len'),
+        ('batch_tokens', 'synthetic_data'),  # whose samples have one length
+    )
+    needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
+
+    data: str | None = setting(
+        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
+    )
+    data_eval: str | None = setting(None, 'data to evaluate on')
+    batch_size: int | None = setting(None, 'per GPU or worker; default: 8', at_least=1)
+    total_batch_size: int | None = setting(
+        None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
+    )
+    batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
+    total_batch_size_eval: int | None = setting(None, '`batch_size_eval` x workers', at_least=1)
+    max_eval_steps: int | None = setting(None, 'maximum number of evaluation batches', at_least=1)
+    use_avg_len: bool = setting(
+        False,
+        '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
+        'unless `num_buckets` says more',
+    )
+    num_buckets: int = setting(
+        1,
+        'make batches of similar lengths; of `batch_tokens` there are '
+        f'{NUM_BUCKETS} unless this says more than 1',
+        at_least=1,
+    )
+    circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
+    synthetic_data: bool = setting(False, 'train on random words, to measure speed')
+    dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
+    raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
+    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
+    cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
+    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    num_dataset_workers: int = setting(
+        4, 'with `raw`: number of processes that make samples', at_least=1
+    )
+    num_steps: int = setting(20, 'number of updates', at_least=1)
+    accumulate: int = setting(1, 'number of batches per update', at_least=1)
+    no_compute_acc: bool = setting(False, "don't compute accuracies")
+    start_step: int | None = setting(None, 'continue from the checkpoint of this step', at_least=1)
+    phase2: bool = setting(False, 'second phase: start from the end of the first one')
+    phase1_num_steps: int | None = setting(
+        None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
+    )
+    resume: bool = setting(False, 'continue from the newest checkpoint, if any')
+    overwrite_output_dir: bool = setting(False, 'replace the training in `ckpt_dir`')
+    ckpt_dir: str = setting('./ckpt_dir')
+    ckpt_interval: int = setting(25000, 'in updates', at_least=1)
+    keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
+    eval_interval: int = setting(50000, 'in updates', at_least=1)
+    log_interval: int = setting(250, 'in updates', at_least=1)
+    tensorboard: str | None = setting(
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
+    )
+    profile: str | None = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
+    verbose: bool = setting(False)
+    pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
+
+    output_dir = property(lambda self: self.ckpt_dir)
+
+    def check(self):
+        super().check()
+        if self.batch_tokens is not None:
+            self.batch_size, self.use_avg_len = self.batch_tokens, True
+            if self.num_buckets == 1:
+                self.num_buckets = NUM_BUCKETS
+        if self.dummy_data_len is not None:
+            self.synthetic_data, self.max_seq_length = True, self.dummy_data_len
+        if not (self.data or self.data_eval or self.synthetic_data):
+            raise InputError('give `data` to train, `data_eval` to evaluate, or both')
+        if self.phase2 and self.start_step is None:
+            self.start_step = self.phase1_num_steps
+        if self.phase2 and self.start_step < self.phase1_num_steps:
+            raise InputError(
+                f'`start_step` {self.start_step} counts the steps of both phases: give '
+                f'`phase1_num_steps` {self.phase1_num_steps} or more'
+            )
