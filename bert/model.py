@@ -5,7 +5,7 @@ from operator import attrgetter
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.blocks.heads import AttentionBlock
+from model_zoo.blocks.attention_block import AttentionBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators

@@ -485,16 +485,14 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
             f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
             'weights do not have: name the weights that belong to it in params_path'
         )
-    where = {'dataset_name': dataset_name, 'root': root}
-    family = locate(model, weights=None, vocab=False, like='bert', **where).family
-    return open_model(
+    tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
+    located = locate(
         model,
-        family.base,
         dataset_name=dataset_name,
         weights=params_path or True,
-        tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,
-        ctx=ctx,
+        vocab=tokenizer is None,
+        like='bert',
         root=root,
         exported=True,
-        use_pooler=False,
     )
+    return open_model(located, located.family.base, tokenizer=tokenizer, ctx=ctx, use_pooler=False)

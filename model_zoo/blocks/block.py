@@ -10,8 +10,8 @@ from mxnet.gluon import HybridBlock
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
 from ..util.arrays import check_range, check_shape
-from .files import BlockFiles
 from .graphs import BlockGraphs
+from .weights import BlockFiles
 
 __all__ = ['INPUT_NAMES', 'ZooBlock']
 
