@@ -342,7 +342,11 @@ def _parse(argv):
         name = os.path.basename(os.path.normpath(args.model))
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
-    return args
+    located = command.locate_model(args)
+    args.task = args.task or command.task_of(located)
+    if args.task is None:
+        parser.error(f'--task is required: {args.model_name!r} does not say its task')
+    return args, located
 
 
 def _check(args):
@@ -373,12 +377,8 @@ def _check(args):
 
 def main(argv=None):
     """Run the command; returns its exit status."""
-    args = _parse(argv)
+    args, located = _parse(argv)
     cli.setup_logging()
-    located = command.locate_model(args)
-    args.task = args.task or command.task_of(located)
-    if args.task is None:
-        raise InputError(f'--task is required: {args.model_name!r} does not say its task')
     _check(args)
     if args.format != 'symbol':
         MissingExtraError.check('onnx', 'onnx', 'onnxruntime')

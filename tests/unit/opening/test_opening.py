@@ -13,7 +13,7 @@ from family_folders import write_family
 import bert
 import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel
-from model_zoo import opening, registry
+from model_zoo import opening, registry, zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
@@ -110,6 +110,7 @@ def test_each_file_is_found_and_read_once(folder, monkeypatch):
         monkeypatch.setattr(owner, name, counting)
 
     count(opening, 'find_files')
+    count(zoo, 'find_files')
     count(opening, 'read_tensors')
     count(BertModel, '__init__')
     for open_one in (
