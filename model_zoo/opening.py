@@ -65,6 +65,8 @@ class Located:
         The catalogue's names; no model for a folder or a file. No data set means the default one.
     path : str, optional
         The folder or file of the weights if these aren't the catalogue's.
+    is_new : bool
+        Whether the parameters are to be random ones.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Located:
     model: str | None = None
     dataset: str | None = None
     path: str | None = None
+    is_new: bool = False
 
     @property
     def fields(self):
@@ -158,7 +161,7 @@ def locate(
         files = files.with_vocab_of(other)
     if weights is False:  # they may have told the family
         files = dataclasses.replace(files, weights=None)
-    return Located(name, family, files, model, dataset, path)
+    return Located(name, family, files, model, dataset, path, weights is False)
 
 
 #: keywords of `locate`
@@ -513,6 +516,8 @@ def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **op
         block.base.generation_config = files.generation_config
         return block
     if files.weights is None and state_dict is None:
+        if not located.is_new:
+            raise InputError(f'{located.name!r} was located without its weights: locate them, too')
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)

@@ -106,7 +106,7 @@ def read(args):
         tokenizer=False,
         **options,
     )
-    count = sum(array.size for array in block._own_tensors().values())
+    count = sum(array.size for array in block.own_tensors().values())
     log.info('%s: %s, %.1f million parameters', files.weights, type(block).__name__, count / 1e6)
     return block
 
@@ -143,7 +143,7 @@ def write_file(block, path, target):
 
 def verify(block, path):
     """Raise CheckpointError unless the weights at `path` equal the block's."""
-    ours, theirs = block._own_tensors(), read_weights(type(block), path, block.config).tensors
+    ours, theirs = block.own_tensors(), read_weights(type(block), path, block.config).tensors
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')

@@ -72,7 +72,7 @@ def assert_loads(block, form, arrays):
     """That arrays by a format's names are the block's parameters, and no name is unknown."""
     found, unknown = block.mappings()[form].load(arrays, block.config)
     assert unknown == []
-    assert_equal(found, block._own_tensors())
+    assert_equal(found, block.own_tensors())
 
 
 def assert_close(found, wanted):

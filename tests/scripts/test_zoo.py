@@ -104,7 +104,7 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
     options = {'family': converter.family, 'tokenizer': False}
     block = open_model(folder, converter.model, format=converter.source, **options).block
     again = open_model(tmp_path / 'out', converter.model, **options).block
-    ours, theirs = again._own_tensors(), block._own_tensors()
+    ours, theirs = again.own_tensors(), block.own_tensors()
     assert len(read_tensors(str(output))[0]) > 5 and ours.keys() == theirs.keys()
     for key in ours:
         np.testing.assert_array_equal(ours[key], theirs[key])

@@ -27,7 +27,7 @@ def make(name='BertModel', changes=(), **options):
 
 def theirs_of(block, form):
     """The parameters by a format's names."""
-    tensors, has_backbone = block._own_tensors(), block.backbone is not None
+    tensors, has_backbone = block.own_tensors(), block.backbone is not None
     return block.mappings()[form].save(tensors, block.config, has_backbone)
 
 

@@ -40,7 +40,7 @@ def test_download_and_cache(online, block, tmp_path):
     assert found.weights.startswith(str(tmp_path / 'hub'))
     assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
-    ours, theirs = block.bert._own_tensors(), loaded._own_tensors()
+    ours, theirs = block.bert.own_tensors(), loaded.own_tensors()
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
     count = len(online.requests)
