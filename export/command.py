@@ -269,39 +269,39 @@ def _build_trained(args, located):
     task, head = _TRAINED[args.task]
     block_class = located.family.block_class(task)
     config_class = block_class.config_class
-    weights, fields = args.model_parameters, {}
+    path, fields, weights = args.model_parameters, {}, None
     if located.model is None:
-        weights = weights or located.files.weights
+        path = path or located.files.weights
         fields = config_class.from_fields(located.fields, located.files.config).to_dict()
     else:
         fields.update(block_class.architectures[located.model])
     if args.vocab_size is not None:
         fields['vocab_size'] = args.vocab_size
     outputs, options = None, {}
-    if weights:
+    if path:
         any_size = config_class.from_dict({'vocab_size': 1, **fields})
-        tensors = read_weights(block_class, weights, any_size).tensors
+        weights = read_weights(block_class, path, any_size)
+        tensors = weights.tensors
         if f'^{head}.weight' not in tensors:
             raise CheckpointError(
-                f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '
+                f'{path!r} has no {head} for {args.task}: it holds the parameters of another '
                 'task, or of BERT alone'
             )
         outputs = tensors[f'^{head}.weight'].shape[0]
         if 'word_embed.weight' in tensors:
             fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
-        for part in block_class.optional_parts:  # what the outputs don't need is left out
-            if any(name.startswith(part) for name in tensors):
-                options[f'use_{part}'] = True
+        # what the outputs don't need is left out
+        options = {f'use_{part}': True for part in block_class.optional_parts if weights.has(part)}
     if 'vocab_size' not in fields:
         fields['vocab_size'] = _vocab_size(located)
     if task == 'classification':
-        options['num_labels'] = _num_labels(args, outputs, weights)
+        options['num_labels'] = _num_labels(args, outputs, path)
         options['dropout'] = args.dropout
     elif args.num_classes is not None:
         raise InputError(f'--num_classes is not for {args.task}')
     block = block_class(config_class.from_dict(fields), **options)
-    if weights:
-        block.load_parameters(weights, ctx=mx.cpu(), cast_dtype=True)
+    if weights is not None:
+        block.load_weights(weights, mx.cpu())
     else:
         _log.warning(
             '--model_parameters is not given: the parameters of the export are random ones'
@@ -320,12 +320,12 @@ def _vocab_size(located):
     return len(vocab)
 
 
-def _num_labels(args, outputs, weights):
+def _num_labels(args, outputs, path):
     """Number of outputs: of the file, of the flag, or the task's usual one."""
     usual = 1 if args.task == 'regression' else 2
     wanted = args.num_classes or outputs or usual
     if outputs not in (None, wanted):
-        raise InputError(f'--num_classes {wanted}: {weights!r} has {outputs}')
+        raise InputError(f'--num_classes {wanted}: {path!r} has {outputs}')
     if (wanted == 1) != (args.task == 'regression'):
         raise InputError(
             f'--task {args.task} with {wanted} output(s): regression has 1, classification more'
