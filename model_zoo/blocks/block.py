@@ -85,7 +85,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         if '__call__' not in vars(cls):
 
             def __call__(self, *args, **kwargs):
-                return self._call(args, kwargs)
+                return self._call(*args, **kwargs)
 
             __call__.__signature__ = inspect.Signature([first, *order])  # for help and editors
             cls.__call__ = __call__
@@ -107,9 +107,9 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
 
     def __call__(self, *args, **kwargs):
-        return self._call(args, kwargs)
+        return self._call(*args, **kwargs)
 
-    def _call(self, args, kwargs):
+    def _call(self, *args, **kwargs):
         for other in INPUT_NAMES.keys() & kwargs.keys():
             name = INPUT_NAMES[other]
             if name in kwargs:
