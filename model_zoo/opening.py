@@ -164,8 +164,10 @@ def locate(
     return Located(name, family, files, model, dataset, path, weights is False)
 
 
-#: keywords of `locate`
-WHERE = frozenset(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
+#: keywords of `locate` that `open_model` has, too
+WHERE = frozenset(
+    ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root', 'exported')
+)
 
 
 def _family_of(name, task, family, like, model, files):
