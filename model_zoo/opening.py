@@ -23,7 +23,7 @@ from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
 from .pretrained import Files, check_weights, find_files, get_entry, names_files, resolve
 from .pretrained.files import ONNX_NAME
-from .pretrained.labels import LABEL_ORDER, Labels, label_order
+from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
 from .registry import Family, family_of_class, get_family, list_families
 from .tokenization.vocab_file import VocabFile
@@ -562,11 +562,8 @@ def _labels(id2label, num_labels=None):
             f'id2label is {id2label!r:.200}{count}: name each output by its number, such as '
             "{0: 'negative', 1: 'positive'}"
         )
-    return {
-        'id2label': {str(number): names[number] for number in sorted(names)},
-        'label2id': {names[number]: number for number in sorted(names)},
-        'num_labels': len(names),
-    }
+    names = [names[number] for number in sorted(names)]
+    return {**label_fields(names), 'num_labels': len(names)}
 
 
 def configure(located, vocab):

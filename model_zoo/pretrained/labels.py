@@ -10,7 +10,7 @@ from ..util.choices import GLUONNLP, ORIGINALS
 from ..util.files import write_json
 from ..util.reading import read_json
 
-__all__ = ['LABEL_ORDER', 'Labels', 'label_order', 'write_labels']
+__all__ = ['LABEL_ORDER', 'Labels', 'label_fields', 'label_order', 'write_labels']
 
 #: field of a configuration that says which of them the outputs have
 LABEL_ORDER = 'label_order'
@@ -87,6 +87,14 @@ def label_order(files):
     return ORIGINALS, f"{name or 'the model'} is {library}'s"
 
 
+def label_fields(names):
+    """Return the fields of a configuration that name a classifier's outputs."""
+    return {
+        'id2label': {str(number): name for number, name in enumerate(names)},
+        'label2id': {name: number for number, name in enumerate(names)},
+    }
+
+
 def _names(fields, model):
     labels = fields.get('id2label')
     if labels is None or labels == {}:
@@ -109,5 +117,4 @@ def _fields_beside(files):
 def write_labels(prefix, names):
     """Write the names of a block's outputs beside its exported graph."""
     if names:
-        names = {str(number): name for number, name in enumerate(names)}
-        write_json(f'{prefix}-labels.json', {'id2label': names})
+        write_json(f'{prefix}-labels.json', {'id2label': label_fields(names)['id2label']})

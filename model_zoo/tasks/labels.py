@@ -25,7 +25,7 @@ import logging
 from ..errors import InputError, UnknownNameError
 from ..opening import locate
 from ..pretrained import find_files
-from ..pretrained.labels import LABEL_ORDER, Labels
+from ..pretrained.labels import LABEL_ORDER, Labels, label_fields
 from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import get_task, infer_labels
 
@@ -227,5 +227,4 @@ def name_labels(model, task=None, labels=None):
     if task is not None:
         extras['finetuning_task'] = task
     if labels is not None:
-        extras['id2label'] = {str(number): name for number, name in enumerate(labels)}
-        extras['label2id'] = {label: number for number, label in enumerate(labels)}
+        extras.update(label_fields(labels))
