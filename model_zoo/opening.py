@@ -484,6 +484,8 @@ def open_tokenizer(
 def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **options):
     """The block of the files."""
     family, files = located.family, located.files
+    if state_dict is None and files.weights is None and not located.is_new:
+        raise InputError(f'{located.name!r} was located without its weights: locate them, too')
     if ctx is not None:
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
@@ -518,8 +520,6 @@ def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **op
         block.base.generation_config = files.generation_config
         return block
     if files.weights is None and state_dict is None:
-        if not located.is_new:
-            raise InputError(f'{located.name!r} was located without its weights: locate them, too')
         block = block_class(config, **options)
         for parameter in block.collect_params().values():
             parameter.initialize(ctx=ctx)

@@ -1,5 +1,6 @@
 """The only way in: names, folders and files to a block, its tokenizer and its files."""
 
+import dataclasses
 import json
 import os
 
@@ -123,6 +124,23 @@ def test_each_file_is_found_and_read_once(folder, monkeypatch):
         counts.clear()
         open_one()
         assert set(counts.values()) == {1} and {'find_files', 'read_tensors'} < set(counts)
+
+
+def test_what_is_located_is_passed_on(folder, saved):
+    located = locate(folder, weights=None, vocab=False)
+    assert located.family.name == 'bert' and located.model is None
+    assert located.architectures == ['BertForSequenceClassification']
+    assert located.fields['hidden_size'] == 16 and located.labels.given is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        located.family = None
+    block = open_model(located, tokenizer=False).block
+    np.testing.assert_array_equal(block(WORDS).asnumpy(), saved(WORDS).asnumpy())
+    named = locate(NAME, weights=None, vocab=False)
+    assert named.model == NAME and named.path is None
+    with pytest.raises(InputError):  # it has no weights yet, and isn't a new one
+        open_model(named, tokenizer=False)
+    found = locate(folder, like='gpt2', weights=None).family, locate(folder, like='bert').family
+    assert [family.name for family in found] == ['gpt2', 'bert']
 
 
 def test_the_configuration_names_the_family(folder):
