@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
+from model_zoo.app.engines import engine_of
 from model_zoo.app.many_files import add_many_files_arguments, run_over_files
 from model_zoo.app.use import read_file, take_model
 from model_zoo.errors import InputError
@@ -95,8 +96,7 @@ def _parse(argv, model):
         '--engine',
         default='auto',
         choices=ENGINES,
-        help='what runs the model; auto: MXNet, then '
-        'the fastest installed engine once there is enough work',
+        help='what runs the model; auto: the fastest one for files, MXNet for a few texts',
     )
     add('--verbose', action='store_true', help='log more')
     args = arguments.parse_intermixed_args(argv)
@@ -195,7 +195,7 @@ def _options(args):
         'max_seq_length': args.max_seq_length,
         'batch_size': args.batch_size,
         'sentencepiece': args.sentencepiece,
-        'engine': args.engine,
+        'engine': engine_of(args.engine, args.dtype, args.file or args.files),
     }
 
 

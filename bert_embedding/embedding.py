@@ -8,21 +8,21 @@ sentences of similar length.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import logging
 import os
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import mxnet as mx
 import numpy as np
 
 from bert.tokenizer import BertSPTokenizer
-from model_zoo.batches.sampling import longest_first
-from model_zoo.batches.windows import Window, even_windows
+from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
-from model_zoo.inference.pipeline import check_option, one_of
+from model_zoo.inference.pipeline import Pipeline, Row
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
@@ -35,25 +35,7 @@ logger = logging.getLogger(__name__)
 
 #: how the vectors of a word's pieces become one
 OOV_WAYS = ('avg', 'sum', 'last')
-
-
-# Most pieces of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
-# 2048 were the fastest, 16384 a quarter slower; padding to multiples of 4 or 8 lost 5 to 15 %, and
-# static_alloc, which plans the memory again for every new shape, gained nothing. Where it saves
-# padding, batches are smaller.
-BATCH_PIECES = 2048
-# Sentences are sorted by length in pools of about this many pieces, with all vectors in memory.
-POOL_PIECES = 32768
-_ENCODED_TOGETHER = 256  # sentences that are tokenized in one call
 _SEARCHED_TOGETHER = 4096  # texts of a corpus whose vectors are in memory
-
-
-class _Job(NamedTuple):
-    """A window of the sentence `number` of a pool; `ids` with [CLS] and [SEP]."""
-
-    number: int
-    window: Window
-    ids: np.ndarray
 
 
 def _checked(sentences):
@@ -145,8 +127,7 @@ class BertEmbedding:
         if batch_size < 1:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         self.ctx = ctx or mx.cpu()
-        self.batch_size = batch_size
-        self.bert, self.tokenizer, files = _load(
+        opened = self.bert, self.tokenizer, files = _load(
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
         )
         self.vocab = self.tokenizer.vocab
@@ -165,6 +146,8 @@ class BertEmbedding:
             )
         self.max_seq_length = max_seq_length
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
+        self._pieces = _PieceVectors(opened, engine=self.engine)
+        self._pieces.batch_rows = self.batch_size = batch_size
 
     @property
     def units(self):
@@ -203,22 +186,21 @@ class BertEmbedding:
     def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None):
         """:meth:`embedding`, one sentence after the other.
 
-        The sentences are read as needed, at most ``16 * batch_size`` ahead (fewer if they are
-        long), so any number of them takes the same memory.
+        The sentences are read as needed, at most 768 ahead (fewer if they are long), so any number
+        of them takes the same memory.
 
         The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
-        check_option('oov_way', oov_way, one_of(*OOV_WAYS))
+        UnknownNameError.check('oov_way', oov_way, OOV_WAYS)
         if self.engine.pools:
             raise InputError(
                 f'{self.bert.onnx_file!r} computes vectors of sentences: use sentence_vectors, or '
                 'export the task model'
             )
 
-        def finish(encoding, states):
-            return self._words(encoding, states, oov_way, filter_spec_tokens)
-
-        return self._results(self._iterator(sentences), finish, self._given_length, on_batch)
+        options = {'length': self._given_length, 'vector': None, 'on_batch': on_batch}
+        results = self._results(self._iterator(sentences), options)
+        return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
 
     def sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
@@ -267,7 +249,7 @@ class BertEmbedding:
         they are yielded, because they are computed in groups.
         """
         if pooling is not None:
-            check_option('pooling', pooling, one_of(*POOLINGS))
+            UnknownNameError.check('pooling', pooling, POOLINGS)
         modules = self._modules(pooling)
         if prompt is None:
             prompt = modules.prompt(prompt_name)
@@ -277,13 +259,14 @@ class BertEmbedding:
         if modules.lowers:
             sentences = map(str.lower, sentences)
 
-        def finish(encoding, states):
+        def vector_of(states):
             vector = modules.vector(states, skip)
             return normalized(vector) if normalize else vector
 
         is_default = modules is self.sentence_modules
         length = self.max_seq_length if is_default else self._given_length
-        return self._results(sentences, finish, length, on_batch)
+        options = {'length': length, 'vector': vector_of, 'on_batch': on_batch}
+        return (vector for _, vector in self._results(sentences, options))
 
     def _modules(self, pooling):
         """The parts that make a sentence's vector."""
@@ -356,21 +339,16 @@ class BertEmbedding:
             return texts
         return self.sentence_vectors([texts] if isinstance(texts, str) else texts)
 
-    def _results(self, sentences, finish, max_length, on_batch=None):
-        """Yield ``finish(encoding, vectors of the pieces)`` of each sentence, in order."""
+    def _results(self, sentences, options):
+        """Yield the encoding of each sentence, and its pieces' vectors or its own."""
         read = cut = lost = empty = 0
         try:
-            for encodings in self._pools(sentences, max_length):
-                read += len(encodings)
-                cut += sum(encoding.truncated > 0 for encoding in encodings)
-                lost += sum(encoding.truncated for encoding in encodings)
-                empty += sum(len(encoding.input_ids) == 2 for encoding in encodings)
-                results = [None] * len(encodings)
-                for number, states in self._states(encodings):
-                    results[number] = finish(encodings[number], states)
-                    if on_batch is not None:
-                        on_batch(1)
-                yield from results
+            for encoding, vectors in self._pieces.results(sentences, options):
+                read += 1
+                cut += encoding.truncated > 0
+                lost += encoding.truncated
+                empty += len(encoding) == 2
+                yield encoding, vectors
         finally:
             if empty:
                 logger.warning(
@@ -385,55 +363,9 @@ class BertEmbedding:
                     'max_seq_length nothing is cut',
                     cut,
                     read,
-                    max_length,
+                    options['length'],
                     lost,
                 )
-
-    def _pools(self, sentences, max_length):
-        """Yield lists of encodings, among which batches are formed."""
-        pool, pieces = [], 0
-        together = min(_ENCODED_TOGETHER, 16 * self.batch_size)
-        for group in iter(lambda: list(itertools.islice(sentences, together)), []):
-            rows = self.tokenizer.encode_batch(group, max_length=max_length, pad=False).rows
-            pool += rows
-            pieces += sum(row.valid_length for row in rows)
-            if pieces >= POOL_PIECES or len(pool) + together > 16 * self.batch_size:
-                yield pool
-                pool, pieces = [], 0
-        if pool:
-            yield pool
-
-    def _states(self, encodings):
-        """Yield (number, vectors) of the encodings, in any order."""
-        room = self.bert.context_length - 2
-        jobs, parts = [], {}
-        for number, encoding in enumerate(encodings):
-            ids = encoding.input_ids
-            windows = even_windows(len(ids) - 2, room)
-            if len(windows) > 1:
-                empty = np.zeros((len(ids), self.units), dtype=np.float32)
-                parts[number] = [len(windows), len(windows), empty]
-            for window in windows:
-                seen = ids[window.start : window.stop + 2].copy()
-                seen[0], seen[-1] = ids[0], ids[-1]
-                jobs.append(_Job(number, window, seen))
-        lengths = [len(job.ids) for job in jobs]
-        for indices in longest_first(lengths, self.batch_size, BATCH_PIECES):
-            batch = [jobs[index] for index in indices]
-            outputs, *_ = self.engine.run_rows(
-                [job.ids for job in batch], pad=self.tokenizer.pad_token_id
-            )
-            for job, states in zip(batch, outputs):  # (L, C)
-                states = states[: len(job.ids)]
-                if job.number not in parts:
-                    yield job.number, states
-                    continue
-                count, missing, whole = parts[job.number]
-                _put(whole, job.window, states, count)
-                parts[job.number][1] -= 1
-                if missing == 1:
-                    yield job.number, whole
-                    del parts[job.number]
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
         """The words of a sentence and their vectors, made from the pieces' vectors."""
@@ -455,14 +387,48 @@ class BertEmbedding:
         return ([pieces[0], *tokens, pieces[-1]], [states[0].copy(), *vectors, states[-1].copy()])
 
 
-def _put(whole, window, states, count):
-    """Put the vectors of one of `count` windows into the whole sentence's."""
-    whole[0] += states[0] / count
-    whole[-1] += states[-1] / count
-    shift = window.start
-    whole[window.first + 1 : window.last + 1] = states[
-        window.first + 1 - shift : window.last + 1 - shift
-    ]
+class _PieceVectors(Pipeline):
+    """The encoding of each sentence, and the vectors of its pieces; long ones in windows.
+
+    With ``options['vector']`` that function of the pieces' vectors. ``options['on_batch']`` hears
+    of each sentence whose last window has been run.
+    """
+
+    task = 'embedding'
+    token_outputs = 1
+
+    def _rows(self, items, options, meter):
+        reduce = functools.partial(self._reduced, options=options)
+        rows, room = [], self.block.context_length - 2
+        batch = self.tokenizer.encode_batch(items, max_length=options['length'], pad=False)
+        for encoding in batch.rows:
+            ids, of_item = encoding.input_ids, []
+            for window in even_windows(len(ids) - 2, room):
+                seen = ids[window.start : window.stop + 2].copy()
+                seen[0], seen[-1] = ids[0], ids[-1]
+                of_item.append(Row(seen, np.zeros_like(seen), (encoding, window), reduce))
+            rows.append(of_item)
+        return rows
+
+    def _reduced(self, row, outputs, options):
+        encoding, window = row.about
+        if options['on_batch'] is not None and window.stop == len(encoding) - 2:
+            options['on_batch'](1)
+        if len(row.input_ids) == len(encoding) and options['vector'] is not None:
+            return [options['vector'](outputs[0])]
+        return outputs
+
+    def _finish(self, item, rows, outputs, options):
+        encoding, _ = rows[0].about
+        if len(rows) == 1:
+            return encoding, outputs[0][0]
+        whole = np.zeros((len(encoding), outputs[0][0].shape[1]), np.float32)
+        for row, (states,) in zip(rows, outputs):
+            start, _, first, last = row.about[1]
+            whole[0] += states[0] / len(rows)
+            whole[-1] += states[-1] / len(rows)
+            whole[first + 1 : last + 1] = states[first + 1 - start : last + 1 - start]
+        return encoding, whole if options['vector'] is None else options['vector'](whole)
 
 
 def _originals_order(ctx, dtype, model):

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from model_zoo import generation
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments, check_engine_arguments
+from model_zoo.app.engines import add_use_arguments, check_engine_arguments, engine_of
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.inference import make_engine
@@ -149,7 +149,8 @@ class Generator:
             raise InputError(f'--model_name_or_path {name}: this is not a language model')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
-        self._engine = make_engine(block, args.engine, args.precision, ctx)
+        engine = engine_of(args.engine, args.precision, args.input_file)
+        self._engine = make_engine(block, engine, args.precision, ctx)
         if self._engine.name == 'mxnet':
             block.hybridize(static_alloc=True, static_shape=True)
         self._model = self._engine.language_model

@@ -13,6 +13,7 @@ or in two columns of a table. The other columns of a table follow; its own ``lab
 """
 
 from model_zoo.app import cli
+from model_zoo.app.engines import engine_of
 from model_zoo.app.many_files import add_many_files_arguments
 from model_zoo.app.use import Labeller, use_parser, write_results
 from model_zoo.errors import InputError
@@ -37,7 +38,7 @@ def main(argv=None):
     options = {
         'model': args.model,
         'max_length': args.max_len,
-        'engine': args.engine,
+        'engine': engine_of(args.engine, args.precision, args.file or args.files),
         'precision': args.precision,
     }
     labeller = Labeller(options, args.pairs, args.all_scores)

@@ -80,14 +80,6 @@ def open_app(named, options, settings):
     return server.build_app(models, settings)
 
 
-def open_settled_app(named, options, settings):
-    """The application with the engines that it keeps, once they are ready."""
-    app = open_app(named, options, settings)
-    for served in app.state.models:
-        served.use(served.pipeline.engine.settle())
-    return app
-
-
 def change_engine(served, model, options):
     """Let a model's fastest engine run it, once that is ready.
 
@@ -95,7 +87,7 @@ def change_engine(served, model, options):
     than the one that answers requests meanwhile.
     """
     try:
-        engine = pipeline(model, **options).engine.settle()
+        engine = pipeline(model, **options).engine
         if engine.name != served.pipeline.engine.name:
             served.use(engine)
             logger.info('%s: %s runs it from now on', served.name, engine.name)
@@ -130,17 +122,14 @@ def main(argv=None):
     if args.ray is not None:
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
-        build = functools.partial(open_settled_app, named, options, settings)
+        build = functools.partial(open_app, named, options, settings)
         replicas, cpus = (args.min_replicas, args.max_replicas), args.replica_cpus
         address, cluster = (args.host, port), args.ray or 'local'
         bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
     changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
-    if changes:
-        app = open_app(named, {**options, 'engine': 'mxnet'}, settings)
-    else:
-        app = open_settled_app(named, options, settings)
+    app = open_app(named, {**options, 'engine': 'mxnet'} if changes else options, settings)
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
         if changes:
             for name, model in named.items():

@@ -5,19 +5,6 @@ import numpy as np
 
 from model_zoo.util.arrays import flatten
 
-__all__ = [
-    'array',
-    'assert_close',
-    'assert_equal',
-    'assert_loads',
-    'assert_same',
-    'flatten',
-    'imported',
-    'masked_inputs',
-    'part',
-    'text_inputs',
-]
-
 
 def array(values, dtype='int32'):
     return mx.nd.array(values, dtype=dtype)
@@ -68,11 +55,23 @@ def assert_equal(one, two):
         np.testing.assert_array_equal(value, two[name], err_msg=name)
 
 
+def tensors_of(block):
+    """The block's parameters as arrays, by their canonical names."""
+    return {name: each.data().asnumpy() for name, each in block.parameters_by_name().items()}
+
+
+def set_gradient(parameter, value):
+    """Set a parameter's gradient as a backward pass does, on each of its devices."""
+    for data, grad in zip(parameter.list_data(), parameter.list_grad()):
+        grad[:] = value
+        data._fresh_grad = True
+
+
 def assert_loads(block, form, arrays):
     """That arrays by a format's names are the block's parameters, and no name is unknown."""
     found, unknown = block.mappings()[form].load(arrays, block.config)
     assert unknown == []
-    assert_equal(found, block.own_tensors())
+    assert_equal(found, tensors_of(block))
 
 
 def assert_close(found, wanted):

@@ -7,8 +7,6 @@ import re
 import sys
 from unittest import mock
 
-__all__ = ['COMMAND', 'command_names', 'flags_of', 'main_of', 'parser_of']
-
 #: the installed command; the others go by their files
 COMMAND = 'bert-embedding'
 FOLDERS = ('scripts', 'export')

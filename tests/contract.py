@@ -13,24 +13,6 @@ import pytest
 import toy_data
 from script_runs import load_script, run
 
-__all__ = [
-    'CASES',
-    'SIZES',
-    'Case',
-    'Toy',
-    'bert',
-    'classifier',
-    'evaluate_squad',
-    'gpt',
-    'interrupt',
-    'killed',
-    'lm',
-    'sentences',
-    'squad',
-    'swag',
-    'tagging',
-]
-
 BERT = ['--hparams', 'num_layers=1,units=32', 'hidden_size=64,num_heads=2']
 SIZES = {
     'gpt': 'num_layers=1,units=32,num_heads=2,max_length=16,dropout=0',
@@ -94,16 +76,7 @@ def gpt(data, output, *more, evaluate=True):
     files = ['--train_dataset', data / 'train.csv']
     if evaluate:
         files += ['--do_eval', '--eval_dataset', data / 'eval.csv']
-    options = [
-        '--learning_rate',
-        '3e-3',
-        '--log_interval',
-        '5',
-        '--num_train_epochs',
-        '4',
-        '--lm_coef',
-        '0.5',
-    ]
+    options = '--learning_rate 3e-3 --log_interval 5 --num_train_epochs 4 --lm_coef 0.5'.split()
     return ['--do_train', *files, *model, *options, '--output_dir', output, *more]
 
 
@@ -209,14 +182,9 @@ def family(name):
         'log_lm.txt',
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
-        lambda data, model, output: [
-            '--model',
-            model,
-            '--eval_file',
-            data / 'eval.txt',
-            '--output_dir',
-            output,
-        ],
+        lambda data, model, output: (
+            f'--model {model} --eval_file {data}/eval.txt --output_dir {output}'.split()
+        ),
         lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
     )
@@ -301,15 +269,9 @@ CASES = {
             data, output, '--n_valid', 120, '--batch_size', 4, '--epochs', 2, evaluate=False
         ),
         13,
-        lambda data, model, output: [
-            '--model_name',
-            model,
-            '--do_eval',
-            '--eval_dataset',
-            data / 'eval.csv',
-            '--output_dir',
-            output,
-        ],
+        lambda data, model, output: (
+            f'--model_name {model} --do_eval --eval_dataset {data}/eval.csv --output_dir {output}'
+        ).split(),
         lambda data, folder: ['--lm_coef', '0.9'],
     ),
     **{f'train_lm {name}': family(name) for name in SIZES},

@@ -10,8 +10,6 @@ import bert
 import transfo_xl
 from model_zoo.opening import open_model
 
-__all__ = ['write_family']
-
 #: as in pytorch-pretrained-bert 0.6.2
 GPT2_FIELDS = (
     'vocab_size',

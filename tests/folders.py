@@ -11,8 +11,6 @@ import bert
 import gpt
 import gpt2
 
-__all__ = ['FOLDERS', 'add_model', 'write_tokenizer']
-
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 NAMED = {'pad': '[PAD]', 'unk': '[UNK]', 'cls': '[CLS]', 'sep': '[SEP]', 'mask': '[MASK]'}
 FAIRSEQ = {

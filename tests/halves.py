@@ -5,8 +5,6 @@ import pytest
 
 from model_zoo.layers.precision import BFLOAT16
 
-__all__ = ['HALVES', 'needs_bfloat16']
-
 
 def _has_bfloat16():
     one = mx.nd.ones((1, 1)).astype(BFLOAT16)

@@ -3,8 +3,6 @@
 import json
 import pathlib
 
-__all__ = ['change_json']
-
 
 def change_json(path, **changes):
     """Set fields of the object in a file; an ellipsis takes one away."""

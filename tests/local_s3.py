@@ -2,10 +2,8 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
-import threading
 import uuid
 
 import pytest
@@ -35,55 +33,6 @@ def s3_server():
         finally:
             process.stdin.close()
             process.wait(120)
-
-
-class Proxy:
-    """Hands connections to a port on, and breaks the first `cuts` answers after `after` bytes."""
-
-    def __init__(self, port, cuts, after):
-        self._target, self.cuts, self.after, self.broken = port, cuts, after, 0
-        self._socket = socket.create_server(('127.0.0.1', 0))
-        self.port = self._socket.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._socket.accept()
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client):
-        with client, socket.create_connection(('127.0.0.1', self._target)) as server:
-            threading.Thread(target=self._copy, args=(client, server), daemon=True).start()
-            sent = 0
-            with contextlib.suppress(OSError):
-                while True:
-                    data = server.recv(2**14)
-                    if not data:
-                        return self._break(client, server)
-                    sent += len(data)
-                    if self.broken < self.cuts and sent > self.after:
-                        self.broken += 1
-                        return self._break(client, server)
-                    client.sendall(data)
-
-    @staticmethod
-    def _break(*sockets):
-        for each in sockets:  # closing alone would wait for the other thread's recv
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    @staticmethod
-    def _copy(source, target):
-        with contextlib.suppress(OSError):
-            while True:
-                data = source.recv(2**14)
-                if not data:
-                    return
-                target.sendall(data)
-
-    def close(self):
-        self._socket.close()
 
 
 def set_up(monkeypatch, port):

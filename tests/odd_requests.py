@@ -10,8 +10,6 @@ import bert
 from model_zoo import pipeline
 from model_zoo.inference.server import Settings, build_app
 
-__all__ = ['OddRequests']
-
 TEXTS = [
     'the cat',
     'the [MASK] sleeps .',

@@ -4,8 +4,6 @@ import pytest
 
 from model_zoo.util import display
 
-__all__ = ['pictures_once']
-
 _draw = display._png_of
 _drawn = {}
 

@@ -3,8 +3,6 @@
 import json
 import pathlib
 
-__all__ = ['DATA', 'shorten_data']
-
 #: folders of the data directory
 DATA = (
     'chnsenticorp',

@@ -11,23 +11,6 @@ import gpt2
 import transfo_xl
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
-__all__ = [
-    'BERT',
-    'SPECIAL',
-    'bert_config',
-    'decoder_config',
-    'initialized',
-    'learn_pieces',
-    'make',
-    'save_bert',
-    'save_gpt',
-    'save_gpt2',
-    'save_reader',
-    'transfo_xl_config',
-    'write_pairs',
-    'write_words',
-]
-
 #: tokens of BERT's, in Google's order
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 BERT = {

@@ -7,8 +7,6 @@ import tiny
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.tokenization.learn import learn_byte_pairs
 
-__all__ = ['LENGTH', 'WORDS', 'save_bert', 'save_gpt2']
-
 WORDS = [
     'the',
     'cat',

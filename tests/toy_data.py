@@ -10,30 +10,6 @@ from tiny import SPECIAL, write_pairs, write_words
 from model_zoo.tasks.pretraining import Samples, write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
-__all__ = [
-    'BAD',
-    'COLOURS',
-    'COUNTED',
-    'FEW',
-    'GOOD',
-    'LENGTH',
-    'MASKS',
-    'SPECIAL',
-    'WORDS',
-    'make_samples',
-    'write_counting',
-    'write_letters',
-    'write_questions',
-    'write_reviews',
-    'write_sentences',
-    'write_shards',
-    'write_situations',
-    'write_stories',
-    'write_tagged',
-    'write_task',
-    'write_texts',
-]
-
 #: of reviews
 GOOD, BAD = ['good', 'great', 'fine', '好'], ['bad', 'poor', 'dull', '坏']
 FILLERS = ['the', 'film', 'was', 'a', 'story', 'and', 'actor', '电', '影']

@@ -7,8 +7,6 @@ from tiny import learn_pieces, write_pairs, write_words
 import bert
 from model_zoo.tokenization.bpe import bytes_to_unicode
 
-__all__ = ['MAKERS']
-
 SIZES = {
     'hidden_size': 32,
     'num_hidden_layers': 1,

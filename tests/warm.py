@@ -21,8 +21,6 @@ import tempfile
 import threading
 import traceback
 
-__all__ = ['Process', 'run']
-
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LARGEST = 1 << 20  # bytes of a message
 #: name, mode and how errors are handled of what is open under the numbers 0, 1 and 2

@@ -21,9 +21,14 @@ logger = logging.getLogger(__name__)
 def add_use_arguments(parser):
     """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
     add = parser.add_argument_group('engine').add_argument
-    text = 'what runs the model; auto: MXNet, and what is faster here once there is enough to do'
+    text = 'what runs the model; auto: the fastest one for files, MXNet for a few texts'
     add('--engine', default='auto', choices=ENGINES, help=text)
     add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
+
+
+def engine_of(engine, precision, has_file):
+    """The engine of a command; without a file it has few texts, for which MXNet needs no export."""
+    return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
 
 
 def check_engine_arguments(args, only_inference):

@@ -30,7 +30,7 @@ from ..util.files import atomic_write
 from ..util.reading import read_json_objects, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
-from .engines import add_use_arguments
+from .engines import add_use_arguments, engine_of
 from .job import describe_vocab
 from .many_files import run_over_files
 
@@ -90,7 +90,8 @@ def take_model(args, flag, words):
 
 def run_pipeline(task, args, texts, records):
     """Write the records of a pipeline's results."""
-    made = pipeline(task, args.model, engine=args.engine, precision=args.precision)
+    engine = engine_of(args.engine, args.precision, args.file)
+    made = pipeline(task, args.model, engine=engine, precision=args.precision)
     write_records(records(made, texts), args.format, args.output)
 
 

@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ['Window']
+__all__ = ['NO_WINDOW', 'Window']
+
+#: score of no answer where a question has no window to give one
+NO_WINDOW = 1000000.0
 
 
 class Window(NamedTuple):
@@ -63,3 +66,10 @@ def best_windows(windows, size):
     context = np.minimum(before, after)
     scores = np.where(context < 0, -np.inf, context + 0.01 * lengths)
     return scores.argmax(axis=0)
+
+
+def spans_within(starts, ends, longest):
+    """First and last pieces of the spans with these starts and ends, up to `longest` pieces."""
+    lengths = ends - starts[:, None] + 1
+    first, last = np.nonzero((lengths >= 1) & (lengths <= longest))
+    return starts[first], ends[last]

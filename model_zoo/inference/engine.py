@@ -51,10 +51,6 @@ class Engine(abc.ABC):
         types = np.zeros_like(words) if types is None else pad_rows(types)
         return self.run(words, types, np.array(list(map(len, rows)), np.int32))
 
-    def settle(self):
-        """Do delayed work now, such as a switch to a faster engine; returns the engine to use."""
-        return self
-
 
 class MXNetEngine(Engine):
     """Runs a Gluon block, cast to a precision. In bfloat16 the first call casts the weights once.

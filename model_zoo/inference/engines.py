@@ -5,8 +5,7 @@ import importlib.util
 import logging
 import math
 import os
-import threading
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from ..util.choices import ENGINES
 from ..util.reading import read_json
 from .engine import Engine, MXNetEngine
 from .onnx_engine import (
-    OnnxEngine,
     OnnxGenerationEngine,
     OnnxRuntimeEngine,
     OpenVINOEngine,
@@ -25,7 +23,7 @@ from .onnx_engine import (
     OpenVINOInt8Engine,
 )
 
-__all__ = ['AutoEngine', 'Choice', 'choices', 'has_engine', 'processor']
+__all__ = ['Choice', 'choices', 'has_engine', 'processor']
 
 logger = logging.getLogger(__name__)
 
@@ -43,9 +41,6 @@ _LIBRARIES = {
 _EXTRAS = {'onnxruntime': 'onnx', 'openvino': 'openvino'}
 #: the figures that scripts/benchmark/compare.py writes
 SPEED_FILE = os.path.join(os.path.dirname(__file__), 'speed.json')
-#: How many tokens MXNet runs through a model of any size while another engine's file is made, or
-#: while a file that is there is loaded. A step of generation reads as many bytes as a small batch.
-_TOKENS_OF_EXPORT, _TOKENS_OF_LOADING, _TOKENS_OF_STEP = 40_000, 5_000, 30
 _LEAST_GAIN = 1.1
 #: processors in the figures; a figure that is missing for one is taken from the next
 _PROCESSORS = ('amx', 'avx512', 'avx2')
@@ -123,7 +118,9 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     block : ZooBlock
         In float32. MXNet casts it to the precision.
     engine : str
-        One of `ENGINES`. 'auto' never changes the precision; see `AutoEngine`.
+        One of `ENGINES`. 'auto' is the fastest installed one on this kind of processor, by a table
+        of measured speeds. Its ONNX file is made first, if the cache lacks it, which takes a while.
+        If it can't run the model, the log says so and MXNet does.
     precision : str
         'float32'; 'bfloat16' with MXNet or OpenVINO; 'float16' with MXNet; 'int8' with ONNX
         Runtime, or with OpenVINO, which calibrates it on the first texts.
@@ -147,7 +144,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         return _of_file(block, engine, precision)
     if engine == 'auto':
         if precision != 'int8':
-            return AutoEngine(block, precision, ctx)
+            return _fastest(block, precision, ctx)
         # OpenVINO is faster for batches of one shape, and slower for texts of any lengths
         engine = 'onnxruntime' if has_engine('onnxruntime') else 'mxnet'
     if precision == 'int8' and engine == 'mxnet':
@@ -161,15 +158,14 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
         raise InputError(
             f'{engine} computes in {" or ".join(PRECISIONS[engine])}, not {precision}{hint}'
         )
-    is_writer = isinstance(block, GenerationMixin)
     if engine == 'mxnet':
-        _tell_of_faster(precision, 'generation' if is_writer else 'forward')
+        _log_faster(precision, _work_of(block))
         return MXNetEngine(block, ctx, precision)
     if not has_engine(engine):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     if engine == 'openvino' and precision == 'int8':
         return OpenVINOInt8Engine(block)
-    return _CLASSES[engine][is_writer].of(block, precision)
+    return _CLASSES[engine][isinstance(block, GenerationMixin)].of(block, precision)
 
 
 _CLASSES = {
@@ -209,115 +205,31 @@ class _SentenceEngine(Engine):
         return [np.expand_dims(vector, 1) for vector in vectors]
 
 
+def _work_of(block):
+    return 'generation' if isinstance(block, GenerationMixin) else 'forward'
+
+
+def _faster(precision, work):
+    """The choices that are faster than MXNet, the fastest first."""
+    return [choice for choice in choices(precision, work) if choice.speed >= _LEAST_GAIN]
+
+
 @functools.cache  # once in a process
-def _tell_of_faster(precision, work):
-    for choice in choices(precision, work)[:1]:
-        if choice.speed >= _LEAST_GAIN:
-            logger.info(
-                f"engine={choice.engine!r} is {choice.speed:.1f} times as fast as 'mxnet' in "
-                f'{precision} here{"" if choice.is_installed else f": {choice.cure}"}'
-            )
-
-
-class AutoEngine(Engine):
-    """MXNet at first, and a faster engine once the switch pays off.
-
-    A table of measured speeds, by precision and processor, says which engines are faster. Exporting
-    a model's ONNX file takes as long as computing a few thousand tokens, so few texts stay with
-    MXNet. Models without an ONNX file also stay, with one line in the log.
-    """
-
-    def __init__(self, block, precision, ctx=None):
-        if precision not in PRECISIONS['mxnet']:
-            raise InputError(f'no engine computes in {precision}')
-        self._engine = MXNetEngine(block, ctx, precision)
-        self._block, self._precision = block, precision
-        self._tokens, self._changing = 0, threading.Lock()
-        is_on_cpu = ctx is None or ctx.device_type == 'cpu'
-        work = 'generation' if isinstance(block, GenerationMixin) else 'forward'
-        self._better = next(
-            (
-                choice
-                for choice in choices(precision, work)
-                if choice.is_installed and choice.speed >= _LEAST_GAIN and is_on_cpu
-            ),
-            None,
+def _log_faster(precision, work):
+    for choice in _faster(precision, work)[:1]:
+        logger.info(
+            f"engine={choice.engine!r} is {choice.speed:.1f} times as fast as 'mxnet' in "
+            f'{precision} here{"" if choice.is_installed else f": {choice.cure}"}'
         )
-        self._has_file = None  # not looked yet
-
-    @property
-    def name(self):
-        """Name of the engine that runs now."""
-        return self._engine.name
-
-    @property
-    def lock(self):
-        return self._engine.lock
-
-    def run(self, words, token_types, valid_length):
-        self._count(words.size)
-        return self._engine.run(words, token_types, valid_length)
-
-    def settle(self):
-        """Switch to the faster engine now, and return it, as a server does for each model."""
-        with self._changing:
-            if self._better is None:
-                return self._engine
-            before, better, self._better = self._engine, self._better, None
-            with before.lock:
-                try:
-                    self._block.cast('float32')
-                    self._engine = make_engine(self._block, better.engine, self._precision)
-                except Exception as error:  # whatever it is, MXNet does the work
-                    logger.warning('%s cannot run this model, MXNet does: %s', better.engine, error)
-                finally:
-                    self._block.cast(self._precision)
-        return self._engine
-
-    def _count(self, tokens):
-        """Count computed tokens, and switch the engine as soon as that pays off."""
-        self._tokens += tokens
-        if self._better is None:
-            return
-        saved = self._tokens * (1 - 1 / self._better.speed)
-        if self._has_file is None and saved > _TOKENS_OF_LOADING:
-            self._has_file = os.path.exists(OnnxEngine.file_of(self._block, self._precision))
-        if saved > _TOKENS_OF_EXPORT or (self._has_file and saved > _TOKENS_OF_LOADING):
-            self.settle()
-
-    # -- what `model_zoo.generation.generate` uses of a language model ----------------------------
-
-    @property
-    def language_model(self):
-        return self
-
-    @property
-    def context_length(self):
-        return self._block.context_length
-
-    def collect_params(self):
-        """The block's."""
-        return self._block.collect_params()
-
-    def start(self, words, valid_length, capacity):
-        """Run the prompts; see the block's method."""
-        self._count(words.size)
-        model = self._engine.language_model
-        scores, state = model.start(words, valid_length, capacity)
-        return scores, _State(model, state)
-
-    def step(self, tokens, state):
-        """Add one token to each row; see the block's method."""
-        self._tokens += _TOKENS_OF_STEP  # a text stays with its first engine
-        scores, after = state.model.step(tokens, state.state)
-        return scores, _State(state.model, after)
 
 
-class _State(NamedTuple):
-    """A model and its state."""
-
-    model: Any
-    state: Any
-
-    def select(self, rows):
-        return _State(self.model, self.state.select(rows))
+def _fastest(block, precision, ctx):
+    """The fastest installed engine that can run a block."""
+    is_on_cpu = ctx is None or ctx.device_type == 'cpu'
+    for choice in _faster(precision, _work_of(block)) if is_on_cpu else ():
+        if choice.is_installed:
+            try:
+                return make_engine(block, choice.engine, precision)
+            except Exception as error:  # the libraries' own have no common base
+                logger.warning('%s cannot run this model: %s', choice.engine, error)
+    return make_engine(block, 'mxnet', precision, ctx)

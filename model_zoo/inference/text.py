@@ -6,7 +6,7 @@ import logging
 from ..batches.sampling import longest_first
 from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_of
-from .pipeline import ALL, BATCH_TOKENS, COUNT, FLAG, POOL_ITEMS, Pipeline, a_list, number
+from .pipeline import ALL, BATCH_TOKENS, COUNT, FLAG, ITEMS_TOGETHER, Pipeline, a_list, number
 
 __all__ = ['TextGeneration', 'end_tokens']
 
@@ -133,8 +133,8 @@ class TextGeneration(Pipeline):
             )
         return options['all'] - len(ids)
 
-    def _results(self, items, options):
-        for pool in iter(lambda: list(itertools.islice(items, POOL_ITEMS)), []):
+    def results(self, items, options):
+        for pool in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
             prompts = [self.encode_prompt(item) for item in pool]
             counts, results = [self.new_tokens(ids, options) for ids in prompts], {}
             for count in set(counts):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..batches.windows import split_windows
+from ..batches.windows import NO_WINDOW, spans_within, split_windows
 from ..errors import InputError
 from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
@@ -296,10 +296,6 @@ class FillMask(Pipeline):
         }
 
 
-HIDDEN = -10000.0  # score of a token that no answer begins or ends with
-NO_WINDOW = 1000000.0  # score of no answer before a window has been looked at
-
-
 class QuestionAnswering(Pipeline):
     """Answers to questions, extracted from a text.
 
@@ -459,19 +455,15 @@ def _candidates(options):
 def _best_spans(row, starts, ends, options):
     """(first token, last token, score) of a window's best answers, and the score of no answer."""
     _, head, _, length = row.about
-    size, longest = len(row.input_ids), options['longest']
-    allowed = np.zeros(size, bool)
-    allowed[0] = True  # where a model points that finds no answer
-    allowed[head : head + length] = True
-    starts, ends = (softmax(np.where(allowed, logits, HIDDEN)) for logits in (starts, ends))
+    # the first token, where a model points that finds no answer, and the context
+    places = np.r_[0, head : head + length]
+    shares = np.zeros((2, len(row.input_ids)))
+    shares[:, places] = softmax(np.stack([starts[places], ends[places]]))
+    starts, ends = shares
     null_score = starts[0] * ends[0]
     starts[0] = ends[0] = 0.0
-    # (first token, tokens behind it)
-    last = np.lib.stride_tricks.sliding_window_view(np.pad(ends, (0, longest - 1)), longest)
-    scores = (starts[:, None] * last).ravel()
+    first, last = spans_within(places, places, options['longest'])
+    scores = starts[first] * ends[last]
     order = np.argsort(-scores, kind='stable')[: _candidates(options)]
-    firsts, behind = np.divmod(order, longest)
-    allowed = np.pad(allowed, (0, longest - 1))
-    good = allowed[firsts] & allowed[firsts + behind]
-    spans = zip(firsts[good].tolist(), (firsts + behind)[good].tolist(), scores[order][good])
-    return [(first, end, float(score)) for first, end, score in spans], null_score
+    spans = zip(*(array[order].tolist() for array in (first, last, scores)))
+    return spans, null_score

@@ -30,7 +30,7 @@ from tqdm import tqdm
 
 from ..batches import Sample
 from ..batches.loaders import check_positive
-from ..batches.windows import best_windows, split_windows
+from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windows
 from ..checkpoint.numpy_files import ArrayArchive
 from ..environment import available_processors
 from ..errors import CheckpointError, InputError
@@ -584,7 +584,6 @@ class SquadFeatures(collections.abc.Sequence):
         return range(self._bounds[question], self._bounds[question + 1])
 
 
-NO_WINDOW = 1000000.0  # score of no answer where there is no window to give one
 NOTHING = ('empty', 0.0, 0.0)  # the originals' answer where no span can be one
 
 
@@ -704,9 +703,7 @@ class _Finder:
             )
             starts, ends = (pieces[(pieces >= 0) & (pieces < length)] for pieces in (starts, ends))
             starts = starts[best[first + starts] == number]
-            lengths = ends - starts[:, None] + 1
-            for i, j in zip(*np.nonzero((lengths >= 1) & (lengths <= self._longest))):
-                start, end = starts[i], ends[j]
+            for start, end in zip(*spans_within(starts, ends, self._longest)):
                 values = float(start_scores[start + head]), float(end_scores[end + head])
                 spans.append((int(first + start), int(first + end), *values))
         return spans

@@ -18,8 +18,6 @@ import bert_embedding.cli
 from model_zoo.app import cli
 from model_zoo.errors import MissingExtraError
 
-__all__ = ['Runner']
-
 #: commands that aren't run, and why
 NOT_RUN = {
     'pip': 'it would change the environment that the tests run in',

@@ -21,8 +21,6 @@ import textwrap
 import types
 from typing import NamedTuple
 
-__all__ = ['PageError', 'find_blocks', 'find_faults', 'run_page']
-
 RUN = ('python', 'console')
 _DIRECTIVE = re.compile(r'( *)\.\. (code-block|code|sourcecode|parsed-literal|doctest)::(.*)')
 # what is code, wherever it stands

@@ -21,8 +21,6 @@ from model_zoo.tasks.classification_data import get_task, list_tasks
 from model_zoo.tokenization.learn import learn_byte_pairs
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
-__all__ = ['PEERS_NAMES', 'TinyModels', 'make_downloads', 'shorten_text']
-
 FIXTURES = ROOT / 'tests' / 'fixtures'
 
 #: names of the peers' -> the tiny model that stands for it

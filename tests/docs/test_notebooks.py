@@ -37,21 +37,6 @@ def texts(notebook):
                     yield content
 
 
-def test_all_are_there():
-    names = ['bertology', 'classifier', 'embeddings', 'generation', 'question_answering']
-    names += [f'tensorflow_{name}' for name in ('hidden_states', 'masked_words')]
-    names += ['tensorflow_question_answering', 'train_from_python']
-    assert [path.stem for path in NOTEBOOKS] == names
-    index = (ROOT / 'docs' / 'notebooks' / 'index.rst').read_text(encoding='utf-8')
-    assert sorted(re.findall(r'^   ([a-z_]+)$', index, re.MULTILINE)) == names
-
-
-def test_begins_with_a_title(stored):
-    first = stored[0].cells[0]
-    assert first.cell_type == 'markdown'
-    assert re.match(r'# \w', first.source)
-
-
 def test_outputs_are_those_of_the_code(stored):
     notebook, path = stored
     run_notebooks.check_stored(notebook, path)

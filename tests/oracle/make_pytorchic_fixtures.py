@@ -48,51 +48,12 @@ PRETRAIN = {
     'total_steps': 1000,
 }
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-WORDS = [
-    'the',
-    'cat',
-    'dog',
-    'sat',
-    'ran',
-    'on',
-    'under',
-    'a',
-    'mat',
-    'tree',
-    'red',
-    'old',
-    '##s',
-    '##ing',
-    '##ed',
-    'sing',
-    'bark',
-    ',',
-    '.',
-    "'",
-    'cafe',
-    'n',
-    '##aive',
-]
-SAID = [
-    'The',
-    'cat',
-    'dogs',
-    'sat',
-    'ran',
-    'on',
-    'under',
-    'a',
-    'mats',
-    'tree,',
-    'Red',
-    'old',
-    'singing',
-    'barked',
-    'caf\u00e9',
-    'naive',
-    'xyz',
-    "cat's",
-]
+WORDS = (
+    "the cat dog sat ran on under a mat tree red old ##s ##ing ##ed sing bark , . ' cafe n ##aive"
+).split()
+SAID = (
+    "The cat dogs sat ran on under a mats tree, Red old singing barked caf\u00e9 naive xyz cat's"
+).split()
 
 
 def load(checkout):

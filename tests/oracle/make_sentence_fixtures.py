@@ -14,24 +14,7 @@ from sentence_transformers import SentenceTransformer, models
 from transformers import BertConfig, BertModel, BertTokenizer
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'sentence_transformers'
-WORDS = [
-    'a',
-    'the',
-    'cat',
-    'dog',
-    'barks',
-    'sleeps',
-    'and',
-    'then',
-    'runs',
-    'query',
-    ':',
-    'passage',
-    '##',
-    '##s',
-    '!',
-    '.',
-]
+WORDS = 'a the cat dog barks sleeps and then runs query : passage ## ##s ! .'.split()
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', *WORDS]
 SENTENCES = [
     'The cat sleeps.',

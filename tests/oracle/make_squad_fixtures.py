@@ -2,7 +2,7 @@
 
 Needs torch, pytorch-pretrained-bert 0.6.2, ``examples/run_squad.py`` of its repository, which its
 package lacks, and SQuAD's official scripts in a folder. For the scores on real paragraphs also
-transformers, SQuAD's ``*-v2.0-part.json`` and a model that finetune_squad_transformers.py saved:
+transformers, SQuAD's ``*-v2.0-part.json`` and a model that finetune_transformers.py saved:
 
     python tests/oracle/make_squad_fixtures.py run_squad.py --official FOLDER
     python tests/oracle/make_squad_fixtures.py run_squad.py --data_dir DATA --model FOLDER
@@ -145,18 +145,8 @@ def answers_of(original, examples, features, scores, config):
     with tempfile.TemporaryDirectory() as folder:
         names = ('predictions', 'nbest', 'null_odds')
         paths = {name: os.path.join(folder, name) for name in names}
-        original.write_predictions(
-            examples,
-            features,
-            results,
-            n_best,
-            longest,
-            lower,
-            *paths.values(),
-            False,
-            version_2,
-            -1.0,
-        )
+        options = (n_best, longest, lower, *paths.values(), False, version_2, -1.0)
+        original.write_predictions(examples, features, results, *options)
         found = {'null_odds': {}}  # not written for version 1.1
         for name, path in paths.items():
             if os.path.exists(path):

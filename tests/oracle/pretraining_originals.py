@@ -9,8 +9,6 @@ from unittest import mock
 
 from model_zoo.app.originals import load_script
 
-__all__ = ['gluonnlp_original', 'google_original']
-
 
 def google_original(folder):
     """Google's algorithm, from a checkout of google-research/bert."""
@@ -28,16 +26,9 @@ def google_original(folder):
     def run(files, vocab_file, options, seed=12345):
         flags.do_whole_word_mask = options.whole_word_mask
         tokenizer = original.tokenization.FullTokenizer(vocab_file, do_lower_case=True)
-        return original.create_training_instances(
-            files,
-            tokenizer,
-            options.max_seq_length,
-            options.dupe_factor,
-            options.short_seq_prob,
-            options.masked_lm_prob,
-            options.max_predictions_per_seq,
-            random.Random(seed),
-        )
+        names = 'max_seq_length dupe_factor short_seq_prob masked_lm_prob max_predictions_per_seq'
+        values = [getattr(options, name) for name in names.split()]
+        return original.create_training_instances(files, tokenizer, *values, random.Random(seed))
 
     return run
 
@@ -52,21 +43,9 @@ def gluonnlp_original(folder):
     def run(files, vocab, options, seed=12345, path=None):
         random.seed(seed)
         tokenizer = gluonnlp.data.BERTTokenizer(vocab, lower=True)
-        return original.create_training_instances(
-            (
-                files,
-                tokenizer,
-                options.max_seq_length,
-                options.short_seq_prob,
-                options.masked_lm_prob,
-                options.max_predictions_per_seq,
-                options.whole_word_mask,
-                vocab,
-                options.dupe_factor,
-                1,
-                None,
-                path,
-            )
-        )
+        names = 'max_seq_length short_seq_prob masked_lm_prob max_predictions_per_seq'
+        values = [getattr(options, name) for name in [*names.split(), 'whole_word_mask']]
+        rest = (vocab, options.dupe_factor, 1, None, path)
+        return original.create_training_instances((files, tokenizer, *values, *rest))
 
     return run

@@ -57,68 +57,6 @@ def test_heads(oracle, tmp_path, name):
         assert weights == set(expected['gradients'])
 
 
-def test_span_scores_with_padding(oracle, tmp_path):
-    head = oracle.make_head('BertForQuestionAnswering')
-    block = make_block('BertForQuestionAnswering', oracle.state_of(head), tmp_path)
-    inputs = make_inputs('BertForQuestionAnswering', padded=True)
-    words, types, mask = oracle.arguments(inputs)
-    with torch.no_grad():
-        outputs = [output.numpy() for output in head(words, types, mask)]
-    assert_outputs('BertForQuestionAnswering', run(block, inputs), outputs, inputs['valid'])
-
-
-@pytest.mark.parametrize('name', ['BertForSequenceClassification', 'BertForTokenClassification'])
-def test_labels_that_are_left_out(oracle, tmp_path, name):
-    """Ours leaves out -1; the original of these heads can be told to."""
-    head = oracle.make_head(name)
-    block = make_block(name, oracle.state_of(head), tmp_path)
-    inputs = make_inputs(name, padded=False)
-    inputs['labels'][0].flat[::3] = -1
-    scores = head(*oracle.arguments(inputs)[:2])
-    labels = torch.tensor(inputs['labels'][0])
-    loss = torch.nn.functional.cross_entropy(
-        scores.view(-1, NUM_LABELS), labels.view(-1), ignore_index=-1
-    )
-    loss.backward()
-    ours, ours_gradients = loss_and_gradients(block, inputs)
-    assert abs(ours - loss.item()) < 1e-5
-    assert_gradients(ours_gradients, torch_gradients(head))
-
-
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_multihead_outputs_and_gradients(oracle, tmp_path, hybridized):
-    """What the original's attention hands to its output layer, and the gradients there."""
-    name = 'BertForTokenClassification'
-    head = oracle.make_head(name, LARGER, seed=5)
-    kept = []
-    for layer in head.bert.encoder.layer:
-        layer.attention.self.register_forward_hook(lambda *args: kept.append(args[2]))
-    inputs = make_inputs(name, padded=True, seed=5)
-    words, types, mask = oracle.arguments(inputs)
-    loss = head(words, types, mask, *[torch.tensor(labels) for labels in inputs['labels']])
-    for output in kept:
-        output.retain_grad()
-    loss.backward()
-
-    block = make_block(name, oracle.state_of(head), tmp_path, LARGER, keep_multihead_output=True)
-    block.hybridize(hybridized, static_alloc=True)
-    ours, _ = loss_and_gradients(block, inputs)
-    assert abs(ours - loss.item()) < 1e-5
-    valid = inputs['valid'].reshape(-1)
-    rows = np.arange(words.shape[-1]) < valid[:, None]
-    for what, theirs, mine in [
-        ('outputs', [output.detach() for output in kept], block.get_multihead_outputs()),
-        ('gradients', [output.grad for output in kept], block.get_multihead_gradients()),
-    ]:
-        assert len(mine) == len(theirs) == 3
-        for wanted, result in zip(theirs, mine):
-            batch, length, _ = wanted.shape
-            wanted = wanted.numpy().reshape(batch, length, 4, 6)
-            result = result.asnumpy().transpose(0, 2, 1, 3)
-            scale = 1 if what == 'outputs' else max(np.abs(wanted).max(), 1e-6) * 10
-            np.testing.assert_allclose(result[rows] / scale, wanted[rows] / scale, atol=1e-5)
-
-
 # -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
 
 
@@ -196,18 +134,3 @@ def test_attentions_and_hidden_states(oracle, tmp_path, their_classifier):
     for mine, wanted in zip(attentions, expected.attentions):
         mine, wanted = mine.asnumpy().transpose(0, 2, 1, 3), wanted.numpy().transpose(0, 2, 1, 3)
         assert_same(mine[rows], wanted[rows])
-
-
-def test_regression(oracle, tmp_path, their_classifier):
-    theirs = their_classifier(num_labels=1, problem_type='regression')
-    block = our_classifier(theirs, tmp_path, num_labels=1)
-    inputs = make_inputs('BertForSequenceClassification', padded=True)
-    words, types, mask = oracle.arguments(inputs)
-    labels = np.array([0.5, -1, 3, 2.25], 'float32')
-    expected = theirs(words, mask, types, labels=torch.tensor(labels))
-    expected.loss.backward()
-    with mx.autograd.record(train_mode=False):
-        loss = block(*arrays(inputs), mx.nd.array(labels))
-    loss.backward()
-    assert abs(loss.asscalar() - expected.loss.item()) < 1e-5
-    assert_gradients(gradients(block), torch_gradients(theirs))

@@ -106,15 +106,6 @@ def test_the_proposed_server_starts(tmp_path, capsys):
             process.wait()
 
 
-def test_the_proposed_line_of_a_symbol_opens_it(tmp_path, capsys):
-    source = save(tmp_path / 'source', 'classification')
-    argv = ('--task', 'classification', '--model_name', source, '--output_dir', tmp_path / 'out')
-    assert run(export_script, *argv) == 0
-    line = re.sub('^python ', f'{sys.executable} ', proposed(capsys))
-    done = subprocess.run(shlex.split(line), cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith('SymbolBlock(')
-
-
 @pytest.mark.parametrize('task', ['model', 'sentence_embedding'])
 def test_vectors_of_an_exported_folder(tmp_path, task):
     tiny_models.save_bert(tmp_path / 'source', bert.BertModel)

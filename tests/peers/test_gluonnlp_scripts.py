@@ -22,28 +22,7 @@ import bert
 
 pytestmark = pytest.mark.peers
 
-WORDS = [
-    'the',
-    'a',
-    'cat',
-    'dog',
-    'sat',
-    'ran',
-    'on',
-    'mat',
-    '.',
-    ',',
-    'fast',
-    'slow',
-    'red',
-    'blue',
-    'was',
-    'it',
-    'who',
-    'what',
-    'where',
-    '?',
-]
+WORDS = 'the a cat dog sat ran on mat . , fast slow red blue was it who what where ?'.split()
 #: what a run tells of its results: losses, scores, vectors
 RESULT = re.compile(
     r'(?:[Ll]oss(?:_value)?[=: ]|accuracy: ?|metrics:|f1: |mlm_loss=|nsp_loss=|acc=|embedding: ).*'
@@ -151,64 +130,24 @@ SCRIPTS = {
     ),
     'numbers': (
         'bert/finetune_classifier.py',
-        [
-            '--task_name',
-            'STS-B',
-            '--batch_size',
-            4,
-            '--epochs',
-            2,
-            '--log_interval',
-            1,
-            '--lr',
-            1e-3,
-            '--accumulate',
-            2,
-        ],
+        (
+            '--task_name STS-B --batch_size 4 --epochs 2 --log_interval 1 --lr 1e-3 --accumulate 2'
+        ).split(),
     ),
     'squad': (
         'bert/finetune_squad.py',
-        [
-            '--optimizer',
-            'bertadam',
-            '--batch_size',
-            4,
-            '--lr',
-            1e-3,
-            '--epochs',
-            2,
-            '--log_interval',
-            1,
-            '--max_seq_length',
-            48,
-            '--doc_stride',
-            16,
-            '--max_query_length',
-            8,
-        ],
+        (
+            '--optimizer bertadam --batch_size 4 --lr 1e-3 --epochs 2 --log_interval 1 '
+            '--max_seq_length 48 --doc_stride 16 --max_query_length 8'
+        ).split(),
     ),
     'tags': (
         'ner/finetune_bert.py',
-        [
-            '--train-path',
-            'HOME/tags.txt',
-            '--dev-path',
-            'HOME/tags.txt',
-            '--test-path',
-            'HOME/tags.txt',
-            '--cased',
-            'false',
-            '--batch-size',
-            4,
-            '--num-epochs',
-            2,
-            '--seq-len',
-            32,
-            '--learning-rate',
-            1e-3,
-            '--save-checkpoint-prefix',
-            'tags',
-        ],
+        (
+            '--train-path HOME/tags.txt --dev-path HOME/tags.txt --test-path HOME/tags.txt '
+            '--cased false --batch-size 4 --num-epochs 2 --seq-len 32 --learning-rate 1e-3 '
+            '--save-checkpoint-prefix tags'
+        ).split(),
     ),
     'embedding': ('bert/embedding.py', ['--sentences', 'the cat sat', 'a dog ran fast ?']),
 }
@@ -234,53 +173,22 @@ def test_pretraining(originals, home, tmp_path):
     run(
         'ours',
         originals / 'bert/data/create_pretraining_data.py',
-        [
-            '--input_file',
-            'HOME/text.txt',
-            '--output_dir',
-            data,
-            '--max_seq_length',
-            32,
-            '--dataset_name',
-            'book_corpus_wiki_en_uncased',
-            '--max_predictions_per_seq',
-            4,
-            '--dupe_factor',
-            2,
-            '--num_workers',
-            1,
-        ],
+        (
+            f'--input_file HOME/text.txt --output_dir {data} --max_seq_length 32 '
+            '--dataset_name book_corpus_wiki_en_uncased --max_predictions_per_seq 4 '
+            '--dupe_factor 2 --num_workers 1'
+        ).split(),
         home,
         tmp_path,
     )
     script, arguments = (
         originals / 'bert/run_pretraining.py',
-        [
-            '--data',
-            data / '*.npz',
-            '--data_eval',
-            data / '*.npz',
-            '--num_steps',
-            4,
-            '--lr',
-            1e-3,
-            '--total_batch_size',
-            4,
-            '--total_batch_size_eval',
-            4,
-            '--log_interval',
-            1,
-            '--ckpt_dir',
-            'ckpt',
-            '--ckpt_interval',
-            2,
-            '--dtype',
-            'float32',
-            '--num_dataset_workers',
-            1,
-            '--num_batch_workers',
-            1,
-        ],
+        (
+            f'--data {data}/*.npz --data_eval {data}/*.npz --num_steps 4 --lr 1e-3 '
+            '--total_batch_size 4 --total_batch_size_eval 4 --log_interval 1 --ckpt_dir '
+            'ckpt --ckpt_interval 2 --dtype float32 --num_dataset_workers 1 '
+            '--num_batch_workers 1'
+        ).split(),
     )
     found = []
     for side in ('ours', 'theirs'):
@@ -300,18 +208,10 @@ def test_exported_with_trained_parameters(originals, home, tmp_path):
         folder = tmp_path / side
         run(side, originals / train, [*arguments, '--output_dir', 'out'], home, folder)
         parameters = folder / 'out' / 'model_bert_STS-B_0.params'
-        options = [
-            '--model_parameters',
-            parameters,
-            '--task',
-            'regression',
-            '--dropout',
-            0.1,
-            '--output_dir',
-            'exported',
-            '--seq_length',
-            8,
-        ]
+        options = (
+            f'--model_parameters {parameters} --task regression --dropout 0.1 --output_dir '
+            'exported --seq_length 8'
+        ).split()
         for name in (side, other):
             run(name, originals / 'bert/export.py', options, home, folder)
             deployed = [

@@ -4,7 +4,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from arrays import assert_same
-from bert_compare import HEAD_MASKS, assert_gradients, gradients, mask_heads, torch_gradients
+from bert_compare import HEAD_MASKS, assert_gradients, mask_heads, torch_gradients
 from gpt_compare import (
     CONFIGS,
     HEADS,
@@ -55,13 +55,6 @@ def test_heads(oracle, tmp_path, name, config):
         block.hybridize(seed > 0, static_alloc=True, static_shape=True)
         inputs = make_inputs(name, config, seed, rows_for(name, batch), length, optional)
         assert_as_the_original(block, head, oracle, inputs)
-
-
-def test_language_model_with_three_axes(oracle, tmp_path):
-    """The original GPT-2's loss takes two axes only, hence the other one."""
-    name, config = 'OpenAIGPTLMHeadModel', CONFIGS['gpt']['small']
-    head, block = make_both(oracle, tmp_path, name, config)
-    assert_as_the_original(block, head, oracle, make_inputs(name, config, 2, (2, 3), 6))
 
 
 # -- transformers: what pytorch-pretrained-bert 0.6.2 doesn't have -------------------------------
@@ -155,30 +148,6 @@ def test_head_mask(tmp_path, family, theirs, kind, hybridized):
     np.testing.assert_allclose(our_mask.grad.asnumpy(), wanted, atol=1e-4 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_multihead_outputs_and_gradients(tmp_path, family, theirs, hybridized):
-    """What the original's attention hands to its output layer, and the gradients there."""
-    kept = []
-    for projection in projections(theirs):
-        projection.register_forward_pre_hook(lambda _, inputs: kept.append(inputs[0]))
-    inputs, for_theirs = language_inputs(family)
-    expected = theirs(**for_theirs)
-    for output in kept:
-        output.retain_grad()
-    expected.loss.backward()
-    block = ours_of(theirs, family, tmp_path, keep_multihead_output=True)
-    block.hybridize(hybridized, static_alloc=True)
-    (loss,), _ = losses_and_gradients(block, inputs)
-    assert abs(loss - expected.loss.item()) < 1e-5
-    by_head = [output.reshape(3, 9, 4, 32).transpose(1, 2).detach() for output in kept]
-    assert len(by_head) == 3
-    assert_same(block.get_multihead_outputs(), [output.numpy() for output in by_head])
-    for mine, output in zip(block.get_multihead_gradients(), kept):
-        wanted = output.grad.reshape(3, 9, 4, 32).transpose(1, 2).numpy()
-        atol = 1e-4 * np.abs(wanted).max()
-        np.testing.assert_allclose(mine.asnumpy(), wanted, atol=atol, rtol=0)
-
-
 # -- what only GPT-2 has: the past --------------------------------------------------------------
 
 
@@ -199,47 +168,3 @@ def test_past(oracle, tmp_path, name):
             assert_same(outputs, oracle.to_numpy(expected))
             ours, theirs = outputs[-1], expected[-1]
         assert ours[0].shape[3] == 9
-
-
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_loss_and_gradients_with_past(oracle, tmp_path, hybridized):
-    """Those of the past, and of what it was made of, among them."""
-    name, config = 'GPT2LMHeadModel', CONFIGS['gpt2']['larger']
-    head, block = make_both(oracle, tmp_path, name, config)
-    block.hybridize(hybridized, static_alloc=True)
-    before = make_inputs(name, config, 1, (2,), 4, optional=False)
-    after = make_inputs(name, config, 2, (2,), 6, optional=False)
-    _, past = oracle.run(head, before)
-    loss = head(**oracle.arguments(after, labels=True), past=past)
-    loss.backward()
-    with mx.autograd.record(train_mode=False):
-        _, our_past = run(block, before)
-        our_loss = run(block, after, labels=True, past=our_past)
-    our_loss.backward()
-    assert abs(our_loss.asscalar() - loss.item()) < 1e-5
-    assert_gradients(gradients(block), torch_gradients(head))
-
-
-def test_masked_attentions_with_past(tmp_path):
-    transformers = pytest.importorskip('transformers')
-    torch.manual_seed(4)
-    config = transformers.GPT2Config(**OF_TRANSFORMERS, attn_implementation='eager')
-    theirs = transformers.GPT2Model(config).eval()
-    state = {key: value.numpy() for key, value in theirs.state_dict().items()}
-    block = make_block('GPT2Model', state, tmp_path, LARGER, output_attentions=True)
-    mask = np.array([[1, 0, 0.5, 1], [1, 1, 0, 1], [1, 2, 1, 0]], 'float32')
-    mask_heads([layer.attn.c_proj for layer in theirs.h], torch.tensor(mask))
-    before, after = (make_inputs('GPT2Model', LARGER, i, (3,), 5, optional=False) for i in (1, 2))
-    with torch.no_grad():
-        expected = theirs(torch.tensor(before['words']))
-        expected = theirs(
-            torch.tensor(after['words']),
-            past_key_values=expected.past_key_values,
-            output_attentions=True,
-        )
-    _, past, _ = run(block, before, head_mask=mx.nd.array(mask))
-    hidden, _, attentions = run(block, after, past=past, head_mask=mx.nd.array(mask))
-    assert_same(hidden, expected.last_hidden_state.numpy())
-    theirs = [x.numpy() * row[:, None, None] for x, row in zip(expected.attentions, mask)]
-    assert_same(attentions, theirs)
-    assert attentions[0].shape == (3, 4, 5, 10)

@@ -122,19 +122,8 @@ class Rows:
     def evaluate(self, *words, script='scripts/finetune_classifier.py', evaluates='--do_eval'):
         """What our command says of a model."""
         main, output = main_of(script, ROOT), self.folder / 'out'
-        argv = [
-            '--task_name',
-            self.task.name,
-            '--data_dir',
-            self.folder,
-            '--max_seq_length',
-            LENGTH,
-            '--output_dir',
-            output,
-            evaluates,
-            '--overwrite_output_dir',
-            *words,
-        ]
+        argv = ['--task_name', self.task.name, '--data_dir', self.folder, '--output_dir', output]
+        argv += ['--max_seq_length', LENGTH, evaluates, '--overwrite_output_dir', *words]
         assert run(main, *argv) == 0
         return read_json(output, 'inference.json')['dev'][self.segment]
 
@@ -209,14 +198,10 @@ def test_of_google(rows):
     (rows.folder / 'bert_config.json').write_text(model.config.to_json_string())
     outputs = rows.outputs(model)
     theirs = rows.metrics(outputs, names)
-    words = [
-        '--init_checkpoint',
-        prefix,
-        '--bert_config_file',
-        rows.folder / 'bert_config.json',
-        '--vocab_file',
-        rows.folder / 'vocab.txt',
-    ]
+    words = (
+        f'--init_checkpoint {prefix} --bert_config_file {rows.folder}/bert_config.json '
+        f'--vocab_file {rows.folder}/vocab.txt'
+    ).split()
     script = 'scripts/originals/google/run_classifier.py'
     same(rows.evaluate(*words), theirs)
     same(rows.evaluate(*words, script=script), theirs)

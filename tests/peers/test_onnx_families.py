@@ -224,15 +224,6 @@ def test_fused_operators_in_8_bits(tmp_path):
     assert kinds.count('QAttention') == LAYERS
 
 
-def test_8_bits_that_are_not_the_block_are_not_written(tmp_path, monkeypatch):
-    from export import onnx_file
-
-    monkeypatch.setattr(onnx_file, 'LEAST_COSINE', 1.1)
-    with pytest.raises(ExportError):
-        export_onnx(BLOCKS['bert'](), str(tmp_path), 'model', precision='int8')
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize('options', [{}, {'precision': 'int8'}])
 def test_large_weights_are_in_a_file_of_their_own(options, tmp_path, monkeypatch):
     block = BLOCKS['bert']()
@@ -265,42 +256,6 @@ def test_two_files_change_both_or_neither(tmp_path, monkeypatch):
     assert Runner(path).outputs == ['logits']
 
 
-@pytest.mark.parametrize('optimize', [False, True])
-def test_an_attention_mask_of_other_numbers(optimize, tmp_path):
-    run = exported(BLOCKS['bert'](), tmp_path, optimize=optimize)
-    mask = np.array([[1, 1, 0, 1, 0], [0, 1, 1, 1, 1]])
-    feed = {'input_ids': mask + 3, 'token_type_ids': 0 * mask}
-    wanted = run(attention_mask=mask, **feed)['logits']
-    got = run(attention_mask=mask * 2**40 - (1 - mask), **feed)['logits']
-    np.testing.assert_array_equal(got, wanted)
-
-
-def test_lengths_out_of_bounds(tmp_path):
-    run = exported(BLOCKS['transfo_xl'](), tmp_path)
-    feed = {name: np.ones((8, 2, 16), 'float32') for name in ('mems.0', 'mems.1')}
-    feed['input_ids'] = np.arange(10).reshape(2, 5)
-
-    def made(lengths, counts):
-        results = run(valid_length=np.array(lengths), mems_length=np.array(counts), **feed)
-        return [results[name] for name in run.outputs if name != 'new_mems_length']
-
-    for one, two in zip(made([-3, 2**40], [-1, 99]), made([0, 5], [0, 8])):
-        np.testing.assert_allclose(one, two, atol=1e-6)
-
-
-def test_ids_out_of_range(tmp_path):
-    gpt2, transfo_xl = (exported(BLOCKS[n](), tmp_path / n) for n in ('gpt2', 'transfo_xl'))
-    past = empty_past(BLOCKS['gpt2']().config, 1)
-    feed = {'attention_mask': np.ones((1, 2), 'int64'), 'position_ids': np.array([[0, 1]])}
-    for token in (SIZE, -SIZE - 1, 2**40):
-        words = np.array([[1, token]])
-        with pytest.raises(InvalidArgument):
-            gpt2(input_ids=words, **feed, **past)
-        # here the id is brought into the vocabulary
-        made = transfo_xl(input_ids=words, valid_length=np.array([2]), **empty_memory(1))
-        assert np.isfinite(made['logits']).all()
-
-
 # -- BERT ------------------------------------------------------------------------------------------
 
 
@@ -326,12 +281,6 @@ def test_each_class_of_bert(name, tmp_path):
     }.get(name, ['logits'])
     written = sorted(each.name for each in tmp_path.iterdir())
     assert written == ['model.onnx', 'model.onnx-SHA256SUMS']
-
-
-def test_all_layers_of_bert(tmp_path):
-    path = export_onnx(bert_block('BertModel', output_all_encodings=True), str(tmp_path), 'model')
-    names = [each.name for each in onnx.load(path).graph.output]
-    assert names == ['hidden_states_1', 'last_hidden_state', 'pooler_output']
 
 
 def test_all_fusions_are_found(tmp_path):
@@ -360,12 +309,6 @@ def test_padding_may_be_anywhere(tmp_path):
     assert_same(both, block(*map(mx.nd.array, (ids, types, mask))))
     feed['input_ids'] = np.where(mask, ids, (ids + 1) % 90)  # what is padding doesn't matter
     np.testing.assert_allclose(run(**feed)['logits'], both, atol=1e-6)
-
-
-def test_pruned_heads_of_bert(tmp_path):
-    block = bert_block('BertModel')
-    block.prune_heads({0: [1], 1: [0, 3]})
-    export_onnx(block, str(tmp_path), 'model')
 
 
 @pytest.mark.parametrize(

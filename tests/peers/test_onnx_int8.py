@@ -125,18 +125,10 @@ def export(folder, block, task, *flags):
     tokenizer = bert.BertTokenizer(folder / 'vocab.txt')
     block.save_pretrained(str(folder / 'model'), tokenizer)
     argv = [
-        '--task',
-        task,
-        '--model_name',
-        folder / 'model',
-        '--format',
-        'onnx',
-        '--precision',
-        'int8',
-        '--output_dir',
-        folder / 'out',
-        '--max_len',
-        '40',
+        *(
+            f'--task {task} --model_name {folder}/model --format onnx --precision int8 '
+            f'--output_dir {folder}/out --max_len 40'
+        ).split(),
         *flags,
     ]
     main([str(each) for each in argv])
@@ -172,49 +164,35 @@ def test_labels_are_in_the_order_of_the_model(tmp_path):
     accuracies = []
     for labels in (('not_entailment', 'entailment'), ('entailment', 'not_entailment'), None):
         name_labels(block, 'RTE', labels)  # without names the order is GluonNLP's
+        columns = ['--text_columns', 'text', '--label_column', 'label']
         told = export(
-            tmp_path,
-            block,
-            'classification',
-            '--dev_data',
-            tmp_path / 'dev.tsv',
-            '--text_columns',
-            'text',
-            '--label_column',
-            'label',
+            tmp_path, block, 'classification', '--dev_data', tmp_path / 'dev.tsv', *columns
         )
         accuracies.append(told['float32']['dev']['accuracy'])
     assert accuracies[0] == accuracies[2] != accuracies[1]
 
 
-def test_command_for_tagging(tmp_path):
-    write_tagged(tmp_path)
-    block = make('BertForTokenClassification', words_of(tmp_path / 'vocab.txt'), num_labels=3)
-    told = export(
-        tmp_path,
-        block,
-        'tagging',
-        '--calib_data',
-        tmp_path / 'train.txt',
-        '--dev_data',
-        tmp_path / 'valid.txt',
-    )
-    assert told['metric'] in told['int8']['dev'] and told['lost'] <= 0.005
-
-
-def test_command_for_questions(tmp_path):
-    write_questions(tmp_path)
-    block = make('BertForQuestionAnswering', words_of(tmp_path / 'vocab.txt'))
-    told = export(
-        tmp_path,
-        block,
-        'question_answering',
-        '--calib_data',
-        tmp_path / 'train-1.json',
-        '--dev_data',
-        tmp_path / 'dev-1.json',
-    )
-    assert 'f1' in told['int8']['dev'] and told['lost'] <= 0.5
+@pytest.mark.parametrize(
+    'name, labels, write, task, files, most',
+    [
+        ('TokenClassification', 3, write_tagged, 'tagging', ('train.txt', 'valid.txt'), 0.005),
+        (
+            'QuestionAnswering',
+            None,
+            write_questions,
+            'question_answering',
+            ('train-1.json', 'dev-1.json'),
+            0.5,
+        ),
+    ],
+)
+def test_command_for_other_tasks(tmp_path, name, labels, write, task, files, most):
+    write(tmp_path)
+    options = {} if labels is None else {'num_labels': labels}
+    block = make(f'BertFor{name}', words_of(tmp_path / 'vocab.txt'), **options)
+    train, dev = (tmp_path / file for file in files)
+    told = export(tmp_path, block, task, '--calib_data', train, '--dev_data', dev)
+    assert {'accuracy', 'f1'} & told['int8']['dev'].keys() and told['lost'] <= most
 
 
 def test_command_for_texts(tmp_path):

@@ -18,7 +18,6 @@ import re
 import sys
 import types
 
-import mxnet as mx
 import numpy as np
 import pytest
 from huggingface_hub import constants
@@ -444,20 +443,3 @@ def test_lengths_of_named_tokenizers(places):
         longer = getattr(ours, tokenizer).from_pretrained(name, max_len=10**6)
         assert longer.max_len == sizes[name]
         assert getattr(ours, tokenizer).from_pretrained(name, max_len=7).max_len == 7
-
-
-def test_all_blocks_are_known():
-    assert len(BLOCKS) == 43
-    assert [*range(5, 21), 22] == PYTHON
-    assert len(table()) > 8
-    others = {language for n, (language, _) in enumerate(BLOCKS) if n not in [*PYTHON, 21]}
-    assert others == {'bash', 'shell', ''}
-
-
-def test_the_table_translates_what_it_says():
-    assert translated('import torch\n') == 'import mxnet as mx\n'
-    code = 'x = torch.argmax(y[0, 1, :]).item()'
-    assert translated(code) == 'x = int(y[0, 1, :].argmax(axis=-1).asscalar())'
-    code = 'torch.save(model.state_dict(), path)\n'
-    assert translated(code) == 'mx.nd.save(path, model.state_dict())\n'
-    assert mx.nd.array([3, 9, 1]).argmax(axis=-1).asscalar() == 1

@@ -88,28 +88,11 @@ def largest_difference(ours, theirs):
 def test_run_classifier(data):
     folder, tokenizer, rows = data
     main = main_of('scripts/originals/pytorch_pretrained_bert/run_classifier.py', ROOT)
-    words = [
-        '--task_name',
-        'SST-2',
-        '--do_train',
-        '--do_eval',
-        '--data_dir',
-        folder / 'data',
-        '--bert_model',
-        folder / 'model',
-        '--max_seq_length',
-        LENGTH,
-        '--train_batch_size',
-        len(rows),
-        '--learning_rate',
-        RATE,
-        '--warmup_proportion',
-        WARMUP,
-        '--num_train_epochs',
-        STEPS,
-        '--output_dir',
-        folder / 'out',
-    ]
+    words = ['--task_name', 'SST-2', '--do_train', '--do_eval', '--data_dir', folder / 'data']
+    words += ['--bert_model', folder / 'model', '--max_seq_length', LENGTH]
+    words += ['--train_batch_size', len(rows), '--learning_rate', RATE]
+    words += ['--warmup_proportion', WARMUP, '--num_train_epochs', STEPS]
+    words += ['--output_dir', folder / 'out']
     assert run(main, *words) == 0
     assert read_json(folder / 'out')['training']['steps'] == STEPS
     block = open_model(str(folder / 'model'), 'classification').block

@@ -6,7 +6,6 @@ import pytest
 import tiny
 
 import mxnet_pretrained_bert as ours
-from model_zoo.errors import InputError
 
 torch = pytest.importorskip('torch')
 original = pytest.importorskip('pytorch_pretrained_bert')
@@ -102,9 +101,3 @@ def test_batches_of_a_corpus(tmp_path, shuffle):
         np.testing.assert_array_equal(data, own_data)
         np.testing.assert_array_equal(target, own_target)
         assert length == own_length
-
-
-@pytest.mark.parametrize('optimizer', [ours.BertAdam, ours.OpenAIAdam])
-def test_arrays_are_no_parameters(optimizer):
-    with pytest.raises(InputError):
-        optimizer([mx.nd.ones((3,))], lr=1)

@@ -3,13 +3,11 @@
 import json
 import pathlib
 
-import mxnet as mx
 import numpy as np
 import pytest
 
 import bert
-from model_zoo.opening import open_model, open_tokenizer
-from model_zoo.pretrained.files import read_tokenizer_config
+from model_zoo.opening import open_tokenizer
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -153,45 +151,3 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     for text in real_texts[:100]:
         ids = theirs(text)['input_ids']
         assert written.decode(ids) == theirs.decode(ids)
-
-
-def test_roberta_offsets(roberta_folder, real_texts):
-    ours = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
-    theirs = transformers.RobertaTokenizer.from_pretrained(roberta_folder)
-    for text in real_texts[:200]:
-        encoded = ours.encode(text)
-        expected = theirs(text, return_offsets_mapping=True)['offset_mapping']
-        for (start, end), other in zip(encoded.offsets, expected):
-            assert text[start:end].strip() == text[slice(*other)].strip()
-
-
-def test_roberta_folder_both_ways(roberta_folder, tmp_path):
-    """Configuration, weights and tokenizer of a folder in transformers' format."""
-    tokenizer = bert.RobertaTokenizer.from_pretrained(str(roberta_folder))
-    config = bert.RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        intermediate_size=24,
-        max_position_embeddings=22,
-    )
-    ours = bert.RobertaForSequenceClassification(config)
-    ours.initialize(mx.init.Normal(0.3))
-    ours.save_pretrained(str(tmp_path), tokenizer, format='huggingface')
-    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
-    their_tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    batch = their_tokenizer(['A cat sat.'], ['On a <mask> mat!'], return_tensors='pt')
-    with torch.no_grad():
-        expected = theirs(**batch).logits.numpy()
-    theirs.save_pretrained(tmp_path / 'back')
-    their_tokenizer.save_pretrained(tmp_path / 'back')
-    assert read_tokenizer_config(str(tmp_path / 'back'))
-    for folder in (tmp_path, tmp_path / 'back'):
-        opened = open_model(str(folder))
-        assert type(opened.block) is bert.RobertaForSequenceClassification
-        mine = opened.tokenizer.encode_batch(['A cat sat.'], ['On a <mask> mat!'])
-        assert mine.input_ids.tolist() == batch['input_ids'].tolist()
-        words, valid = mx.nd.array(mine.input_ids), mx.nd.array(mine.valid_length)
-        result = opened.block(words, valid_length=valid).asnumpy()
-        np.testing.assert_allclose(result, expected, atol=1e-5)

@@ -6,7 +6,7 @@ import pytest
 from variant_models import MAKERS
 
 import model_zoo
-from export import export_onnx, export_onnx_folder
+from export import export_onnx
 from model_zoo.registry import get_family
 
 transformers = pytest.importorskip('transformers')
@@ -53,21 +53,6 @@ def test_onnx(tmp_path, made, family, block_class):
     names = {each.name for each in onnx.load(path).graph.input}
     types = set() if 'token_types' in block_class.unused_inputs else {'token_type_ids'}
     assert names == {'input_ids', 'attention_mask', *types}
-
-
-@pytest.mark.parametrize('family', ['roberta', 'distilbert', 'electra'])
-def test_onnx_folder(tmp_path, made, family):
-    """Whose tokenizer.json gives the tokenizer's ids."""
-    pytest.importorskip('onnxruntime')
-    config, tokenizer = made(family)
-    block = new(get_family(family).tasks['classification'], config)
-    export_onnx_folder(block, str(tmp_path), tokenizer)
-    library = tokenizers.Tokenizer.from_file(str(tmp_path / 'tokenizer.json'))
-    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
-    for text in [*TEXTS, f'a {tokenizer.mask_token} b']:
-        assert library.encode(text).ids == tokenizer.encode(text) == theirs(text)['input_ids']
-        pair = tokenizer.encode(text, 'a mat')
-        assert library.encode(text, 'a mat').ids == pair
 
 
 def both(task, folder):

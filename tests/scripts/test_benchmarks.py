@@ -1,7 +1,6 @@
 """scripts/benchmark/: turns of toys in processes of their own, our contenders, and the table."""
 
 import json
-import pathlib
 import shutil
 import sys
 import types
@@ -89,24 +88,6 @@ def test_turns_in_processes(harness, capsys):
     assert rows[3]['best / first'] == min(measured[3].seconds) / min(measured[2].seconds)
 
 
-def test_another_checkout_is_one_more_contender(harness, tmp_path):
-    found = {}
-    contenders = []
-    for name in ('one', 'other'):
-        package = tmp_path / name / 'model_zoo' / '__init__.py'
-        package.parent.mkdir(parents=True)
-        package.write_text('')
-        contenders.append(harness.Contender(name, 'toys:where', checkout=str(tmp_path / name)))
-    harness.measure(
-        contenders,
-        [harness.Case('once', 1, 1)],
-        OPTIONS,
-        check=lambda name, answer, expected: found.setdefault(name, answer),
-    )
-    for name, file in found.items():
-        assert pathlib.Path(file) == tmp_path / name / 'model_zoo' / '__init__.py'
-
-
 @pytest.mark.parametrize('name', ['broken', 'dies'])
 def test_failures_are_errors(harness, name):
     with pytest.raises(harness.WorkerError):
@@ -121,10 +102,8 @@ TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
 @pytest.mark.parametrize(
     'argv',
     [
-        ['forward', '--only', 'mxnet', *TINY],
         ['generation', '--only', 'mxnet', '--vocab_size', '99', '--new_tokens', '2', *TINY],
         ['training', '--only', 'ours', '--precision', 'float32', 'bfloat16', '--mirror', *TINY],
-        ['training', '--only', 'ours', '--task', 'transfo_xl', '--vocab_size', '99', *TINY],
     ],
     ids=lambda argv: ' '.join(argv[:5]),
 )
@@ -152,23 +131,3 @@ def test_best_times_go_to_the_table(compare, tmp_path):
     (figures,) = json.loads(table.read_text('utf-8'))['processors'].values()
     assert figures['ours']['forward']['1x8']['mxnet float32'] > 0
     assert 'mxnet float32' in page.read_text('utf-8') and 'old' not in page.read_text('utf-8')
-
-
-def test_the_best_peer_of_each_precision(compare):
-    row = {'mxnet float32': 2, 'openvino float32': 1.26}
-    peers = {'torch float32': 3, 'openvino float32': 1.5, 'torch bfloat16': 0.8}
-    lines = compare.speed_lines(
-        {'ours': {'forward': {'1x32': row}}, 'peers': {'forward': {'1x32': peers}}}
-    )
-    rows = [line.rsplit('  ', 1) for line in lines[3:-1] if '  ' in line]
-    cells = {name.strip(): text.strip() for name, text in rows}
-    assert cells['openvino float32'] == '1.3'
-    assert cells['best peer, float32'] == '1.5 (openvino)'
-    assert cells['best peer, bfloat16'] == '0.8 (torch)'
-
-
-@pytest.mark.parametrize(
-    'argv', [['vectors'], ['forward', '--rounds', '0'], ['training', '--table', 'speed.json']]
-)
-def test_what_is_refused(compare, argv):
-    assert run(compare, *argv) == 1

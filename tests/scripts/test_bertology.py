@@ -1,7 +1,6 @@
 """scripts/bertology.py end to end, on small random models, and on MRPC."""
 
 import shutil
-import types
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +12,6 @@ import export.export as export
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
-from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'bertology.py'
 
@@ -116,34 +114,6 @@ def test_bert_on_a_task(script, bert, tmp_path):
     assert second['pruning']['before']['heads'] == mask.sum()
 
 
-def test_a_custom_task_is_examined_as_one_of_the_table(script, bert, tmp_path):
-    model, data = bert
-    rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()]
-    (tmp_path / 'dev.csv').write_text('\n'.join(f'{label},"{text}"' for text, label in rows))
-    common = ['--model', model, '--max_seq_length', 16, '--output_dir']
-    custom = [
-        '--task_name',
-        'custom',
-        '--dev_file',
-        tmp_path / 'dev.csv',
-        '--labels',
-        '0',
-        '1',
-        '--text_column',
-        'sentence',
-        '--label_column',
-        'label',
-    ]
-    assert run(script, *common, tmp_path / 'custom', *custom) == 0
-    table = ['--task_name', 'SST', '--data_dir', data]
-    assert run(script, *common, tmp_path / 'table', *table) == 0
-    found, expected = (read_json(tmp_path / name) for name in ('custom', 'table'))
-    assert found['scores']['accuracy'] == 0.875
-    assert found['baseline']['accuracy'] == expected['baseline']['accuracy']
-    for name in ('entropy', 'importance', 'ranks'):
-        np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
-
-
 def test_a_sentence_alone_needs_no_data(script, bert, gpt2, tmp_path, capsys):
     folder, _ = bert
     for model, sentences, tokens in (
@@ -210,34 +180,6 @@ def test_model_that_is_no_better_than_a_guess(script, bert, tmp_path, capsys):
         }
         message = f"the model's f1, {f1:.4f}, is not above the baseline's, {f1:.4f}"
         assert (message in told) == warned
-
-
-@pytest.mark.parametrize(
-    ('score', 'masks', 'message'),
-    [
-        (0.6, True, "the model's accuracy, 0.6000, is not above the baseline's, 0.6000"),
-        (0.66, True, "--masking_threshold 0.9 lets the model's accuracy fall to 0.5940"),
-        (0.66, False, None),
-        (0.7, True, None),
-    ],
-)
-def test_warnings_of_the_baseline(script, caplog, score, masks, message):
-    args = types.SimpleNamespace(try_masking=masks, masking_threshold=0.9)
-    task = types.SimpleNamespace(metric='accuracy', baseline=lambda: {'accuracy': 0.6})
-    results = {}
-    script.compare_with_baseline(args, task, {'accuracy': score}, results)
-    assert results == {'baseline': {'accuracy': 0.6}}
-    warnings = [each.getMessage() for each in caplog.records if each.levelname == 'WARNING']
-    assert len(warnings) == (message is not None)
-    assert message is None or warnings[0].startswith(message)
-
-
-def test_log_tells_the_speed(script, masking, tmp_path, monkeypatch):
-    monkeypatch.setattr(display, 'INTERVAL', 0)
-    assert run(script, *masking, '--output_dir', tmp_path) == 0
-    log = (tmp_path / 'log_bertology.txt').read_text('utf-8')
-    for title in ('heads', 'masking', 'speed', 'pruned'):
-        assert f' {title}: 3 of 3 batches, ' in log
 
 
 def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
@@ -320,35 +262,3 @@ def test_normalization_flags_and_subset(script, gpt2, tmp_path):
     np.testing.assert_allclose((by_layer**2).sum(1), 1)
     expected = importance / np.sqrt((importance**2).sum(1, keepdims=True))
     np.testing.assert_allclose(by_layer, expected, rtol=1e-4)
-
-
-def test_bad_flags_of_language_models(script, gpt2, tmp_path, capsys):
-    argv = ['--model', gpt2, '--output_dir', tmp_path]
-    assert 'it needs --eval_file' in refusal(capsys, script, *argv)
-    argv += ['--eval_file', gpt2 / 'text.txt']
-    for flags, message in [
-        (['--block_size', 99], '--block_size 99: give 2 to 24'),
-        (['--metric_name', 'f1'], 'known: likelihood'),
-        (['--sentence', TEXT], 'the model takes 1 to 24'),
-        (['--sentence', ''], '--sentence is empty'),
-        (['--task_name', 'MRPC'], '--task_name is not for a language model'),
-        (['--max_seq_length', 9], '--max_seq_length is not for a language model'),
-        (['--data_dir', tmp_path], '--data_dir is not for a language model'),
-    ]:
-        assert message in refusal(capsys, script, *argv, *flags)
-
-
-@pytest.mark.slow
-@pytest.mark.data
-@pytest.mark.weights
-def test_minilm_on_mrpc(script, minilm_dir, data_dir, tmp_path):
-    argv = ['--bert_model', minilm_dir, '--data_dir', data_dir / 'glue' / 'MRPC']
-    argv += ['--data_subset', 16, '--output_dir', tmp_path, '--try_masking']
-    assert run(script, *argv, '--masking_threshold', 0.1, '--masking_amount', 0.4) == 0
-    log = (tmp_path / 'log_bertology.txt').read_text('utf-8')
-    assert 'has no classifier.weight' in log
-    results = read_json(tmp_path)
-    assert np.shape(results['importance']) == (6, 12)
-    pruning = results['pruning']
-    assert pruning['before']['heads'] == 72 and pruning['after']['heads'] < 72
-    assert pruning['after']['accuracy'] == pruning['masked']['accuracy']

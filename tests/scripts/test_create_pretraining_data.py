@@ -1,6 +1,5 @@
 """scripts/create_pretraining_data.py end to end."""
 
-import logging
 import shlex
 
 import gluonnlp as nlp
@@ -59,12 +58,16 @@ def test_several_files_in_and_out(run, folder):
     assert run(f"{line} --input_file 'text*.txt,sample_text.txt' --num_outputs 3") == 0
     names = sorted(path.name for path in (folder / 'out').glob('[!.]*'))
     assert names == [f'part-00{number}.npz' for number in range(3)]
-    assert run(f'{line} --input_file sample_text.txt --part_mb 0.001 --output_dir many') == 0
+    assert (
+        run(
+            f'{line} --input_file sample_text.txt --part_mb 0.001 --output_dir many --num_workers 1'
+        )
+        == 0
+    )
     assert len(list((folder / 'many').glob('[!.]*'))) == 2
 
 
-@pytest.mark.parametrize('draws', ['', '--sp_nbest -1 --sp_alpha 0.1'])
-def test_sentencepiece(draws, run, folder, fixtures):
+def test_sentencepiece(run, folder, fixtures):
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.train(
@@ -75,7 +78,8 @@ def test_sentencepiece(draws, run, folder, fixtures):
         pad_id=3,
         control_symbols=['[CLS]', '[SEP]', '[MASK]'],
     )
-    line = f'--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64 {draws}'
+    line = '--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64'
+    line += ' --sp_nbest -1 --sp_alpha 0.1'
     assert run(f'{line} --output_dir out --cased') == 0
     vocab = nlp.vocab.BERTVocab.from_sentencepiece('spm.model')
     samples = read_shard('out/part-000.npz', vocab)
@@ -94,9 +98,3 @@ def test_the_vocabulary_of_a_name(run, folder, minilm_dir):
     assert run(f'{line} --vocab all-MiniLM-L6-v2') == 0
     samples = read_shard('out/part-000.npz', load_vocab(minilm_dir / 'vocab.txt'))
     assert samples.input_ids.max() > 20000
-
-
-def test_lost_masks_are_told_of(run, capsys, caplog):
-    caplog.set_level(logging.WARNING)
-    assert run(f'{LINE} --max_predictions_per_seq 4') == 0
-    assert 'max_predictions_per_seq 4 is too small' in capsys.readouterr().err

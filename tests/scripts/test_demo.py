@@ -39,24 +39,6 @@ def test_must_beat_the_commonest_label(demo, monkeypatch, tmp_path, accuracy, go
     if good:
         demo.main(['--output_dir', str(tmp_path)])
     else:
-        with pytest.raises(demo.DemoError, match='not 0.15 above'):
+        with pytest.raises(demo.DemoError):
             demo.main(['--output_dir', str(tmp_path)])
     assert f'{accuracy:.3f}' in capsys.readouterr().out
-
-
-@pytest.mark.parametrize('own', [True, False])
-def test_only_results_of_the_demo_itself_are_replaced(demo, monkeypatch, tmp_path, own):
-    calls = []
-    monkeypatch.setattr(demo, 'embed', lambda: None)
-    monkeypatch.setattr(demo, 'run', lambda *args: calls.append(args))
-    args = {'data_dir': str(demo.DATA)} if own else {'data_dir': 'reviews'}
-    content = {'args': args, 'best': {'dev': {'accuracy': 0.9}}}
-    (tmp_path / 'results.json').write_text(json.dumps(content))
-    with pytest.raises(demo.DemoError, match='is missing'):
-        demo.main(['--output_dir', str(tmp_path)])
-    assert ('--overwrite_output_dir' in calls[0]) == own
-
-
-def test_failing_step_stops_the_demo(demo):
-    with pytest.raises(demo.DemoError, match='demo_predict.py ended with status'):
-        demo.run('demo_predict.py', 'no/such/export', 'no/such/folder', 'Text.')

@@ -98,11 +98,3 @@ def test_splits_corpora_and_files_agree(script, data, tmp_path):
         assert run(script, data, tmp_path, '--text_file', path) == 0
         losses.append(results_of(tmp_path)[f'{split}.txt']['loss'])
         assert losses == pytest.approx([losses[0]] * 3, rel=1e-6)
-
-
-def test_log(script, data, tmp_path):
-    path = data / 'texts' / 'test.txt'
-    assert run(script, data, tmp_path / 'no', '--text_file', path, '--no_log', '--no_cuda') == 0
-    assert not (tmp_path / 'no' / 'log.txt').exists()
-    assert run(script, data, tmp_path / 'yes', '--text_file', path) == 0
-    assert 'per token' in (tmp_path / 'yes' / 'log.txt').read_text()

@@ -57,28 +57,11 @@ def export_to(folder, *words, length=8):
     return module.main(list(map(str, argv)))
 
 
-def run(*arguments, cwd):
-    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
-    return warm.run(arguments, cwd, environment)
-
-
-# -- in processes of their own ------------------------------------------------------------------
-
-
 def test_command_from_another_folder(tmp_path, classifier, inputs):
     block, folder = classifier
-    result = run(
-        ROOT / 'export' / 'export.py',
-        '--task',
-        'classification',
-        '--model_name',
-        folder,
-        '--output_dir',
-        'out',
-        '--seq_length',
-        12,
-        cwd=tmp_path,
-    )
+    words = f'--task classification --model_name {folder} --output_dir out --seq_length 12'
+    environment = {name: value for name, value in os.environ.items() if name != 'PYTHONPATH'}
+    result = warm.run([ROOT / 'export' / 'export.py', *words.split()], tmp_path, environment)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == [
         os.path.join('out', 'classification-symbol.json'),
@@ -95,31 +78,17 @@ def test_task_is_that_of_the_folder(tmp_path, classifier, capsys):
     assert '--task is required' in capsys.readouterr().err
 
 
-def test_import_of_the_package():
-    program = (
-        'import sys; sys.path.insert(0, {!r}); import export; '
-        'print(export.export_block.__module__, export.__file__)'
-    )
-    result = run('-c', program.format(str(ROOT)), cwd=ROOT / 'export')
-    assert result.stdout.split() == ['export.export', str(ROOT / 'export' / '__init__.py')]
-
-
-# -- in this process ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('form', ['native', 'gluonnlp'])
 @pytest.mark.parametrize(
-    'task, name, options',
+    'task, name, options, form',
     [
-        ('classification', 'BertForSequenceClassification', {'num_labels': 3}),
-        ('classification', 'BertForSequenceClassification', {'num_labels': 2, 'dropout': 0.0}),
-        ('regression', 'BertForSequenceClassification', {'num_labels': 1}),
-        ('question_answering', 'BertForQuestionAnswering', {}),
-        ('question_answering', 'BertForQuestionAnswering', {'use_pooler': True}),
+        ('classification', 'BertForSequenceClassification', {'num_labels': 3}, 'native'),
+        ('regression', 'BertForSequenceClassification', {'num_labels': 1}, 'gluonnlp'),
+        ('question_answering', 'BertForQuestionAnswering', {'use_pooler': True}, 'gluonnlp'),
         (
             'classification',
             'BertForSequenceClassification',
             {'use_decoder': True, 'use_classifier': True},
+            'gluonnlp',
         ),
     ],
 )
@@ -159,15 +128,6 @@ def test_file_of_gluonnlps_classifier(tmp_path, small, inputs):
     nodes = read_json(tmp_path, 'classification-symbol.json')['nodes']
     rates = {node['attrs']['p'] for node in nodes if node['op'] == 'Dropout'}
     assert '0.3' in rates
-
-
-def test_parameters_instead_of_the_folders(tmp_path, classifier, inputs):
-    other = make('BertForSequenceClassification', num_labels=4)
-    path = str(tmp_path / 'other.params')
-    other.save_parameters(path)
-    model = ['--model_name', classifier[1], '--model_parameters', path]
-    export_to(tmp_path, '--task', 'classification', *model)
-    assert_same(imported(tmp_path / 'classification')(*inputs), other(*inputs))
 
 
 def test_random_parameters(tmp_path, small, inputs, capsys):
@@ -227,20 +187,6 @@ def test_bad_arguments(tmp_path, classifier, error, arguments):
     with pytest.raises(error):
         module.main(defaults + arguments)
     assert not (tmp_path / 'out').exists() or os.listdir(tmp_path / 'out') == []
-
-
-def test_bad_folders_and_parameters(tmp_path, classifier):
-    path = tmp_path / 'bert.params'
-    make('BertModel', use_classifier=True).save_parameters(str(path))
-    words = ['--task', 'classification', '--model_name', classifier[1]]
-    with pytest.raises(CheckpointError):  # BERT alone
-        export_to(tmp_path, *words, '--model_parameters', path)
-    path.write_bytes(path.read_bytes()[:-50])
-    with pytest.raises(CheckpointError):
-        export_to(tmp_path, *words, '--model_parameters', path)
-    os.remove(os.path.join(classifier[1], 'config.json'))
-    with pytest.raises(InputError):
-        export_to(tmp_path, *words)
 
 
 @pytest.mark.parametrize(

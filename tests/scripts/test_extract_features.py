@@ -1,10 +1,7 @@
 """scripts/extract_features.py end to end, on a small random model."""
 
-import itertools
 import json
-import os
 import re
-from unittest import mock
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +10,6 @@ import tiny
 from script_runs import SCRIPTS, read_json, run
 
 from bert import BertModel, BertTokenizer
-from model_zoo.util import display
 
 SCRIPT = SCRIPTS / 'extract_features.py'
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
@@ -97,9 +93,8 @@ def test_values(output, folder):
     assert tokens[4] == ['[CLS]', 'ä', '[UNK]', '[SEP]']
 
 
-@pytest.mark.parametrize('batch_size', [1, 2, 32])
-def test_arrays_hold_the_same(script, output, folder, tmp_path, batch_size):
-    options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', batch_size]
+def test_arrays_hold_the_same(script, output, folder, tmp_path):
+    options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', 2]
     assert extract(script, folder, tmp_path / 'x.npz', *options) == 0
     with np.load(tmp_path / 'x.npz', allow_pickle=False) as file:
         arrays = dict(file)
@@ -129,14 +124,6 @@ def test_googles_command_line(script, folder, output, tmp_path):
     assert extract(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
     row = json.loads((tmp_path / 'x.jsonl').read_text().splitlines()[4])
     assert [each['token'] for each in row['features']] == ['[CLS]', 'a', 'a', '[SEP]']
-
-
-def test_lines_that_are_cut_are_counted(script, folder, tmp_path, capsys):
-    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
-    assert '2 of 6 lines have more than 12 tokens and were cut' in capsys.readouterr().err
-    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=24') == 0
-    told = capsys.readouterr().err
-    assert 'were cut' not in told and '6 lines' in told
 
 
 def test_input_is_not_held_in_memory(script, folder, tmp_path):
@@ -169,52 +156,6 @@ def test_results(script, folder, tmp_path):
     assert 'mxnet' in results['versions']
 
 
-def failing_after(count, script):
-    """A patch by which an extraction ends with an error after so many lines."""
-    original = script.FeatureExtractor.extract
-
-    def failing(*args):
-        yield from itertools.islice(original(*args), count)
-        raise script.InputError('enough')
-
-    return mock.patch.object(script.FeatureExtractor, 'extract', failing)
-
-
-@pytest.mark.parametrize('name', ['x.jsonl', 'x.npz'])
-def test_a_run_that_fails_leaves_the_output_as_it_was(script, folder, tmp_path, name):
-    path = tmp_path / name
-    path.write_text('old')
-    with failing_after(3, script):
-        assert extract(script, folder, path, '--layers=-1', '--max_seq_length=12') == 1
-    assert [each.name for each in tmp_path.iterdir()] == [name] and path.read_text() == 'old'
-
-
-def test_outputs_that_are_no_files(script, folder, tmp_path, monkeypatch, capsys):
-    (tmp_path / 'folder').mkdir()
-    os.mkfifo(tmp_path / 'pipe')
-    monkeypatch.setattr(script, 'count_lines', None)  # it is known before any work
-    for name in ('folder', 'pipe'):
-        assert extract(script, folder, tmp_path / name, '--layers=0', '--max_seq_length=12') == 1
-        assert 'not a regular file' in capsys.readouterr().err
-    assert sorted(each.name for each in tmp_path.iterdir()) == ['folder', 'pipe']
-
-
-def test_output_that_is_a_link(script, folder, tmp_path):
-    (tmp_path / 'disk').mkdir()
-    (tmp_path / 'x.jsonl').symlink_to('disk/y.jsonl')
-    flags = ['--layers=0', '--max_seq_length=12']
-    assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
-    assert [each.name for each in tmp_path.iterdir() if each.is_symlink()] == ['x.jsonl']
-    assert [each.name for each in (tmp_path / 'disk').iterdir()] == ['y.jsonl']
-    assert len((tmp_path / 'x.jsonl').read_text().splitlines()) == len(LINES)
-
-
-def test_log_tells_the_speed(script, folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(display, 'INTERVAL', 0)
-    assert extract(script, folder, tmp_path / 'x.npz', '--layers=0', '--max_seq_length=12') == 0
-    assert re.search(r' 5 of 6 lines, \d+\.\d\d lines/s\n', capsys.readouterr().err)
-
-
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
     lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
@@ -227,25 +168,3 @@ def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
     (tmp_path / 'pairs.txt').write_text('a ||| b\n', 'utf-8')
     assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0
     assert '|||' not in capsys.readouterr().err
-
-
-def test_outputs_that_are_not_finite(script, folder, tmp_path, monkeypatch, capsys):
-    original = script.make_model
-
-    def make_model(*args):
-        model, tokenizer = original(*args)
-        model.word_embed.weight.data()[TOKENS.index('ä')] = np.inf
-        return model, tokenizer
-
-    monkeypatch.setattr(script, 'make_model', make_model)
-    assert extract(script, folder, tmp_path / 'x.jsonl', '--layers=0', '--max_seq_length=12') == 1
-    assert "error: the model's outputs are not finite for 'ä A" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())  # the first batch has failed
-
-
-@pytest.mark.parametrize('text', ['1,x', 'a', ''])
-def test_bad_layers(script, folder, tmp_path, capsys, text):
-    with pytest.raises(SystemExit):
-        extract(script, folder, tmp_path / 'x.jsonl', '--layers', text)
-    message = f'argument --layers: {text!r} is not a list of numbers such as -1,-2,-3,-4'
-    assert message in capsys.readouterr().err

@@ -10,7 +10,7 @@ from script_runs import assert_same_parameters, parameters, read_json, refusal, 
 from toy_data import GOOD, write_task
 
 import export.export as export
-from bert import BertForQuestionAnswering, BertForSequenceClassification
+from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.opening import locate
 from model_zoo.tasks.classification_data import get_task
@@ -148,14 +148,13 @@ def test_a_training_goes_on_with_its_order_of_labels(script, data, tmp_path, cap
     assert locate(tmp_path / 'best_model', weights=None, vocab=False).labels.given == ['pos', 'neg']
 
 
-@pytest.mark.parametrize('mode', ['none', 'customize'])
-def test_calibrated_model_is_deployed(script, trained, data, tmp_path, mode):
-    more = ['--calib_mode', mode, '--num_calib_batches', '2', '--model_parameters']
+def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
+    more = ['--calib_mode', 'none', '--num_calib_batches', '2', '--model_parameters']
     more += [trained / read_json(trained)['best']['parameters']]
     argv = arguments(data, tmp_path, '--only_calibration', *more)
     argv.remove('--from_scratch')
     assert run(script, *argv) == 0
-    prefix = tmp_path / f'model_bert_custom_quantized_{mode}'
+    prefix = tmp_path / 'model_bert_custom_quantized_none'
     told = read_json(tmp_path, 'calibration.json')
     assert told['files'] == [f'{prefix.name}-0000.params', f'{prefix.name}-symbol.json']
     before, after = told['float32']['dev']['accuracy'], told['int8']['dev']['accuracy']
@@ -165,16 +164,6 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path, mode):
     assert run(script, *deploy, '--model_prefix', prefix) == 0
     deployed = read_json(tmp_path / 'deployed', 'inference.json')['dev']['dev']
     assert deployed['accuracy'] == pytest.approx(after)
-
-
-def test_deployed_model_with_several_outputs_is_refused(script, trained, data, tmp_path, capsys):
-    folder = str(trained / 'best_model')
-    model = BertForQuestionAnswering(BertForSequenceClassification.from_pretrained(folder).bert)
-    model.span_classifier.initialize()
-    export_by_gluon(model, tmp_path / 'qa')
-    argv = arguments(data, tmp_path, '--only_inference', '--deploy')
-    said = refusal(capsys, script, *argv, '--model_prefix', tmp_path / 'qa')
-    assert "qa-symbol.json' gives 2 outputs" in said
 
 
 def test_runs_are_bit_equal_and_the_seed_matters(script, trained, data, tmp_path):
@@ -248,8 +237,3 @@ def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, caps
     assert dev['accuracy'] == read_json(trained)['best']['dev']['accuracy']
     said = refusal(capsys, script, *argv, '--labels', 'no', 'yes', 'maybe')
     assert 'it tells neg, pos apart; a model for custom tells no, yes, maybe apart' in said
-
-
-def test_diverging_training_says_so(script, data, tmp_path, capsys):
-    argv = arguments(data, tmp_path, '--optimizer', 'sgd', '--lr', '1e30', '--warmup_ratio', '0')
-    assert 'training has diverged at step' in refusal(capsys, script, *argv)

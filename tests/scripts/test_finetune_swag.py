@@ -2,13 +2,11 @@
 
 import mxnet as mx
 import numpy as np
-import warm
-from script_runs import SCRIPTS, read_json, run
+from script_runs import read_json, run
 
 from bert import BertForMultipleChoice
 
 CASE = 'finetune_swag'
-SCRIPT = SCRIPTS / 'finetune_swag.py'
 
 
 def test_results_and_predictions(trained):
@@ -38,8 +36,3 @@ def test_a_test_set_alone(script, data, trained, tmp_path):
     assert read_json(tmp_path, 'inference.json')['dev'] == {}
     assert not (tmp_path / 'dev_predictions.tsv').exists()
     assert (tmp_path / 'test_predictions.tsv').exists()
-
-
-def test_runs_from_scripts(tmp_path):
-    done = warm.run([SCRIPT.name, '--output_dir', tmp_path], SCRIPTS)
-    assert done.returncode == 1 and 'error: nothing to do' in done.stderr

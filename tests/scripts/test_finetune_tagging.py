@@ -51,15 +51,6 @@ def test_words_without_labels_are_predicted(script, trained, data, tmp_path):
     assert last_column(found) == last_column(expected)
 
 
-def test_parameters_of_an_epoch_go_into_a_new_model(script, trained, data, tmp_path):
-    best = read_json(trained)['best']
-    argv = arguments(data, tmp_path, '--only_inference', '--labels', 'O', 'B-PER', 'I-PER')
-    argv[argv.index('--from_scratch')] = '--model_parameters'
-    argv.insert(argv.index('--model_parameters') + 1, trained / best['parameters'])
-    assert run(script, *argv) == 0
-    assert read_json(tmp_path, 'inference.json')['dev']['dev']['f1'] == best['dev']['f1']
-
-
 def test_any_column(script, data, tmp_path):
     """The second column repeats the words' first letters: no entities, so accuracy counts."""
     argv = arguments(data, tmp_path, '--label_column', '1', '--epochs', '1', '--dropout-prob', '0')
@@ -91,16 +82,3 @@ def test_labels_of_the_folder_are_kept(script, trained, data, tmp_path, capsys):
     assert run(script, *argv) == 0
     results = read_json(tmp_path)
     assert results['labels'] == ['O', 'B-PER', 'I-PER'] and results['best']['dev']['f1'] >= 0.95
-
-
-def test_the_originals_command_line_is_understood(script):
-    line = (
-        '--train-path train.txt --dev-path valid.txt --test-path test.txt --gpu 0 '
-        '--learning-rate 1e-5 --warmup-ratio 0 --batch-size 8 --num-epochs 10 --seq-len 200 '
-        '--bert-model bert_24_1024_16 --save-checkpoint-prefix large_bert --seed 13531 --cased True'
-    )
-    args = script.parse_arguments(line.split())
-    assert (args.lr, args.warmup_ratio, args.batch_size, args.epochs) == (1e-5, 0, 8, 10)
-    assert args.bert_model == 'bert_24_1024_16' and args.output_dir == 'large_bert'
-    assert args.bert_dataset == 'book_corpus_wiki_en_cased' and args.max_seq_length == 200
-    assert script.parse_arguments(['--cased', 'false']).bert_dataset.endswith('uncased')

@@ -4,22 +4,18 @@ import csv
 import io
 import json
 import os
+import re
 import shutil
-import signal
 import string
-import subprocess
 import sys
-import time
 
 import pytest
 import tiny
 import warm
-from script_runs import ROOT, SCRIPTS, refusal, run, start
+from script_runs import ROOT, SCRIPTS, refusal, run
 
-from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.generation import generate
-from model_zoo.opening import locate
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 SCRIPT = SCRIPTS / 'generate_gpt2.py'
@@ -90,18 +86,8 @@ def test_a_file_and_a_json_file(say, folder, tmp_path):
     for sample in (sample for result in results for sample in result['samples']):
         assert len(sample['tokens']) == 9 and sample['log_prob'] < 0
         assert sample['finish'] == 'length'
-    places = [
-        out.index(part)
-        for part in (
-            'Prompt: the',
-            ' SAMPLE 1 ',
-            ' SAMPLE 2 ',
-            'Prompt: Once',
-            ' SAMPLE 3 ',
-            ' SAMPLE 4 ',
-        )
-    ]
-    assert places == sorted(places)
+    found = re.findall('Prompt: the|Prompt: Once|SAMPLE [1-4]', out)
+    assert found == ['Prompt: the', 'SAMPLE 1', 'SAMPLE 2', 'Prompt: Once', 'SAMPLE 3', 'SAMPLE 4']
 
 
 def test_unconditional_samples(say, folder, tmp_path):
@@ -172,12 +158,11 @@ def test_a_conversation(script, folder, capsys, monkeypatch):
     assert len(texts) == len(set(texts)) == 2, 'the same prompt is continued differently'
 
 
-@pytest.mark.parametrize('format', ['native', 'huggingface'])
-def test_a_gpts_folder(script, say, tmp_path, capsys, format):
+def test_a_gpts_folder(script, say, tmp_path, capsys):
     letters = string.ascii_lowercase
     tokens = [*letters, *(letter + '</w>' for letter in letters), 'th', 'the</w>', '<unk>']
     folder = tmp_path / 'gpt'
-    tiny.save_gpt(folder, tokens, ['t h', 'th e</w>'], n_positions=32, format=format, **SIZES)
+    tiny.save_gpt(folder, tokens, ['t h', 'th e</w>'], n_positions=32, **SIZES)
     flags = ('--prompt', 'the cat', '--length', 20)
     out = say(folder, *flags)
     assert out.count('SAMPLE') == 1
@@ -201,18 +186,6 @@ def test_a_transformer_xls_folder(say, tmp_path):
     assert len(say(tmp_path, *flags).splitlines()[1].split()) == 128
 
 
-def test_a_file_beside_the_working_directorys_configuration(script, tmp_path, monkeypatch):
-    """A name isn't taken for a file in the working directory."""
-    (tmp_path / 'config.json').write_text('{"model_type": "transfo-xl"}')
-    monkeypatch.chdir(tmp_path)
-    for name, head in (
-        ('gpt2', GPT2LMHeadModel),
-        ('openai-gpt', OpenAIGPTLMHeadModel),
-        ('transfo-xl-wt103', TransfoXLLMHeadModel),
-    ):
-        assert locate(name, weights=None, vocab=False).family.tasks['language_model'] is head
-
-
 def test_the_command(folder, tmp_path):
     """From another folder, with a pipe for prompts."""
     done = warm.run(
@@ -224,26 +197,3 @@ def test_the_command(folder, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('SAMPLE 1') == 1
     assert 'Traceback' not in done.stderr
-
-
-def test_ctrl_c(folder, tmp_path):
-    process = start(
-        SCRIPT,
-        '--model_name_or_path',
-        folder,
-        cwd=tmp_path,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    shown = ''
-    while not shown.endswith('>>> '):
-        shown += process.stdout.read(1)
-        assert process.poll() is None
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    with process:
-        err = process.stderr.read()
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == 'interrupted'
-    assert 'Traceback' not in err

@@ -55,23 +55,9 @@ def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp('installed')
     build = folder / 'build'
     build.mkdir()
-    run(
-        sys.executable,
-        'setup.py',
-        '-q',
-        'egg_info',
-        '--egg-base',
-        build,
-        'build',
-        '--build-base',
-        build,
-        'bdist_wheel',
-        '--bdist-dir',
-        build / 'wheel',
-        '--dist-dir',
-        folder,
-        cwd=ROOT,
-    )
+    words = f'setup.py -q egg_info --egg-base {build} build --build-base {build}'.split()
+    words += ['bdist_wheel', '--bdist-dir', build / 'wheel', '--dist-dir', folder]
+    run(sys.executable, *words, cwd=ROOT)
     (wheel,) = folder.glob('*.whl')
     run(sys.executable, '-m', 'venv', '--without-pip', folder / 'env', cwd=folder)
     python = folder / 'env' / 'bin' / 'python'

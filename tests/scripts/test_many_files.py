@@ -90,8 +90,7 @@ def test_other_formats(folder, tmp_path):
     parquet = pytest.importorskip('pyarrow.parquet')
     from safetensors.numpy import load_file
 
-    kinds = 'npz', 'jsonl', 'safetensors', 'parquet'
-    for kind in kinds:
+    for kind in ('npz', 'safetensors', 'parquet'):
         for pooling in ([], ['--pooling', 'mean']):
             where = tmp_path / f'{kind}{len(pooling)}'
             argv = '--output_format', kind, '--num_workers', 1, *pooling
@@ -131,11 +130,10 @@ def test_labels(folder, tmp_path, capsys):
         assert message in refusal(capsys, script, folder / 'classifier', *words)
 
 
-@pytest.mark.parametrize('command', ['predict', 'embed --pooling mean --model'])
-def test_another_model_at_the_same_place(command, folder, tmp_path, capsys):
+def test_another_model_at_the_same_place(folder, tmp_path, capsys):
     """What the old one made doesn't count."""
     model, script = tmp_path / 'model', load_script('zoo')
-    argv = [*command.split(), model, '--files', folder / 'b.txt', '--num_workers', 1]
+    argv = ['predict', model, '--files', folder / 'b.txt', '--num_workers', 1]
     argv += ['--output_dir', tmp_path / 'out']
     made = []
     for is_other in (False, False, True):
@@ -202,32 +200,14 @@ print(json.dumps([each.returncode for each in done]))
 def test_ray_writes_the_same_files(folder, fixtures, tmp_path):
     source, texts, parts = fixtures / 'pretraining', folder / 'long.txt', ['--part_mb', 0.01]
     texts.write_text((source / 'sample_text.txt').read_text() * 10)
+    samples = f'create_pretraining_data --input_file {texts} --max_seq_length 32 --num_outputs 3'
     jobs = {
-        'samples': [
-            'create_pretraining_data',
-            '--input_file',
-            texts,
-            '--max_seq_length',
-            32,
-            '--vocab',
-            source / 'vocab.txt',
-            '--num_outputs',
-            3,
-        ],
+        'samples': [*samples.split(), '--vocab', source / 'vocab.txt'],
         'words': ['learn_vocab', '--input_file', texts, '--vocab_size', 300, *parts],
         'labels': ['predict', folder / 'classifier', '--files', texts, *parts],
     }
-    commands = [
-        [
-            ROOT / 'scripts' / 'zoo.py',
-            *job,
-            '--output_dir',
-            tmp_path / 'ray' / name,
-            '--ray',
-            'local',
-        ]
-        for name, job in jobs.items()
-    ]
+    zoo, more = ROOT / 'scripts' / 'zoo.py', ['--ray', 'local', '--output_dir']
+    commands = [[zoo, *job, *more, tmp_path / 'ray' / name] for name, job in jobs.items()]
     commands = [list(map(str, command)) for command in commands]
     assert run_alone('-c', COMMANDS, json.dumps(commands)) == [0, 0, 0]
     for name, job in jobs.items():

@@ -51,37 +51,14 @@ def expected():
 
 
 def classify_words(*more):
-    return [
-        *COMMON,
-        '--data_file',
-        FOLDER / 'mrpc.tsv',
-        '--max_len',
-        20,
-        '--train_cfg',
-        FOLDER / 'classify.json',
-        *more,
-    ]
+    files = ['--data_file', FOLDER / 'mrpc.tsv', '--train_cfg', FOLDER / 'classify.json']
+    return [*COMMON, *files, '--max_len', 20, *more]
 
 
 def pretrain_words(folder, *more):
-    return [
-        *COMMON,
-        '--data_file',
-        FOLDER / 'corpus.txt',
-        '--max_len',
-        32,
-        '--max_pred',
-        5,
-        '--train_cfg',
-        FOLDER / 'pretrain.json',
-        '--model_file',
-        FOLDER / 'pretrained.pt',
-        '--save_dir',
-        folder,
-        '--log_dir',
-        folder / 'runs',
-        *more,
-    ]
+    files = ['--data_file', FOLDER / 'corpus.txt', '--train_cfg', FOLDER / 'pretrain.json']
+    files += ['--model_file', FOLDER / 'pretrained.pt', '--save_dir', folder]
+    return [*COMMON, *files, '--max_len', 32, '--max_pred', 5, '--log_dir', folder / 'runs', *more]
 
 
 def step_files(folder):

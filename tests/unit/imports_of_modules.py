@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 import model_zoo
 
-__all__ = ['ROOT', 'Import', 'children', 'circles', 'modules', 'parse']
-
 ROOT = pathlib.Path(model_zoo.__file__).parent.parent
 
 

@@ -1,13 +1,11 @@
 """What importing model_zoo sets before MXNet computes, and what it leaves to the user."""
 
-import ctypes
 import functools
 import json
 import os
 import re
 import subprocess
 import sys
-import types
 
 import mxnet as mx
 import numpy as np
@@ -71,7 +69,7 @@ def facts(packages='model_zoo', **changes):
 
 @pytest.mark.parametrize(
     'packages',
-    ['model_zoo', 'bert', 'export', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
+    ['model_zoo', pytest.param('mxnet, model_zoo', marks=imports_by_itself)],
 )
 def test_what_child_processes_get(packages):
     found = facts(packages)[0]
@@ -103,18 +101,6 @@ def test_threads_that_are_used(monkeypatch, said, used):
     assert environment.used_processors() == used
 
 
-def test_loaded_library_is_told(monkeypatch):
-    calls = []
-    library = types.SimpleNamespace(MXSetNumOMPThreads=calls.append)
-    monkeypatch.setattr(mx.base, '_LIB', library)
-    monkeypatch.delenv('OMP_NUM_THREADS')
-    environment._use_all_processors(is_late=True)
-    assert calls == [environment.available_processors()]
-    assert os.environ['OMP_NUM_THREADS'] == str(calls[0])
-    environment._use_all_processors(is_late=True)
-    assert len(calls) == 1
-
-
 @pytest.mark.parametrize(
     ('files', 'expected'),
     [
@@ -139,68 +125,10 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
     assert environment.available_processors() == expected
 
 
-def test_processors_that_the_process_may_use(monkeypatch, tmp_path):
-    monkeypatch.setattr(environment, '_CGROUPS', str(tmp_path))
-    monkeypatch.setattr(os, 'sched_getaffinity', lambda pid: {0, 3, 5}, raising=False)
-    assert environment.available_processors() == 3
-    monkeypatch.delattr(os, 'sched_getaffinity')
-    monkeypatch.setattr(os, 'cpu_count', lambda: None)
-    assert environment.available_processors() == 1
-
-
-@imports_by_itself
-def test_copies_have_no_threads_of_their_own():
-    """Else GNU's OpenMP has more threads than processors, and lets them sleep."""
-    program = """
-import os, {module}, mxnet as mx
-array = mx.nd.ones((4, 1000000))
-mx.nd.waitall()
-before = len(os.listdir('/proc/self/task'))
-array.asnumpy()
-print(len(os.listdir('/proc/self/task')) - before)
-"""
-    more = [
-        int(run(program.format(module=module), OMP_NUM_THREADS='3'))
-        for module in ('mxnet', 'model_zoo')
-    ]
-    assert more == [2, 0]
-
-
 @has_avx2
 def test_openblas_uses_avx2():
     assert facts()[1] in environment._AVX2_KERNELS
     assert facts(OPENBLAS_CORETYPE='Sandybridge')[1] == 'sandybridge'
-
-
-@imports_by_itself
-@has_avx2
-def test_old_kernels_of_a_library_that_is_loaded_are_told_of():
-    """As on a processor that OpenBLAS doesn't know, whose kernels are the oldest."""
-    program = """
-import os, warnings
-os.environ['OPENBLAS_CORETYPE'] = {core!r}
-import mxnet
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter('always')
-    import model_zoo
-print(*[warning.message for warning in caught if 'kernels' in str(warning.message)])
-"""
-    assert f'set OPENBLAS_CORETYPE={environment._kernels()}' in run(program.format(core='Prescott'))
-    assert run(program.format(core='Haswell')) == ''
-
-
-@imports_by_itself
-def test_late_import_is_told_of_in_one_line():
-    program = """
-import logging
-logging.basicConfig(level=logging.INFO, format='%(name)s')
-import mxnet, sys
-logging.root.handlers[0].stream = sys.stdout
-import model_zoo
-"""
-    changes = {'OPENBLAS_CORETYPE': 'Haswell'}
-    assert run(program, **changes).split() == ['model_zoo.environment']
-    assert run(program.replace('mxnet, sys', 'sys'), **changes) == ''
 
 
 BLAS = """
@@ -219,12 +147,6 @@ def test_mkl_serves():
     calls, name = run(program, ZOO_BLAS='mkl', MKL_VERBOSE='1').rsplit('\n', 1)
     assert name == 'MKL' and 'SGEMM(' in calls.upper()
     assert run(program, ZOO_BLAS='openblas', MKL_VERBOSE='1') == 'OpenBLAS'
-
-
-@imports_by_itself
-@has_mkl
-def test_mkl_is_too_late_after_mxnet():
-    assert run(BLAS.format(packages='mxnet, model_zoo'), ZOO_BLAS='mkl') == 'OpenBLAS'
 
 
 @has_mkl
@@ -256,26 +178,6 @@ def test_other_values_of_the_switch(monkeypatch, value, message):
     assert str(caught.value) == message
 
 
-def test_where_mkl_is_taken(monkeypatch):
-    monkeypatch.delenv('ZOO_BLAS', raising=False)
-    monkeypatch.setattr(environment, '_mkl_path', lambda: 'libmkl_rt.so')
-    loaded = []
-    monkeypatch.setattr(environment, '_load_mkl', loaded.append)
-    monkeypatch.setattr('importlib.metadata.version', lambda name: '1.15.3')
-    for vendor in ('GenuineIntel', 'AuthenticAMD'):
-        monkeypatch.setattr(environment, '_cpu_line', lambda name, vendor=vendor: vendor)
-        environment._load_blas()
-    assert loaded == ['libmkl_rt.so']
-    monkeypatch.setattr(environment, '_cpu_line', lambda name: 'GenuineIntel')
-    # whose functions have MKL's names, and would be taken from there
-    monkeypatch.setattr('importlib.metadata.version', lambda name: '1.14.1')
-    environment._load_blas()
-    assert len(loaded) == 1
-    monkeypatch.setenv('ZOO_BLAS', 'mkl')  # where it hasn't been measured, the user may
-    environment._load_blas()
-    assert len(loaded) == 2
-
-
 PRODUCT = """
 import model_zoo, mxnet as mx
 from model_zoo.layers.precision import BFLOAT16
@@ -294,20 +196,6 @@ def test_the_user_may_say_that_amx_is_not_used():
     lines = run(PRODUCT, DNNL_VERBOSE='1', DNNL_MAX_CPU_ISA='AVX512_CORE_BF16').splitlines()
     products = [line for line in lines if 'inner_product' in line]
     assert products and not any('amx' in line for line in products)
-
-
-def test_flags_of_a_system_without_proc(monkeypatch):
-    def fails(*args, **kwargs):
-        raise FileNotFoundError('/proc/cpuinfo')
-
-    monkeypatch.setattr('builtins.open', fails)
-    assert environment.cpu_flags() == set()
-
-
-def test_other_systems_have_no_amx(monkeypatch):
-    monkeypatch.setattr(environment.platform, 'machine', lambda: 'aarch64')
-    monkeypatch.setattr(ctypes, 'CDLL', None)  # its numbers of calls mean others
-    assert not environment.may_use_amx()
 
 
 def test_a_process_that_was_forked_computes():

@@ -150,30 +150,6 @@ def test_each_dependency_has_its_reason(arguments):
             assert extra in extras[name].split(', '), (extra, name)
 
 
-def test_each_extra_is_imported_by_a_test(arguments):
-    """That pip finds versions of it isn't enough."""
-    imported = set()
-    for path in (ROOT / 'tests').rglob('*.py'):
-        text = path.read_text(encoding='utf-8')
-        imported |= {*re.findall(r"(?m)^ *(?:import|from) (\w+)|importorskip\(\s*'(\w+)", text)}
-    imported = {name for names in imported for name in names}
-    # an extra may be loaded by what needs it: its own tests import that
-    needed_by = {
-        'protobuf': 'onnx',
-        'cffi': 'horovod',
-        'pyarrow': 'datasets',
-        'mkl': 'ctypes',
-        'prometheus-client': 'uvicorn',
-    }
-    for extra, requirements in arguments['extras_require'].items():
-        for name in names_of(requirements) if extra != 'dev' else ():
-            if name in ('wandb', 'mlflow-skinny'):  # tests have stand-ins
-                continue
-            name = needed_by.get(name, name)
-            modules = {module for module, own in DISTRIBUTIONS.items() if own == name}
-            assert {*modules, name, name.replace('-', '_')} & imported, (extra, name)
-
-
 def test_pins_are_one_for_each_python():
     markers = pytest.importorskip('packaging.markers')
     requirements = pytest.importorskip('packaging.requirements')

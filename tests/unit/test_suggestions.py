@@ -54,8 +54,9 @@ def test_of_very_many_names_the_similar_ones_are_shown():
     ],
 )
 def test_of_a_block(words, options, meant):
-    with pytest.raises((ZooError, TypeError), match=f'did you mean .?{meant}'):
+    with pytest.raises((ZooError, TypeError)) as caught:
         model_zoo.open_model('bert_6_384_12', *words, **options)
+    assert meant in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -87,5 +88,6 @@ def test_weights_that_are_missing_are_asked_for_with_their_vocabulary(
 ):
     monkeypatch.setenv('HF_HUB_OFFLINE', '1')
     monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9')
-    with pytest.raises(PretrainedNotFoundError, match=f'config.json, {files} into'):
+    with pytest.raises(PretrainedNotFoundError) as caught:
         model_zoo.open_model(name, root=str(tmp_path))
+    assert files in str(caught.value)

@@ -151,23 +151,6 @@ def test_heads_of_a_shared_model_are_saved_each_with_its_own_labels(tmp_path):
     assert config == bert.BertConfig(**CONFIG), 'other blocks may be made with it'
 
 
-def test_models_that_lack_a_part():
-    model = bert.BertModel(bert.BertConfig(**CONFIG), use_pooler=False)
-    for name in ('BertForSequenceClassification', 'BertForMaskedLM', 'BertForPreTraining'):
-        with pytest.raises(InputError):
-            getattr(bert, name)(model)
-    with pytest.raises(InputError):
-        bert.BertForTokenClassification(model, output_attentions=True)
-
-
-@pytest.mark.parametrize('name', ['BertForPreTraining', 'BertForQuestionAnswering'])
-def test_one_label_of_two(name):
-    block = make(name)
-    inputs = make_inputs(name, padded=True)
-    with pytest.raises(InputError):
-        run(block, {**inputs, 'labels': inputs['labels'][:1]}, labels=True)
-
-
 def test_number_of_choices():
     block = make('BertForMultipleChoice', num_choices=3)
     inputs = make_inputs('BertForMultipleChoice', padded=True)

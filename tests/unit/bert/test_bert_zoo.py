@@ -11,7 +11,7 @@ from gluonnlp.vocab import BERTVocab
 
 import bert
 import model_zoo
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError
 from model_zoo.tokenization.vocab import load_vocab
 
 pytestmark = pytest.mark.usefixtures('no_network')
@@ -78,37 +78,6 @@ def test_overrides(vocab, inputs):
     assert config.hidden_dropout_prob == config.attention_probs_dropout_prob == 0.25
     block.initialize()
     assert [output.shape for output in block(*inputs)] == [(2, 4, 16), (2, 16), (2, 2), (2, 4, 10)]
-
-
-def test_flags_and_outputs(vocab, inputs):
-    block, _ = model_zoo.get_model(
-        'bert_6_384_12',
-        vocab=vocab,
-        pretrained=False,
-        use_pooler=False,
-        use_decoder=False,
-        output_attention=True,
-        output_all_encodings=True,
-        keep_multihead_output=True,
-        **SMALL,
-    )
-    block.initialize()
-    layers, attentions = block(*inputs)
-    assert len(layers) == len(attentions) == len(block.get_multihead_outputs()) == 2
-
-
-def test_unknown_names():
-    with pytest.raises(UnknownNameError):
-        model_zoo.get_model('bert_13')
-    with pytest.raises(UnknownNameError):
-        get_base(dataset_name='books')
-    with pytest.raises(UnknownNameError):
-        bert.BertModel.from_pretrained('bert-huge')
-
-
-def test_vocab_without_data_set_of_pretrained_weights(vocab):
-    with pytest.raises(InputError):
-        get_base(vocab=vocab)
 
 
 # -- weights ------------------------------------------------------------------------------------
@@ -202,22 +171,11 @@ def test_head_on_weights_without_one(tmp_path, inputs, caplog):
     assert 0.005 < weight.std() < 0.05 and not head.classifier.bias.data().asnumpy().any()
 
 
-def test_fields_of_the_configuration(tmp_path):
-    folder = save(make(), tmp_path)
-    model = bert.BertModel.from_pretrained(folder, hidden_dropout_prob=0.5, use_pooler=False)
-    assert model.config.hidden_dropout_prob == 0.5 and not model.has_pooler
-
-
 def test_another_head_than_the_saved_one(tmp_path):
     folder = save(make('BertForSequenceClassification', num_labels=3), tmp_path)
     bert.BertForQuestionAnswering.from_pretrained(folder)
     with pytest.raises(CheckpointError):
         bert.BertForSequenceClassification.from_pretrained(folder, num_labels=4)
-
-
-def test_folder_without_weights(tmp_path):
-    with pytest.raises(InputError):
-        bert.BertModel.from_pretrained(str(tmp_path))
 
 
 @pytest.mark.weights
@@ -233,22 +191,10 @@ def test_minilm(minilm_dir):
 
 
 @pytest.mark.weights
-@pytest.mark.parametrize('head', [False, True])
-def test_save_pretrained_keeps_the_vocabulary_of_the_weights(minilm_dir, tmp_path, head):
-    if head:
-        block = bert.BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
-    else:
-        block, _ = model_zoo.get_model('bert_6_384_12')
+def test_save_pretrained_keeps_the_vocabulary_of_the_weights(minilm_dir, tmp_path):
+    block = bert.BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
     block.save_pretrained(tmp_path / 'saved')
     text = 'An unaffable tokenizer.'
     again = bert.BertTokenizer.from_pretrained(tmp_path / 'saved')
     original = bert.BertTokenizer.from_pretrained(minilm_dir)
     assert again.encode(text).input_ids.tolist() == original.encode(text).input_ids.tolist()
-
-
-@pytest.mark.weights
-def test_gpu_on_a_build_without(minilm_dir):
-    if mx.runtime.Features().is_enabled('CUDA'):
-        pytest.skip('this build has GPU support')
-    with pytest.raises(InputError):
-        model_zoo.get_model('bert_6_384_12', ctx=mx.gpu(0))

@@ -41,15 +41,6 @@ def test_get_model(name, units, embedding):
     assert not model.has_decoder and not model.has_pooler
 
 
-def test_sizes_of_embeddings():
-    with pytest.raises(InputError):
-        bert.ElectraConfig(**{**CONFIG, 'embedding_size': 0})
-    with pytest.raises(InputError):
-        bert.ElectraConfig.from_dict({**CONFIG, 'summary_type': 'mean'})
-    with pytest.raises(InputError):
-        bert.ElectraModel(bert.ElectraConfig(**CONFIG), use_pooler=True)
-
-
 @pytest.mark.parametrize('hybridized', [False, True])
 def test_discriminator(tmp_path, hybridized):
     block = tiny.initialized(bert.ElectraForPreTraining(bert.ElectraConfig(**CONFIG)), 0.3)

@@ -12,7 +12,6 @@ from arrays import assert_same, flatten, text_inputs
 from gluonnlp_models import SIZES, assert_both_ways, encoder, randomize
 
 import bert
-import model_zoo
 from model_zoo.errors import CheckpointError, InputError
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -253,23 +252,3 @@ def test_snippet_of_their_documentation(tmp_path, monkeypatch):
     ]
     assert seq_encoding.shape == (1, 5, 16) and cls_encoding.shape == (1, 16)
     assert_same([seq_encoding, cls_encoding], saved(words, segments, valid_len))
-
-
-def test_get_model_is_theirs_with_our_models_first():
-    vocab = load_vocab(VOCAB)
-    assert nlp.model.get_model is model_zoo.get_model
-    block, same = nlp.model.get_model(
-        'bert_12_768_12',
-        vocab=vocab,
-        pretrained=False,
-        num_layers=1,
-        units=16,
-        hidden_size=32,
-        num_heads=2,
-        embed_size=16,
-        hparam_allow_override=True,
-    )
-    assert isinstance(block, bert.BertModel) and same is vocab
-    words = nlp.Vocab(nlp.data.count_tokens(WORDS))
-    lstm, _ = nlp.model.get_model('standard_lstm_lm_200', vocab=words, dataset_name=None)
-    assert type(lstm).__module__.startswith('gluonnlp.')

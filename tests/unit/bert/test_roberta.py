@@ -110,11 +110,6 @@ def test_tokenizer(folder):
     assert ids.tolist() == [0, 8, 2, 2, 9, 2] and not types.any() and start == 4
 
 
-def test_a_vocabulary_without_special_tokens(folder, tmp_path):
-    with pytest.raises(InputError):
-        bert.RobertaTokenizer(*tiny.write_pairs(tmp_path, ['a', 'b', 'ab'], ['a b']))
-
-
 def test_masks_count_positions_over_words():
     """Left padding gives what right padding gives."""
     block = bert.RobertaModel(bert.RobertaConfig(**CONFIG), use_pooler=False)

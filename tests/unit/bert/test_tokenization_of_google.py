@@ -38,5 +38,5 @@ def test_functions(tmp_path):
     assert tokenization.whitespace_tokenize(' a  b\n') == ['a', 'b']
     for function in (tokenization.convert_to_unicode, tokenization.printable_text):
         assert function('\u00e9') == function(b'\xc3\xa9\xff') == '\u00e9'
-        with pytest.raises(ValueError, match='not int'):
+        with pytest.raises(ValueError):
             function(3)

@@ -56,7 +56,7 @@ def test_model_and_texts_come_first(tiny_dir, tmp_path, capsys):
         assert run(cli.embed, [str(each) for each in (tiny_dir, *source, *more)]) == 0
         found.append(np.loadtxt(output, delimiter=','))  # the first row is the units' numbers
     assert found[0].shape == (3, 16) and found[2].shape == (4, 16)
-    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5)
     assert run(cli.embed, [str(tiny_dir), 'a', '--output', str(output)]) == 0
     assert output.read_text().splitlines()[0].startswith('sentence,token,0,1,')
     capsys.readouterr()

@@ -88,7 +88,7 @@ def test_instances_of_listed_classes_are_namespaces(dump):
 def test_no_code_runs(dump, monkeypatch, tmp_path, function, args, protocol):
     monkeypatch.chdir(tmp_path)
     path = dump({'idx2sym': ['a'], 'counter': Asks(function, *args)}, protocol)
-    with pytest.raises(CheckpointError, match='refused'):
+    with pytest.raises(CheckpointError):
         read_words(path)
     assert os.listdir(tmp_path) == ['vocab.pkl']
 

@@ -12,9 +12,8 @@ from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from model_zoo import open_model
 from model_zoo.app.report import About, write_card
-from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, read_tensors
-from model_zoo.errors import CheckpointError, InputError
-from model_zoo.util.reading import sha256_of
+from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums
+from model_zoo.errors import CheckpointError
 
 
 @pytest.fixture
@@ -31,31 +30,6 @@ def flip_last_byte(path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-
-
-def test_a_disk_that_fails(tmp_path, block, monkeypatch):
-    """Each error of the system on the way is one line of ours."""
-    block.save_pretrained(tmp_path)
-
-    def failing(*args, **kwargs):
-        raise OSError(116, 'Stale file handle')
-
-    for name in ('remove', 'open'):
-        with monkeypatch.context() as patch:
-            if name == 'remove':
-                patch.setattr(os, 'remove', failing)
-            else:
-                patch.setattr('model_zoo.checkpoint.readers.sha256_of', failing)
-            with pytest.raises(InputError):
-                block.save_pretrained(tmp_path)
-    block.save_pretrained(tmp_path)
-    weights = str(tmp_path / 'model.params')
-
-    def failing_but_for_weights(path):
-        return sha256_of(path) if path == weights else failing()
-
-    monkeypatch.setattr('model_zoo.checkpoint.readers.sha256_of', failing_but_for_weights)
-    read_tensors(weights, warns=True)  # what can be read is read by others
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_predictions_of_the_originals(fixtures, name, block_class, outputs):
 
 def test_missing_data(copy):
     os.remove(f'{copy}.data-00001-of-00002')
-    with pytest.raises(CheckpointError, match='data-00001-of-00002'):
+    with pytest.raises(CheckpointError):
         read_tensors(copy)
 
 

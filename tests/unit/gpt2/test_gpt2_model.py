@@ -1,7 +1,5 @@
 """GPT-2 alone: its configuration, and the past."""
 
-import json
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -120,16 +118,6 @@ def test_inner_units_and_activation():
     block.initialize()
     assert block.transformer.layers[0].ffn.ffn_1.weight.shape == (20, 16)
     assert np.isfinite(block(mx.nd.array([[1, 2]]))[0].asnumpy()).all()
-
-
-def test_configuration_of_transformers(tmp_path):
-    """Unknown fields are kept."""
-    fields = {'n_embd': 8, 'n_head': 2, 'summary_type': 'cls_index', 'n_inner': None}
-    path = tmp_path / 'config.json'
-    path.write_text(json.dumps(fields))
-    config = gpt2.GPT2Config.from_json_file(str(path))
-    assert config.extras == {'summary_type': 'cls_index'} and config.intermediate_size == 32
-    assert config.to_dict()['summary_type'] == 'cls_index'
 
 
 def test_blocks_of_one_configuration_are_independent():

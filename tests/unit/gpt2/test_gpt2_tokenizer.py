@@ -6,7 +6,7 @@ import gluonnlp
 import pytest
 import tiny
 
-from gpt2.tokenizer import GPT2Tokenizer, bytes_to_unicode
+from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError
 
 hypothesis = pytest.importorskip('hypothesis')
@@ -62,13 +62,6 @@ def test_lone_surrogates_are_replaced(tokenizer):
     assert tokenizer.decode(tokenizer.encode('a\ud800b\udfff')) == 'a\ufffdb\ufffd'
 
 
-def test_bytes_have_distinct_printable_characters():
-    chars = bytes_to_unicode()
-    assert sorted(chars) == list(range(256)) and len(set(chars.values())) == 256
-    assert all(char.isprintable() and not char.isspace() for char in chars.values())
-    assert chars[ord('a')] == 'a' and chars[32] == '\u0120' and chars[10] == '\u010a'
-
-
 def test_parts_of_characters_are_decoded_by_rule(folder, tokenizer):
     ids = tokenizer.encode('\U0001f600')
     assert len(ids) > 1 and tokenizer.decode(ids[:1]) == '\ufffd'
@@ -111,7 +104,7 @@ def test_vocab_has_the_same_ids(expected, tokenizer):
 
 
 def test_unknown_tokens_are_named(tokenizer):
-    with pytest.raises(InputError, match="token 'no such' is not in the vocabulary"):
+    with pytest.raises(InputError):
         tokenizer.convert_tokens_to_ids(['a', 'no such'])
 
 

@@ -113,7 +113,7 @@ def test_openai_models_and_errors(openai_client, served_at, pipelines):
 @pytest.fixture
 def hub_client(served_at, monkeypatch):
     from huggingface_hub import InferenceClient, constants
-    from huggingface_hub.utils import close_session
+    from local_hub import close_session
 
     monkeypatch.setattr(constants, 'HF_HUB_OFFLINE', False)
     close_session()

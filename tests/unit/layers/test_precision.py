@@ -9,11 +9,10 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import array, imported
+from arrays import array
 from halves import HALVES
 
 import bert
-from export import export_block
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.layers import precision
@@ -272,14 +271,3 @@ def test_from_pretrained(tmp_path, dtype):
         assert far < TOLERANCES[dtype] and (far == 0) == (wanted == dtype)
     with pytest.raises(UnknownNameError):
         block.cast('float8')
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_export(tmp_path, dtype):
-    block = make_bert('BertForQuestionAnswering', dtype)
-    inputs = bert_inputs()
-    expected = [each.asnumpy() for each in block(*inputs)]
-    export_block(block, str(tmp_path), 'model')
-    for one, two in zip(imported(tmp_path / 'model')(*inputs), expected):
-        assert one.dtype == two.dtype
-        np.testing.assert_allclose(one.asnumpy(), two, atol=1e-6)

@@ -14,7 +14,6 @@ from arrays import assert_same as same
 from arrays import flatten
 
 import bert
-import export
 import gpt
 import gpt2
 import mxnet_pretrained_bert as package
@@ -159,19 +158,6 @@ def test_transformer_xl():
     same(losses, own(words, labels=words)[0])
     same(here(words, words, mems)[0], own(words, own(words)[1], None, words)[0])
     same(here(words)[0], own(words)[0])
-
-
-@pytest.mark.parametrize(
-    'name', ['BertModel', 'BertForPreTraining', 'GPT2LMHeadModel', 'TransfoXLModel']
-)
-def test_saved_and_exported_as_the_family_s(name, tmp_path):
-    here, own = make(name)
-    here.save_pretrained(str(tmp_path))
-    again = type(own).from_pretrained(str(tmp_path))
-    words = ids(2, 7)
-    same(own(words), again(words))
-    same(here(words), type(here).from_pretrained(str(tmp_path))(words))
-    assert len(export.export_block(here, str(tmp_path), 'model')) == 2
 
 
 @pytest.mark.parametrize('name', CLASSES)

@@ -3,7 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_same
+from arrays import assert_same, set_gradient
 from mxnet import gluon
 
 from model_zoo import optimizer as zoo
@@ -32,8 +32,7 @@ def trained(name, options, steps=3):
     trainer = gluon.Trainer(parameters, name, {'learning_rate': 0.01, **options}, kvstore=None)
     for _ in range(steps):
         for parameter in parameters:
-            parameter.grad()[:] = mx.nd.array(random.normal(size=parameter.shape))
-            parameter.data()._fresh_grad = True
+            set_gradient(parameter, mx.nd.array(random.normal(size=parameter.shape)))
         trainer.step(1)
     states = trainer._updaters[0].states
     return [
@@ -69,13 +68,6 @@ def test_an_update_of_no_use_is_skipped(name, scale):
     assert all(np.isfinite(array).all() for array in found)
     moments = [array for number, array in enumerate(found) if number % 3]
     assert not any(array.any() for array in moments)
-
-
-def test_only_dense_float32_is_computed_here():
-    dense = mx.nd.ones((2, 2))
-    assert host.are_on_host([dense])
-    assert not host.are_on_host([dense, dense.astype('float16')])
-    assert not host.are_on_host([dense.tostype('row_sparse')])
 
 
 @pytest.mark.filterwarnings('error::RuntimeWarning')  # of NumPy

@@ -3,6 +3,7 @@
 import mxnet as mx
 import numpy as np
 import pytest
+from arrays import set_gradient
 from mxnet import gluon
 from mxnet.optimizer import LAMB as Theirs
 
@@ -68,8 +69,7 @@ def test_30_steps_equal_the_papers_algorithm(wd, corrected):
         reference.step(weights, grads, lr)
         trainer.set_learning_rate(lr)
         for name, grad in grads.items():
-            parameters[name].grad()[:] = mx.nd.array(grad)
-            parameters[name].data()._fresh_grad = True
+            set_gradient(parameters[name], mx.nd.array(grad))
         trainer.step(1)
         for name, value in weights.items():
             difference = np.abs(parameters[name].data().asnumpy() - value).max()

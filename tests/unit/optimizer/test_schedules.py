@@ -2,7 +2,6 @@
 
 import json
 import logging
-import pickle
 
 import pytest
 
@@ -53,28 +52,12 @@ def test_past_the_end_warns_once_and_goes_on(caplog):
         assert not caplog.records
 
 
-def test_without_t_total_the_rate_is_constant_and_a_warning_says_so(caplog):
-    with caplog.at_level(logging.WARNING, LOGGER):
-        schedule = WarmupLinearSchedule(0.1, base_lr=2.0)
-    assert [schedule(n) for n in (1, 2, 1000)] == [2, 2, 2]
-    assert 't_total is -1' in caplog.text
-    caplog.clear()
-    ConstantLR()
-    assert not caplog.records
-
-
 def test_get_schedule():
     assert type(get_schedule(None, 1e-3)) is ConstantLR
     schedule = get_schedule('warmup_cosine', 1e-3, 0.1, 10, cycles=2.0, first_step=1)
     assert type(schedule) is WarmupCosineSchedule
     assert (schedule.base_lr, schedule.warmup, schedule.t_total) == (1e-3, 0.1, 10)
     assert (schedule.cycles, schedule.first_step) == (2.0, 1)
-
-
-def test_pickles():
-    schedule = get_schedule('warmup_cosine_warmup_restarts', 1e-3, 0.1, 10, cycles=2.0)
-    copy = pickle.loads(pickle.dumps(schedule))
-    assert [copy(n) for n in range(12)] == [schedule(n) for n in range(12)]
 
 
 @pytest.mark.parametrize('num_steps,ratio', [(100, 0.1), (37, 0.1), (343, 0.3), (5, 0.1), (9, 0)])

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import signal
-import socket
 import subprocess
 import time
 
@@ -11,7 +10,6 @@ import pytest
 import warm
 from loopback import LoopbackServer, Resource, zip_of
 
-from model_zoo.errors import InputError
 from model_zoo.pretrained.download import DownloadError, download
 
 BODY = bytes(range(256)) * 8192  # 2 MB
@@ -85,23 +83,6 @@ def test_a_broken_connection_leaves_nothing(server, path):
     assert not os.path.exists(path) and beside(path) == []
     server.resources['/f'].cut = None
     assert read(download(server.url + 'f', path)) == BODY
-
-
-def test_what_cannot_be_reached(server, path):
-    with socket.socket() as free:
-        free.bind(('127.0.0.1', 0))
-        port = free.getsockname()[1]
-    for url in (f'{server.url}missing', f'http://127.0.0.1:{port}/f', 'not-an-address'):
-        with pytest.raises(DownloadError) as caught:
-            download(url, path)
-        assert url in str(caught.value) and not os.path.exists(path)
-
-
-def test_folder_that_cannot_be_written(server, tmp_path):
-    (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError):
-        download(server.url + 'f', tmp_path / 'file' / 'f')
-    assert server.requests == []
 
 
 CODE = (

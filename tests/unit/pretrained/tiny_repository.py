@@ -2,8 +2,6 @@
 
 import mxnet as mx
 
-__all__ = ['CONFIG', 'TOKENS', 'same']
-
 TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', 'hello', 'hub', '##s']
 CONFIG = {
     'model_type': 'bert',

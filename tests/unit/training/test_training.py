@@ -1,6 +1,5 @@
 """The training loop, its checkpoints and what it writes, on a toy block."""
 
-import json
 import logging
 import os
 import pathlib
@@ -18,8 +17,6 @@ import pytest
 from mxnet.gluon import nn
 from training_loops import training_loop
 
-from model_zoo.app.report import plot_curves
-from model_zoo.checkpoint.readers import write_sums
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError
 from model_zoo.optimizer import finetune_schedule
 from model_zoo.training import updater as updater_module
@@ -383,40 +380,6 @@ def test_a_full_disk_leaves_the_old_checkpoints(tmp_path, monkeypatch, method):
     assert os.path.basename(path).startswith('step-00000006')
 
 
-def test_resume_by_another_blas_is_told_of(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'MKL')
-    make_loop(tmp_path).run()
-    make_loop(tmp_path).resume()
-    assert 'MKL' not in caplog.text
-    monkeypatch.setattr('model_zoo.training.checkpoint.blas', lambda: 'OpenBLAS')
-    make_loop(tmp_path).resume()
-    assert 'computed by MKL and continues with OpenBLAS' in caplog.text
-    assert caplog.text.count('ZOO_BLAS=mkl') == 1
-
-
-@pytest.mark.parametrize('field', ['step', 'batch'])
-def test_resume_of_a_place_that_cannot_be(tmp_path, field):
-    """Edited with checksums and a name that agree."""
-    make_loop(tmp_path).run()
-    (old, *_) = CheckpointStore(tmp_path).paths()
-    state = json.loads(pathlib.Path(old, 'state.json').read_text())
-    state['state'][field] = 10**9
-    pathlib.Path(old, 'state.json').write_text(json.dumps(state))
-    files = [os.path.join(old, name) for name in ('model.params', 'optimizer.params', 'state.json')]
-    write_sums(os.path.join(old, 'SHA256SUMS'), files)
-    place = state['state']
-    name = f'step-{place["step"]:08d}-epoch-{place["epoch"]}-batch-{place["batch"]}'
-    os.rename(old, tmp_path / name)
-    with pytest.raises(CheckpointError):
-        make_loop(tmp_path).resume(step=place['step'])
-
-
-@pytest.mark.parametrize('name', ['num_steps', 'accumulate', 'log_interval', 'early_stop'])
-def test_numbers_are_checked(name):
-    with pytest.raises(InputError):
-        make_loop(**{'schedule': None, name: 0})
-
-
 def test_seeds_depend_on_all_of_the_position():
     def draw(*position):
         seed_all(*position)
@@ -435,17 +398,6 @@ def test_progress_lines(terminal, caplog, capsys):
     assert lines[0].startswith('[Epoch 1 Step 4/12] loss=')
     assert 'samples/s, ETA 0:00:00' in lines[-1]
     assert ('12/12' in capsys.readouterr().err) == terminal
-
-
-def test_a_notebook_has_a_bar(monkeypatch, capsys):
-    shell = types.SimpleNamespace()
-    module = types.SimpleNamespace(get_ipython=lambda: shell)
-    monkeypatch.setitem(sys.modules, 'IPython', module)
-    make_loop(num_steps=4, callbacks=[ProgressLogger()]).run()
-    assert '4/4' not in capsys.readouterr().err
-    shell.kernel = object()
-    make_loop(num_steps=4, callbacks=[ProgressLogger()]).run()
-    assert '4/4' in capsys.readouterr().err
 
 
 def run_evaluated(*callbacks):
@@ -537,19 +489,6 @@ def test_loggers_of_runs(library, logger, begin, log, end, failed, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError):
         logger()
-
-
-def test_a_loss_curve_of_one_point_can_be_seen(tmp_path):
-    state = make_loop(num_steps=6, log_interval=6).run()
-    assert len(state.log) == 1
-    pictures = []
-    for name in ('with', 'without'):
-        path = str(tmp_path / f'{name}.png')
-        plot_curves(path, state)
-        pictures.append(mx.image.imread(path).asnumpy())
-        state.log[0]['loss'] = float('nan')  # draws nothing
-    dark = [(picture[60:-60, 100:450] < 150).any(axis=-1).sum() for picture in pictures]
-    assert dark[0] > dark[1] + 10
 
 
 def test_predict_restores_the_order_of_the_samples():

@@ -185,18 +185,6 @@ def test_intervals_of_evaluations_and_checkpoints(tmp_path):
     assert resumed.state.step == 11
 
 
-def test_evaluations_at_intervals_can_stop_early():
-    scores = iter([0.5, 0.4, 0.3, 0.9])
-    loop = make_loop(
-        Rows(12),
-        num_steps=40,
-        evaluate=lambda guard: (next(scores), {}),
-        evaluate_interval=5,
-        early_stop=2,
-    )
-    assert loop.run().step == 15
-
-
 class Overflowing(Rows):
     """In its third update."""
 
@@ -225,11 +213,6 @@ def test_a_loss_scale_changes_nothing_but_skips_what_overflows(whole):
     assert scales == [1, 1, 0.5, 0.5, 1, 1, 1, 2, 2]
     with pytest.raises(DivergedError):
         make_loop(Overflowing(12)).run()
-
-
-def test_what_never_fits_ends_the_training():
-    with pytest.raises(DivergedError):
-        make_loop(Broken(12), num_steps=30, loss_scale=LossScale()).run()
 
 
 def test_a_fixed_loss_scale_stays_and_skips_what_overflows():

@@ -108,14 +108,6 @@ def test_an_extension_is_not_predicted_again():
     assert extended[1].words.asnumpy()[0].tolist() == list(range(1, 8))
 
 
-@pytest.mark.parametrize(
-    'make', [lambda: StreamLoader(np.arange(9), 5, 2), lambda: StreamLoader(np.arange(9), 2, 0)]
-)
-def test_what_cannot_be_streams(make):
-    with pytest.raises(InputError):
-        make()
-
-
 @pytest.mark.parametrize('start', [0, 1, 2])
 def test_an_epoch_can_be_begun_anywhere(start):
     streams = StreamLoader(np.arange(23), 2, 4, 3)

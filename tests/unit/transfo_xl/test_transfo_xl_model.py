@@ -279,11 +279,6 @@ def test_memories_that_are_refused(block_class):
             block(words_of(), wrong)
 
 
-def test_graph_without_memory():
-    with pytest.raises(InputError):
-        make()(mx.sym.var('words'))
-
-
 # -- generation ---------------------------------------------------------------------------------
 
 

@@ -38,25 +38,6 @@ def test_speed_of_items_that_come_in_groups(clock, caplog):
     assert caplog.messages == ['201 of 400 lines, 5.00 lines/s']
 
 
-def test_speed_is_that_since_the_line_before(clock, caplog):
-    for number in progress(range(3), 'batches', 'masking'):
-        clock.now += [30, 60, 0][number]
-    assert caplog.messages == [
-        'masking: 2 of 3 batches, 0.03 batches/s',
-        'masking: 3 of 3 batches, 0.02 batches/s',
-    ]
-
-
-def test_unknown_total(clock, caplog):
-    list(progress(work(clock, 3, 30), 'lines'))
-    assert caplog.messages[0] == '2 lines, 0.03 lines/s'
-
-
-def test_short_work_is_not_told(clock, caplog):
-    list(progress(work(clock, 20, 1), 'lines'))
-    assert not caplog.messages
-
-
 def test_a_bar_on_a_terminal(clock, caplog, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, 'isatty', lambda: True)
     assert list(progress(work(clock, 3, 40), 'lines', 'heads', total=3)) == [0, 1, 2]

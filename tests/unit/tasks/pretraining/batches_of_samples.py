@@ -2,8 +2,6 @@
 
 import types
 
-__all__ = ['alone', 'arrays', 'assert_same']
-
 
 def arrays(batch):
     """In the order in which the model and its losses take them."""

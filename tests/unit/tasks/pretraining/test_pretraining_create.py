@@ -1,13 +1,11 @@
 """A corpus to files of samples: the same for any number of workers, in level memory."""
 
 import os
-import sys
 
 import numpy as np
 import pytest
-import warm
 
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     Corpus,
     SampleMaker,
@@ -18,16 +16,6 @@ from model_zoo.tasks.pretraining import (
     read_shard,
 )
 from model_zoo.tasks.pretraining.processes import Processes
-
-MEASURE = """
-import resource, sys
-from bert.tokenizer import BertTokenizer
-from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
-vocab, folder, *files = sys.argv[1:]
-maker = SampleMaker(Corpus(files), BertTokenizer(vocab), SampleOptions(64, 10, 5))
-facts = create_shards(maker, folder, part_bytes=200_000)
-print(facts.samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
-"""
 
 
 @pytest.fixture
@@ -87,21 +75,6 @@ def test_number_of_files(maker, tmp_path):
     assert 4 < len(names) < 60 and b'old' not in names.values()
 
 
-def test_bad_input(fixtures, tokenizer, tmp_path):
-    options = SampleOptions(64, 10, 1)
-    text = tmp_path / 'one.txt'
-    text.write_text('the rain\nthe morning\n')
-    lonely = SampleMaker(Corpus([str(text)]), tokenizer, options)
-    with pytest.raises(InputError):
-        create_shards(lonely, tmp_path / 'out')
-    text.write_text('\n \n\n')
-    with pytest.raises(InputError):
-        create_shards(SampleMaker(Corpus([str(text)]), tokenizer, options), tmp_path / 'out')
-    with pytest.raises(InputError):
-        create_shards(lonely, text)
-    assert not contents(tmp_path / 'out')
-
-
 def fail(number):
     if number == 3:
         raise InputError('number 3')
@@ -122,25 +95,6 @@ def test_processes():
     assert [owner for _, owner in Processes(fail, 0).map([(1,), (2,)])] == [os.getpid()] * 2
     with Processes(die, 1) as processes, pytest.raises(InputError):
         processes.submit(1).result()
-
-
-@pytest.mark.slow
-def test_memory_is_level(fixtures, tmp_path):
-    """Ten times the text takes no more memory, in which all samples of it would take 60 MB."""
-    text = (fixtures / 'pretraining' / 'sample_text.txt').read_text(encoding='utf-8') + '\n\n'
-    (tmp_path / 'text.txt').write_text(text * 90, encoding='utf-8')
-    peaks = []
-    for times in (1, 10):
-        files = [tmp_path / f'out{times}', *([tmp_path / 'text.txt'] * times)]
-        result = warm.run(
-            ['-c', MEASURE, fixtures / 'pretraining' / 'vocab.txt', *files],
-            env={**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, sys.path))},
-        )
-        assert result.returncode == 0, result.stderr
-        samples, peak = map(int, result.stdout.split())
-        peaks.append(peak)
-    assert samples > 90000
-    assert peaks[1] < peaks[0] + 15, peaks
 
 
 def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):
@@ -166,9 +120,3 @@ def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):
     del made[:]
     create_shards(maker, tmp_path, num_outputs=5)
     assert len(made) == 5 and contents(tmp_path) == before
-
-
-def test_without_ray(maker, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'ray', None)
-    with pytest.raises(MissingExtraError):
-        create_shards(maker, tmp_path, ray='auto')

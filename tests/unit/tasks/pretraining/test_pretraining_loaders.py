@@ -1,7 +1,5 @@
 """Batches of samples: each once an epoch, the same ones at each call, from any batch on."""
 
-import os
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -151,14 +149,6 @@ def test_buckets_hold_like_lengths(load):
     assert max(counts) > 2 * min(counts)
 
 
-def test_contexts_take_turns(load):
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    batches = list(load(ctx=contexts).epoch(0))
-    assert [batch.words.context for batch in batches[:4]] == contexts * 2
-    rest = list(load(ctx=contexts).epoch(0, 3))
-    assert [b.masked_ids.context for b in rest] == [b.masked_ids.context for b in batches[3:]]
-
-
 def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
     loader, read = load(circle_length=1), []
     count = len(list(loader.epoch(0)))
@@ -273,12 +263,3 @@ def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
     assert all(type(array) is np.ndarray for array in part.take(np.array([1, 0])))
     list(loader.epoch(0))
     assert len(read) == FILES
-
-
-def test_bad_folder_of_maps(shards, tokenizer, tmp_path):
-    (tmp_path / 'file').write_text('')
-    with pytest.raises(InputError):
-        MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'file'))
-    with pytest.raises(InputError):
-        MappedShards(f'{tmp_path}/*.npz', tokenizer.vocab, str(tmp_path / 'x'))
-    assert not os.path.exists(tmp_path / 'x')

@@ -1,12 +1,9 @@
 """The objective of pre-training: its terms, exact accumulation, evaluation, log and curves."""
 
-import logging
-
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import load_script
 from toy_data import LENGTH, make_samples
 from training_loops import training_loop
 
@@ -94,43 +91,6 @@ def test_terms_are_those_of_the_scores():
     )
 
 
-def test_right_predictions_are_counted_where_the_weight_is_1():
-    model = make_model()
-    batch = batch_of(make_samples(8, 0), range(8))
-    scores, pairs = model(*batch.inputs, batch.masked_positions)
-    batch.masked_ids = scores.argmax(axis=-1)
-    batch.next_sentence_labels = pairs.argmax(axis=-1)
-    _, _, words, sentences = pretraining_objective(model).terms(batch)
-    assert words.asscalar() == batch.num_masked < batch.masked_ids.size
-    assert sentences.asscalar() == 8
-
-
-def test_without_accuracies():
-    model, batch = make_model(), batch_of(make_samples(3, 0), range(3))
-    with_them, without = (pretraining_objective(model, wanted) for wanted in (True, False))
-    assert (with_them.num_sums, without.num_sums) == (4, 2)
-    both = with_them.terms(batch), without.terms(batch)
-    assert [array.asscalar() for array in both[0][:2]] == [array.asscalar() for array in both[1]]
-
-
-@pytest.mark.parametrize('sizes', [[8] * 4, [1, 15, 10, 6]], ids=str)
-def test_accumulation_is_exact(sizes):
-    """A batch of 32 gives the parameters of 4 parts, whose token counts differ, after 10 steps."""
-    samples = make_samples(32, 0)
-    whole, parts = make_model(), make_model()
-    start = parameters_of(whole)
-    whole_state = make_loop(whole, Loader(samples, [32]), log_interval=1).run()
-    loader = Loader(samples, sizes)
-    assert len({batch.num_masked for batch in loader.batches}) > 1
-    state = make_loop(parts, loader, accumulate=4, log_interval=1).run()
-    assert state.step == whole_state.step == 10
-    assert max(np.abs(a - b).max() for a, b in zip(start, parameters_of(whole))) > 1e-3
-    assert largest_difference(whole, parts) < 1e-6
-    for ours, theirs in zip(state.log, whole_state.log):
-        for name in ('loss', 'mlm_loss', 'mlm_acc', 'nsp_loss', 'nsp_acc', 'grad_norm'):
-            assert ours[name] == pytest.approx(theirs[name], rel=1e-4), name
-
-
 @pytest.mark.parametrize('devices', [1, 2])
 def test_optimizer_on_the_host(devices, tmp_path):
     """The same parameters as with the states on the device, also after a resume."""
@@ -182,32 +142,3 @@ def test_evaluation_is_over_all_words_and_samples():
     }
     assert report['eval'] == pytest.approx(expected, rel=1e-5)
     assert score == pytest.approx(-values[0] - values[1], rel=1e-5)
-
-
-def test_log_lines_are_gluonnlps(caplog):
-    loop = make_loop(
-        make_model(),
-        Loader(make_samples(8, 0), [4, 4]),
-        num_steps=4,
-        log_interval=2,
-        callbacks=[load_script('run_pretraining').PretrainingLogger(terminal=False)],
-    )
-    with caplog.at_level(logging.INFO):
-        loop.run()
-    lines = [r.getMessage() for r in caplog.records if r.getMessage().startswith('[step ')]
-    assert len(lines) == 2
-    fields = lines[1].split('\t')
-    assert fields[0] == '[step 4]'
-    assert [field.split('=')[0] for field in fields[1:]] == [
-        'mlm_loss',
-        'mlm_acc',
-        'nsp_loss',
-        'nsp_acc',
-        'throughput',
-        'lr',
-    ]
-    record = loop.state.log[-1]
-    assert float(fields[2].split('=')[1]) == pytest.approx(100 * record['mlm_acc'], abs=0.01)
-    seconds, latency = (part.split('=')[1] for part in fields[6].split(' ', 1)[1].split(', '))
-    assert float(latency.split()[0]) == pytest.approx(500 * float(seconds), rel=0.6, abs=10)
-    assert latency.endswith(' ms/step')

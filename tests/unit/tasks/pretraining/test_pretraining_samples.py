@@ -1,8 +1,6 @@
 """Text to samples for pre-training: against what Google's algorithm draws from the same text."""
 
 import json
-import logging
-import pathlib
 import pickle
 import random
 
@@ -10,9 +8,8 @@ import gluonnlp as nlp
 import numpy as np
 import pytest
 from pretraining_statistics import STUDY, probability, statistics, unmasked
-from tiny import learn_pieces
 
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
+from bert.tokenizer import BertTokenizer
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, matching_files
 from model_zoo.tasks.pretraining.text import cut_pairs
@@ -164,23 +161,6 @@ def test_a_part_with_one_document_borrows_from_another(tokenizer, tmp_path):
     assert maker.make(1, corpus.num_bytes - 4, 0).next_sentence_labels.all()  # of the second
 
 
-@pytest.mark.parametrize('text', ['the rain\nthe morning\n', 'the rain\n\n\x01\n\n'])
-def test_one_document_is_too_few(text, tokenizer, tmp_path):
-    (tmp_path / 'a.txt').write_text(text)
-    with pytest.raises(InputError):
-        make(Corpus([str(tmp_path / 'a.txt')]), tokenizer)
-
-
-def test_a_warning_of_lost_masks(caplog):
-    caplog.set_level(logging.WARNING)
-    for fine in (SampleOptions(), SampleOptions(128, 20), SampleOptions(128, 19)):
-        fine.warn_of_lost_masks()
-    assert not caplog.records
-    SampleOptions(128, 10).warn_of_lost_masks()
-    assert 'max_predictions_per_seq 10 is too small' in caplog.text
-    assert '47% of them are lost; give 19' in caplog.text
-
-
 @pytest.mark.parametrize('text', ['', 'It is', ' a  b ', 'x\x1cy\x0bz \x85', 'né 海老 ok.', 'A\tb'])
 def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
     encoder = SentenceEncoder(tokenizer)
@@ -189,23 +169,6 @@ def test_sentence_encoder_gives_the_tokenizers_ids(text, tokenizer):
         want = tokenizer.encode(text, add_special_tokens=False).input_ids
         assert counts == [len(want), len(tokenizer.tokenize('the rain')), len(want)]
         assert ids[: len(want)].tolist() == want.tolist()
-
-
-def test_a_random_segmentation_depends_on_the_seed_only(corpus, tmp_path):
-    symbols = {'control_symbols': ['[CLS]', '[SEP]', '[MASK]'], 'pad_id': 3}
-    lines = pathlib.Path(corpus.files[0]).read_text('utf-8').splitlines()
-    pieces = learn_pieces(tmp_path / 'spm.model', lines, 300, **symbols)
-    tokenizer = BertSPTokenizer(pieces, num_best=-1, alpha=0.1)
-    options = SampleOptions(64, 8, 1, whole_word_mask=True)
-    maker = SampleMaker(corpus, tokenizer, options, is_random=True)
-    first = maker.make(0, corpus.num_bytes, 5)
-    other = maker.make(0, corpus.num_bytes, 6)
-    again = maker.make(0, corpus.num_bytes, 5)
-    assert all(map(np.array_equal, first, again))
-    best = BertSPTokenizer(pieces)
-    sure = SampleMaker(corpus, best, options).make(0, corpus.num_bytes, 5)
-    assert not np.array_equal(first.input_ids, sure.input_ids)
-    assert not np.array_equal(first.input_ids, other.input_ids)
 
 
 def test_vocabularies_that_lack_a_mask(corpus):

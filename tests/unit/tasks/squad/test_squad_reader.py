@@ -81,14 +81,6 @@ def test_questions_without_an_answer(tmp_path):
         read_squad(write(tmp_path, make(answers=[], is_impossible=None)), strict=True)
 
 
-@pytest.mark.data
-def test_reads_real_files(data_dir):
-    for name, count in (('train-v2.0', 742), ('dev-v2.0', 208), ('train-v1.1', 377)):
-        path = data_dir / 'squad' / f'{name}-part.json'
-        squad = read_squad(path, version_2='2.0' in name, training='train' in name)
-        assert len(squad.questions) == count
-
-
 def at(answer, start):
     return make(answers=[{'text': answer, 'answer_start': start}])
 
@@ -152,20 +144,6 @@ def test_questions_that_cannot_be_learned_are_skipped(tmp_path, content, caplog)
         read_squad(path, True, training=True, strict=True)
 
 
-def test_one_warning_shows_three(tmp_path, caplog):
-    content = make()
-    for number, other in enumerate(UNUSABLE):
-        content['data'] += json.loads(json.dumps(other).replace('x1', f'bad{number}'))['data']
-    assert len(read_squad(write(tmp_path, content), training=True).questions) == 1
-    (record,) = caplog.records
-    assert f'{len(UNUSABLE)} of {len(UNUSABLE) + 1}' in record.getMessage()
-    assert record.getMessage().count('bad') == 3
-    caplog.clear()
-    # those whose answers are known are scored: their places don't matter
-    ids = [question.id for question in read_squad(write(tmp_path, content)).questions]
-    assert ids == ['x1', *(f'bad{number}' for number in range(3, 11))] and len(caplog.records) == 1
-
-
 def test_numbers_as_other_programs_write_them(tmp_path):
     for start in (9.0, '9', '9 '):
         squad = read_squad(write(tmp_path, at('a man', start)), training=True)
@@ -194,16 +172,6 @@ def test_rows_of_the_hub(tmp_path, form):
         ('q0', 'Who?', ('a man',), 3),
         ('q1', 'Who?', ('a man',), 3),
     ]
-
-
-def test_files_that_are_not_json(tmp_path):
-    path = tmp_path / 'squad.json'
-    for content in (b'', b'{"data": [', b'\xff\xfe\x00', json.dumps(make()).encode()[:-5]):
-        path.write_bytes(content)
-        with pytest.raises(InputError):
-            read_squad(path)
-    with pytest.raises(InputError):
-        read_squad(tmp_path / 'none.json')
 
 
 # -- GluonNLP's download ------------------------------------------------------------------------
