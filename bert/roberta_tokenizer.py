@@ -3,15 +3,16 @@
 from tokenizers import AddedToken, processors
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.bpe import byte_level
-from model_zoo.tokenization.bpe_files import read_pairs
-from model_zoo.tokenization.library_files import open_model, token_id, unigrams
+from model_zoo.tokenization import Tokenizer
+from model_zoo.tokenization.bpe import byte_level, read_pairs
+from model_zoo.tokenization.library_files import token_id
+
+from .sentence_pieces import open_model, unigrams
 
 _TOKENS = ('<s>', '<pad>', '</s>', '<unk>', '<mask>')
 
 
-class RobertaTokenizer(FileTokenizer):
+class RobertaTokenizer(Tokenizer):
     """Byte pair encoding of a text's UTF-8 bytes, with RoBERTa's special tokens around it.
 
     Gives the ids of transformers' ``RobertaTokenizer``: ``<s> text </s>``, and ``<s> text </s></s>
@@ -22,7 +23,7 @@ class RobertaTokenizer(FileTokenizer):
     vocab_file, merges_file : str or os.PathLike
         ``vocab.json`` and ``merges.txt``.
     max_len : int, optional
-        As of `FileTokenizer`.
+        As of `Tokenizer`.
 
     Examples
     --------
@@ -34,10 +35,10 @@ class RobertaTokenizer(FileTokenizer):
     pretrained_max_len = 512
 
     def __init__(self, vocab_file, merges_file, max_len=None):
-        super().__init__(self._byte_pairs(vocab_file, merges_file), max_len=max_len)
+        self._set_up(self._byte_pairs(vocab_file, merges_file), max_len=max_len)
 
     @classmethod
-    def _library_of(cls, file):
+    def library_of(cls, file):
         return cls._byte_pairs(file.path, file.merges_path)
 
     @staticmethod
@@ -51,7 +52,7 @@ class RobertaTokenizer(FileTokenizer):
         return rust
 
 
-class XLMRobertaTokenizer(FileTokenizer):
+class XLMRobertaTokenizer(Tokenizer):
     """Sentence pieces of a text in any language, with XLM-R's special tokens around it.
 
     Gives the ids of transformers' ``XLMRobertaTokenizer``: fairseq's, not SentencePiece's own.
@@ -61,17 +62,17 @@ class XLMRobertaTokenizer(FileTokenizer):
     vocab_file : str or os.PathLike
         SentencePiece model.
     max_len : int, optional
-        As of `FileTokenizer`.
+        As of `Tokenizer`.
     """
 
     kinds, names = ('fairseq', 'sentencepiece'), frozenset(['XLMRoberta'])
     pretrained_max_len = 512
 
     def __init__(self, vocab_file, max_len=None):
-        super().__init__(self._pieces_of(vocab_file), max_len=max_len)
+        self._set_up(self._pieces_of(vocab_file), max_len=max_len)
 
     @classmethod
-    def _library_of(cls, file):
+    def library_of(cls, file):
         return cls._pieces_of(file.path)
 
     @staticmethod

@@ -15,45 +15,34 @@ tokenizer drops U+FFFD as the original does, and without it the word is unknown.
 
 import collections
 import functools
-import itertools
 import logging
 import os
 
 from gluonnlp.vocab import Vocab
 from tokenizers import Tokenizer as Library
-from tokenizers import decoders, pre_tokenizers
+from tokenizers import decoders, pre_tokenizers, processors
 
 from model_zoo.errors import InputError, reporting
-from model_zoo.tokenization import BasicTokenizer, Tokenizer, WordpieceTokenizer
-from model_zoo.tokenization.basic import GluonBasicTokenizer
-from model_zoo.tokenization.encoding import (
-    SPACED,
+from model_zoo.tokenization import (
+    BasicTokenizer,
+    Frame,
     ListedPieces,
-    RustPieces,
-    checked,
-    cover,
-    encode_rust,
+    Tokenizer,
+    WordpieceTokenizer,
 )
-from model_zoo.tokenization.library_files import PREFIX, open_model, save_model, segment
-from model_zoo.tokenization.tokenizer import spell_word_pieces
+from model_zoo.tokenization.basic import GluonBasicTokenizer
+from model_zoo.tokenization.encoding import SplitPieces, checked, cover
+from model_zoo.tokenization.library_files import PREFIX, split_at_spaces, word_piece_options
+from model_zoo.tokenization.settings import PYTHON_OPTIONS
 from model_zoo.tokenization.vocab import SPECIAL_TOKENS, load_vocab, save_vocab
 
-
-class _AlignedPieces(RustPieces):
-    """Pieces of words that were found in Python."""
-
-    __slots__ = ()
-
-    def offsets(self):
-        chars, places = self._owner._align(self._text), zip(self.numbers(), self._encoding.offsets)
-        return [cover(chars[number], start, end) for number, (start, end) in places]
+from .sentence_pieces import open_model, save_model, segment
 
 
 class BertTokenizerBase(Tokenizer):
     """A vocabulary with BERT's special tokens, which stand around texts as BERT has them."""
 
-    template = (('cls',), ('sep',), ('sep',))
-    pair_type = 1
+    word_prefix = ''
     # as BERTSentenceTransform does for vocabularies without them
     _stand_ins = {'cls': 'bos', 'sep': 'eos'}
     _needed = ('unk', 'cls', 'sep')
@@ -95,6 +84,7 @@ class BertSPTokenizer(BertTokenizerBase):
     """
 
     kinds, names = ('sentencepiece',), frozenset(['BertSP'])
+    _mark = True, PREFIX
 
     def __init__(
         self,
@@ -115,9 +105,14 @@ class BertSPTokenizer(BertTokenizerBase):
                 pad_id = self._sentencepiece.pad_id()
                 padding = '[PAD]' if pad_id < 0 else self._sentencepiece.IdToPiece(pad_id)
                 vocab = BERTVocab.from_sentencepiece(os.fspath(path), padding_token=padding)
-        super().__init__(max_len)
         self.vocab = vocab
-        _ = self._roles  # an error if it lacks one
+        if max_len is not None:
+            self.max_len = max_len
+        cls, sep = (self.cls_token,), (self.sep_token,)
+        self._frames = (
+            Frame.of((cls, sep), self._id_of),
+            Frame.of((cls, sep, sep), self._id_of, ((0,), (0,), (1,)), (0, 1)),
+        )
         self.do_lower_case = bool(lower)
         self.max_input_chars_per_word = max_input_chars_per_word
         self.basic_tokenizer = GluonBasicTokenizer(lower)
@@ -137,18 +132,11 @@ class BertSPTokenizer(BertTokenizerBase):
     def _settings(self):
         return {'do_lower_case': self.do_lower_case, 'padding_token': self.vocab.padding_token}
 
-    def decode(self, ids, skip_special_tokens=False):
-        return self.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
+    def to_library(self):
+        raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
 
-    @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word (starts with U+2581)."""
-        return token.startswith(PREFIX)
-
-    @staticmethod
-    def join(pieces):
-        """The text that `pieces` are of."""
-        return ''.join(pieces).replace(PREFIX, ' ').strip()
+    def _join(self, tokens, between):
+        return ''.join(tokens).replace(PREFIX, ' ').strip()
 
     def _pieces(self, texts):
         return [self._segment(self.basic_tokenizer.align(checked(text))) for text in texts]
@@ -208,7 +196,7 @@ class BertTokenizer(BertTokenizerBase):
     kinds = ('wordpiece', 'gluonnlp')
     names = frozenset(('Bert', 'DistilBert', 'Electra', 'MobileBert', 'ConvBert', 'LayoutLM'))
     pretrained_max_len = 512
-    _library = None  # the `FileTokenizer` that it stands for
+    _mark = False, '##'
     _default_pad_id = 0  # as the originals' programs have it; the model doesn't look at it
 
     def __init__(
@@ -222,7 +210,6 @@ class BertTokenizer(BertTokenizerBase):
         strip_accents=None,
         tokenize_chinese_chars=True,
     ):
-        super().__init__(max_len)
         self.vocab = vocab_file if isinstance(vocab_file, Vocab) else load_vocab(vocab_file)
         self.do_lower_case = bool(do_lower_case)
         self.do_basic_tokenize = bool(do_basic_tokenize)
@@ -232,9 +219,21 @@ class BertTokenizer(BertTokenizerBase):
         self.wordpiece_tokenizer = WordpieceTokenizer(
             self.vocab, self.unk_token, max_input_chars_per_word
         )
-        self._rust = Library(self.wordpiece_tokenizer.model)
-        self._rust.normalizer = self.basic_tokenizer.library_normalizer()
-        self._rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        rust = Library(self.wordpiece_tokenizer.model)
+        if do_basic_tokenize:
+            self.splitter = self.basic_tokenizer
+            rust.normalizer = self.basic_tokenizer.library_normalizer()
+            rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+        else:
+            rust.pre_tokenizer = split_at_spaces()
+        cls, sep = self.cls_token, self.sep_token
+        rust.post_processor = processors.TemplateProcessing(
+            single=[cls, '$A', sep],
+            pair=[cls, '$A', sep, '$B:1', f'{sep}:1'],
+            special_tokens=[(token, self._id_of(token)) for token in {cls, sep}],
+        )
+        rust.decoder = decoders.WordPiece()
+        self._set_up(rust, max_len=max_len)
 
     @classmethod
     def from_vocab(cls, vocab, do_lower_case=True, **kwargs):
@@ -268,20 +267,22 @@ class BertTokenizer(BertTokenizerBase):
         return cls.from_vocab(file.vocab, **{**given, **kwargs})
 
     @classmethod
-    def of_word_pieces(cls, tokenizer, options):
-        """Make a tokenizer that gives what a `FileTokenizer` of word pieces gives, or None.
-
-        `options` are those of `word_piece_options`.
-        """
-        roles = {role: token for role, token in tokenizer._roles.items() if token}
-        added = {*tokenizer.added_tokens.values()}
-        if not roles.keys() >= {*cls._needed} or added - {*roles.values()}:
+    def exactly(cls, tokenizer):
+        fields, roles = tokenizer._fields, {r: t for r, t in tokenizer._roles.items() if t}
+        options = word_piece_options(tokenizer._rust)
+        if options is None or not roles.keys() >= {*cls._needed}:
             return None
+        if {*tokenizer.added_tokens.values()} - {*roles.values()}:
+            return None
+        options.update({name: fields[name] for name in PYTHON_OPTIONS if fields.get(name)})
+        options['do_basic_tokenize'] = fields.get('do_basic_tokenize') is not False
+        options['never_split'] = (*roles.values(), *options.get('never_split', ()))
         vocab = load_vocab(tokenizer.vocab.idx_to_token, roles)
-        whole = (*roles.values(), *options.pop('never_split', ()))
-        exact = cls.from_vocab(vocab, never_split=whole, max_len=tokenizer.max_len, **options)
-        exact._fields, exact.finds_marks = tokenizer._fields, exact.do_basic_tokenize
-        exact._library = tokenizer if exact.do_basic_tokenize else None
+        exact = cls.from_vocab(vocab, max_len=tokenizer.max_len, **options)
+        exact._fields = fields
+        if exact.do_basic_tokenize:  # its special tokens are found everywhere
+            exact._rust, exact.added_tokens = tokenizer._rust, tokenizer.added_tokens
+            exact._special = tokenizer._special
         return exact if exact._frames == tokenizer._frames else None
 
     def save_vocabulary(self, vocab_path):
@@ -289,7 +290,7 @@ class BertTokenizer(BertTokenizerBase):
         return save_vocab(self.vocab, vocab_path)
 
     def _settings(self):
-        settings = {**super()._settings(), 'do_lower_case': self.do_lower_case}
+        settings = {**self._kept_fields(), 'do_lower_case': self.do_lower_case}
         basic = self.basic_tokenizer
         for name, value, default in (
             ('do_basic_tokenize', self.do_basic_tokenize, True),
@@ -300,18 +301,11 @@ class BertTokenizer(BertTokenizerBase):
                 settings[name] = value
         return settings
 
-    def _to_library(self):
-        if not self.do_basic_tokenize:
-            return super()._to_library()
-        rust = Library.from_str(self._rust.to_str())
-        rust.decoder = decoders.WordPiece()
-        return rust
+    def _kept_whole(self):
+        return sorted(token for token in self._roles.values() if token is not None)
 
-    def decode(self, ids, skip_special_tokens=False):
-        return decoders.WordPiece().decode(self.convert_ids_to_tokens(ids, skip_special_tokens))
-
-    def spell(self, ids):
-        return spell_word_pieces(self.convert_ids_to_tokens(ids))
+    def _join(self, tokens, between):
+        return decoders.WordPiece().decode(list(tokens))
 
     def _id_of(self, token):
         if token not in self.vocab:  # KeyError in the original
@@ -321,50 +315,10 @@ class BertTokenizer(BertTokenizerBase):
             )
         return self.vocab[token]
 
-    @staticmethod
-    def is_first_subword(token):
-        """Whether `token` begins a word (doesn't start with ``##``)."""
-        return not token.startswith('##')
-
-    @staticmethod
-    def join(pieces):
-        """The word that `pieces` are of."""
-        return pieces[0] + ''.join(piece[2:] for piece in pieces[1:])  # without their ##
-
     def ids_of_chunks(self, chunks):
-        if not self.do_basic_tokenize:
-            return super().ids_of_chunks(chunks)
-        suits = list(map(self.basic_tokenizer.suits_rust, chunks))
+        kinds = [self._kind_of(chunk) for chunk in chunks]
+        quick = [chunk for chunk, kind in zip(chunks, kinds) if kind is SplitPieces]
+        slow = [chunk for chunk, kind in zip(chunks, kinds) if kind is not SplitPieces]
         encode = getattr(self._rust, 'encode_batch_fast', self._rust.encode_batch)
-        quick = encode(list(itertools.compress(chunks, suits)), add_special_tokens=False)
-        slow = super().ids_of_chunks([c for c, suited in zip(chunks, suits) if not suited])
-        quick, slow = iter(quick), iter(slow)
-        return [next(quick).ids if suited else next(slow) for suited in suits]
-
-    def _pieces(self, texts):
-        texts = [checked(text) for text in texts]
-        # the originals keep special tokens whole only between spaces, a tokenizer.json everywhere
-        marks = self._library.added_tokens.values() if self._library else ()
-        pieces = [
-            self._library._pieces([text])[0] if any(mark in text for mark in marks) else None
-            for text in texts
-        ]
-        left = [n for n, made in enumerate(pieces) if made is None]
-        suits = [self.do_basic_tokenize and self.basic_tokenizer.suits_rust(texts[n]) for n in left]
-        quick = list(itertools.compress(left, suits))
-        for n, encoding in zip(quick, encode_rust(self._rust, [texts[n] for n in quick])):
-            pieces[n] = RustPieces(self, texts[n], encoding)
-        slow = [n for n in left if pieces[n] is None]
-        words = [self._words_of(texts[n]) for n in slow]
-        for n, encoding in zip(slow, self.wordpiece_tokenizer.encode_words(words)):
-            pieces[n] = _AlignedPieces(self, texts[n], encoding)
-        return pieces
-
-    def _words_of(self, text):
-        return self.basic_tokenizer.tokenize(text) if self.do_basic_tokenize else text.split()
-
-    def _align(self, text):
-        if self.do_basic_tokenize:
-            return [chars for _, chars in self.basic_tokenizer.align(text)]
-        spans = (match.span() for match in SPACED.finditer(text))
-        return [[(n, n + 1) for n in range(*span)] for span in spans]
+        encodings, slow = iter(encode(quick, add_special_tokens=False)), iter(self._pieces(slow))
+        return [next(encodings).ids if kind is SplitPieces else next(slow).ids() for kind in kinds]

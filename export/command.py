@@ -6,7 +6,6 @@ import types
 
 import mxnet as mx
 
-from model_zoo.app import cli
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
@@ -233,7 +232,7 @@ def _open(args, located):
         options['output_all_encodings'] = True
     if args.task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
-        own = None if cli.is_given(args, 'pooling') else modules_of(located.files)
+        own = None if args.is_given('pooling') else modules_of(located.files)
         if own is not None:
             options['pooling'] = own.pooling
             options['normalize'] |= normalized in own.steps
@@ -312,12 +311,12 @@ def _build_trained(args, located):
 
 def _vocab_size(located):
     try:
-        vocab = find_vocab_file(located.model, located.dataset).vocab
+        file = find_vocab_file(located.model, located.dataset)
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
             f'{error}; or pass --vocab_size, the number of its tokens'
         ) from error
-    return len(vocab)
+    return len(located.family.vocab_of(file))
 
 
 def _num_labels(args, outputs, path):

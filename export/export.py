@@ -338,7 +338,7 @@ def _parse(argv):
     )
     command.add_int8_arguments(parser)
     args = parser.parse_args(argv)
-    if args.model and not cli.is_given(args, 'output_dir'):
+    if args.model and not args.is_given('output_dir'):
         name = os.path.basename(os.path.normpath(args.model))
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name

@@ -19,7 +19,6 @@ from model_zoo.inference.quantization import choose_layers
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.pretrained.labels import label_fields
-from model_zoo.tokenization import FileTokenizer
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
@@ -355,7 +354,8 @@ def _write_tokenizer(tokenizer, block, directory):
     write_json(special, named)
     config = os.path.join(directory, TOKENIZER_CONFIG)
     name = type(tokenizer).__name__  # transformers has these names, too, and one for any file
-    name = 'PreTrainedTokenizerFast' if isinstance(tokenizer, FileTokenizer) else name
+    if os.path.join(directory, 'tokenizer.json') in paths:
+        name = 'PreTrainedTokenizerFast'
     fields = {**read_tokenizer_config(directory), **named, 'tokenizer_class': name}
     length = tokenizer.max_len if tokenizer.max_len < UNLIMITED else block.context_length
     if length is not None:

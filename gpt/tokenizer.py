@@ -13,7 +13,9 @@ from tokenizers import decoders, normalizers, pre_tokenizers
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import BasicTokenizer
+from model_zoo.tokenization.basic import Splitter
 from model_zoo.tokenization.bpe import BPETokenizer
+from model_zoo.tokenization.encoding import AlignedPieces, SplitPieces
 
 __all__ = ['text_standardize']
 
@@ -53,6 +55,59 @@ def text_standardize(text):
     return _SPACES.sub(lambda run: ' \n ' if '\n' in run.group() else ' ', text).strip()
 
 
+class _BasicWords(BasicTokenizer):
+    """BERT's words; the library finds them in texts whose characters are in the vocabulary."""
+
+    def __init__(self, encoder, never_split):
+        super().__init__(do_lower_case=True, never_split=never_split)
+        self._encoder = encoder
+
+    def _agrees(self, char):
+        symbols = ''.join(self.rust_words(char))
+        return super()._agrees(char) and all({s, s + _END} <= self._encoder.keys() for s in symbols)
+
+
+class _SpacyWords(Splitter):
+    """The words that spaCy finds in what ftfy mends."""
+
+    def __init__(self, nlp, fix_text):
+        self._nlp, self._fix_text = nlp, fix_text
+
+    def suits_rust(self, text):
+        return False
+
+    def tokenize(self, text):
+        words = (token.text.lower() for token in self._nlp(text_standardize(self._fix_text(text))))
+        # a line break with a space is the line break's token
+        return ['\n' if word == '\n ' else word for word in words]
+
+    def align(self, text):
+        raise InputError("places in the text aren't known where ftfy and spaCy find the words")
+
+
+class _Symbols(AlignedPieces):
+    """Pieces whose unknown symbols stay themselves, as in the original."""
+
+    __slots__ = ()
+
+    def tokens(self):
+        tokens, unknown = self._encoding.tokens, self._owner.unk_token
+        if unknown not in tokens:
+            return tokens
+        words, places = self.words(), zip(self.numbers(), self._encoding.offsets)
+        symbols = (
+            words[number][start:end] + _END * (end == len(words[number]))
+            for number, (start, end) in places
+        )
+        return [s if token == unknown else token for s, token in zip(symbols, tokens)]
+
+    def ids(self):
+        ids, special = self._encoding.ids, self._owner.special_tokens
+        if not special:
+            return ids
+        return [special.get(token, i) for token, i in zip(self.tokens(), ids)]  # one may be such
+
+
 class OpenAIGPTTokenizer(BPETokenizer):
     """Words in lower case, then byte pair encoding with ``</w>`` at the end of each word.
 
@@ -70,15 +125,6 @@ class OpenAIGPTTokenizer(BPETokenizer):
     max_len : int, optional
         Longer results log a warning; usually the number of the model's positions.
 
-    Attributes
-    ----------
-    encoder, decoder : dict
-        Tokens to ids, and ids to tokens; without the special tokens.
-    special_tokens, special_tokens_decoder : dict
-        Special tokens to ids, and ids to special tokens.
-    vocab : gluonnlp.vocab.Vocab
-        All tokens.
-
     Examples
     --------
     >>> tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')
@@ -91,6 +137,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
     names = frozenset(['OpenAIGPT'])
     needs_python = True
     suffix = _END
+    word_prefix = ''
     pretrained_max_len = 512
 
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
@@ -101,7 +148,9 @@ class OpenAIGPTTokenizer(BPETokenizer):
         super().set_special_tokens(special_tokens)
         if self.fix_text is None:
             # as in the original, they aren't split at punctuation, but into pieces all the same
-            self.nlp = BasicTokenizer(do_lower_case=True, never_split=self.special_tokens)
+            self.nlp = self.splitter = _BasicWords(self.encoder, self.special_tokens)
+        else:
+            self.splitter = _SpacyWords(self.nlp, self.fix_text)
 
     set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
 
@@ -110,31 +159,22 @@ class OpenAIGPTTokenizer(BPETokenizer):
 
         By default ``<unk>`` and the spaces before punctuation and contractions are dropped.
         """
-        text = ''.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
+        text = ''.join(self._tokens_to_decode(ids, skip_special_tokens))
         text = text.replace(_END, ' ').strip()
         if clean_up_tokenization_spaces:
             for spaced, clean in _CLEAN_UP:
                 text = text.replace(spaced, clean)
         return text
 
-    def _to_library(self):
-        rust = Library(self._rust.model)  # with BERT's words, as where spaCy is missing
+    def _make_library(self, model):
+        rust = Library(model)  # with BERT's words, as where spaCy is missing
         rust.normalizer = normalizers.BertNormalizer(lowercase=True)
         rust.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         rust.decoder = decoders.BPEDecoder(suffix=_END)
         return rust
 
-    def _words_of(self, text):
-        if self.fix_text is None:
-            return self.nlp.tokenize(text)
-        words = (token.text.lower() for token in self.nlp(text_standardize(self.fix_text(text))))
-        # a line break with a space is the line break's token
-        return ['\n' if word == '\n ' else word for word in words]
-
-    def _align(self, text):
-        if self.fix_text is not None:
-            raise InputError("places in the text aren't known where ftfy and spaCy find the words")
-        return [chars for _, chars in self.nlp.align(text)]
+    def _kind_of(self, text):
+        return SplitPieces if self.splitter.suits_rust(text) else _Symbols
 
 
 def _spacy_and_ftfy():

@@ -121,6 +121,8 @@ def is_intel():
 
 def may_use_amx():
     """Whether this process may use AMX."""
+    import mxnet  # noqa: F401  with which it is asked for
+
     granted = ctypes.c_uint64()
     if not _is_linux_on_x86() or _call(_ARCH_PRCTL, _GET_PERMISSIONS, ctypes.byref(granted)):
         return False
@@ -129,6 +131,8 @@ def may_use_amx():
 
 def blas():
     """The library of MXNet's ``dot``, ``batch_dot`` and attention: 'MKL' or 'OpenBLAS'."""
+    import mxnet  # noqa: F401  before which it isn't loaded
+
     return 'MKL' if hasattr(ctypes.CDLL(None), 'MKL_Get_Version') else 'OpenBLAS'
 
 

@@ -1,9 +1,9 @@
 """The errors that this project raises on bad input.
 
-Each message names the thing, the value, and what to do. Parameters that a caller may have set are
-named in backquotes: '`max_len` 600: the model takes 512 tokens at most'. The scripts print the
-message as one line, those parameters as the flags that set them, and exit with a non-zero status
-(see ``model_zoo.app.cli``).
+Each message names the thing, the value, and what to do. An error of a parameter that the caller may
+have set has its name apart, as `field`: 'max_len 600: the model takes 512 tokens at most'. The
+commands print the message as one line, with the flag instead of the name, and exit with a non-zero
+status (see ``model_zoo.app.cli``). Other parameters that a message mentions are in backquotes.
 
 Every function raises `InputError` for an argument or a file that can't be used, and
 `UnknownNameError` for an unknown name. Their documentation names other errors, and conditions that
@@ -23,6 +23,7 @@ __all__ = [
     'UnknownNameError',
     'ZooError',
     'did_you_mean',
+    'rename_fields',
     'reporting',
 ]
 
@@ -35,10 +36,48 @@ class ZooError(Exception):
     """Base of every error that the user can fix.
 
     Its message is one line of limited length, even if it quotes a file or an argument.
+
+    Parameters
+    ----------
+    *args : object
+        What is wrong.
+    field : str, optional
+        The parameter or setting that it is wrong with; the message begins with it.
     """
 
-    def __init__(self, *args):
+    def __init__(self, *args, field=None):
+        self.field = field
+        if field is not None:
+            self._problem, *others = args
+            args = (f'{field} {self._problem}', *others)
         super().__init__(*map(_shortened, args))
+
+    def naming(self, name_of, form='{}'):
+        """Return the message with other names of the fields, such as their flags.
+
+        ``name_of(field)`` is another name of `field`, and of those mentioned, or None; see
+        `rename_fields`.
+        """
+        if self.field is None:
+            return rename_fields(str(self), name_of, form)
+        problem = rename_fields(str(self._problem), name_of, form)
+        return _shortened(f'{name_of(self.field) or self.field} {problem}')
+
+
+def rename_fields(message, name_of, form='{}'):
+    """Return a message in which the fields in backquotes have other names.
+
+    ``name_of(field)`` is the name, which is written in a `form`, or None.
+    """
+    parts = message.split('`')
+    if len(parts) % 2:
+        names = [name_of(part) for part in parts[1::2]]
+        parts[1::2] = [
+            f'`{part}`' if name is None else form.format(name)
+            for part, name in zip(parts[1::2], names)
+        ]
+        return ''.join(parts)
+    return message
 
 
 def _shortened(message):
@@ -58,10 +97,11 @@ class UnknownNameError(ZooError, ValueError):
     """An unknown model, data set, task or option; the message lists the known ones."""
 
     @classmethod
-    def of(cls, noun, name, known):
+    def of(cls, noun, name, known, field=None):
         """Build the error for `name`, a `noun` such as 'task' that isn't among the `known` names.
 
-        Of very many known names the message has the most similar ones.
+        Of very many known names the message has the most similar ones. A name that is the value of
+        a `field` is told without the noun.
         """
         known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
         shown, more = known, ''
@@ -69,7 +109,8 @@ class UnknownNameError(ZooError, ValueError):
             shown = difflib.get_close_matches(str(name), known, _SIMILAR, cutoff=0)
             more = f' and {len(known) - len(shown)} more'
         hint = did_you_mean(name, known)
-        return cls(f'unknown {noun} {name!r}; known: {", ".join(shown)}{more}{hint}')
+        problem = f'unknown {noun} {name!r}' if field is None else f'{name!r} is unknown'
+        return cls(f'{problem}; known: {", ".join(shown)}{more}{hint}', field=field)
 
     @classmethod
     def check(cls, noun, name, known):

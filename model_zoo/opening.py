@@ -490,7 +490,8 @@ def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **op
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
     config = configure(
-        located, lambda: (VocabFile.of(files) if tokenizer is None else tokenizer).vocab
+        located,
+        lambda: family.vocab_of(VocabFile.of(files)) if tokenizer is None else tokenizer.vocab,
     )
     id2label = options.pop('id2label', None)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
@@ -614,4 +615,4 @@ def check_ctx(ctx):
     """Raise InputError for a GPU that MXNet can't use."""
     for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
         if device.device_type == 'gpu':
-            check_gpu(device.device_id, f'ctx is {device}')
+            check_gpu(device.device_id, 'ctx')

@@ -85,6 +85,10 @@ class Family:
         kinds = [kind for cls in self._tokenizers_for(file) for kind in cls.kinds]
         return file.kind in ('tokenizers', *kinds)
 
+    def vocab_of(self, file):
+        """The vocabulary of a file; GluonNLP's of byte pairs lack the merges of a tokenizer."""
+        return self.make_tokenizer(file).vocab if self.reads(file) else file.vocab
+
     def _tokenizers_for(self, file):
         """The family's classes first, then those of families like it, or of all."""
         # a class that the folder names may be any family's; without one only a family like this

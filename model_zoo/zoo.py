@@ -219,7 +219,7 @@ def _build(located, vocab, ctx, fields, options, may_lack):
     """A named model; the weights may lack the parts `may_lack`."""
     files, block_class = located.files, located.family.zoo_block
     file = VocabFile.of(files) if vocab is None else None
-    vocab = vocab or file.vocab
+    vocab = vocab or located.family.vocab_of(file)
     config = configure(located, lambda: vocab)
     if fields:
         config = config.changed(fields)
@@ -256,4 +256,4 @@ def _model_at(
     block = open_model(
         located, family.zoo_block, tokenizer=False, exact=True, ctx=ctx, **options
     ).block
-    return block, vocab or block.base.vocab_file.vocab
+    return block, vocab or family.vocab_of(block.base.vocab_file)

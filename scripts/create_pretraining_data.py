@@ -95,11 +95,15 @@ class CreateSettings(SampleSettings):
         if bool(self.output_dir) == bool(self.output_file):
             raise InputError('give `output_dir`, for .npz files, or `output_file`, a TFRecord file')
         if self.json_epochs and self.output_file:
-            raise InputError('`json_epochs` are written to `output_dir`; `output_file` is a file')
+            raise InputError(
+                'are written to `output_dir`; `output_file` is a file', field='json_epochs'
+            )
         self.resume = bool(self.resume or self.ray)
         if self.resume and (self.output_file or self.json_epochs):
             name = 'ray' if self.ray else 'resume'
-            raise InputError(f'`{name}` is for .npz files: give `output_dir` without `json_epochs`')
+            raise InputError(
+                'is for .npz files: give `output_dir` without `json_epochs`', field=name
+            )
 
 
 def parse_arguments(argv=None):

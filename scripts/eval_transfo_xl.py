@@ -32,7 +32,6 @@ class PerplexitySettings(Settings):
     """The flags of pytorch-pretrained-bert's script, and ours."""
 
     title = 'text'
-    exclusive = (('text_file', 'dataset'), ('no_cuda', 'gpu'))
 
     model_name: str = setting('transfo-xl-wt103', 'name, or a folder that save_pretrained wrote')
     dataset: str | None = setting(
@@ -40,7 +39,9 @@ class PerplexitySettings(Settings):
         'folder with valid.txt and test.txt (or wiki.valid.tokens and so on), or with a '
         "corpus that TransfoXLCorpus or the originals wrote; default: the model's folder",
     )
-    text_file: str | None = setting(None, 'a text in UTF-8, instead of `dataset`')
+    text_file: str | None = setting(
+        None, 'a text in UTF-8, instead of `dataset`', excludes=('dataset',)
+    )
     split: str = setting('test', 'which part of `dataset`', choices=['all', *SPLITS])
     batch_size: int = setting(10, 'number of streams that the text is split into', at_least=1)
     tgt_len: int = setting(128, 'tokens per segment', at_least=1)
@@ -53,14 +54,14 @@ class PerplexitySettings(Settings):
     gpu: int | None = setting(
         None, 'number of the GPU to use; default: the CPU', flag={'nargs': '?', 'const': 0}
     )
-    no_cuda: bool = setting(False, 'use the CPU (the default)')
+    no_cuda: bool = setting(False, 'use the CPU (the default)', excludes=('gpu',))
 
     def check(self):
         super().check()
         check_files(self, 'text_file')
         if self.dataset is not None and not os.path.isdir(self.dataset):
             raise InputError(
-                f'`dataset` {self.dataset!r} is not a folder with a text: give `text_file`'
+                f'{self.dataset!r} is not a folder with a text: give `text_file`', field='dataset'
             )
 
 

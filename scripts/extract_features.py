@@ -77,7 +77,6 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     """The flags of the originals' scripts."""
 
     title = 'features'
-    exclusive = (('init_checkpoint', 'model_parameters'),)
 
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
     output_file: str = setting(
@@ -98,6 +97,8 @@ class FeatureSettings(CheckpointSettings, BertSettings):
 
     def check(self):
         super().check()
+        if self.init_checkpoint and self.model_parameters:
+            raise InputError('and `model_parameters` are both weights', field='init_checkpoint')
         if bool(self.init_checkpoint) != bool(self.bert_config_file) or (
             self.init_checkpoint and not self.vocab_file
         ):

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from model_zoo import generation
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments, check_engine_arguments, engine_of
+from model_zoo.app.engines import add_use_arguments, check_engine, engine_of
 from model_zoo.app.use import read_file, take_model, write_records
 from model_zoo.errors import InputError, ZooError
 from model_zoo.inference import make_engine
@@ -113,7 +113,7 @@ def check_arguments(args):
         if value < 1 and value != other:
             hint = '' if other is None else f', or {other}'
             raise InputError(f'--{name} must be at least 1{hint}, not {value}')
-    check_engine_arguments(args, only_inference=True)
+    check_engine(args)
     beams = args.num_beams > 1
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
     way = '--greedy' if args.greedy else '--num_beams'

@@ -13,11 +13,6 @@ import sys
 
 from model_zoo.app import cli
 from model_zoo.errors import InputError
-from model_zoo.opening import open_model
-from model_zoo.pretrained import list_pretrained
-from model_zoo.registry import family_of_class
-from model_zoo.util.files import atomic_write
-from model_zoo.util.reading import read_json
 
 logger = logging.getLogger('info')
 
@@ -39,6 +34,8 @@ def parse_arguments(argv=None):
 
 def list_models(format):
     """The models that have a name: model, data set, and other names of both in one."""
+    from model_zoo.pretrained import list_pretrained
+
     rows = [
         {'model': entry.model, 'dataset': entry.dataset, 'names': list(entry.names)}
         for entry in list_pretrained()
@@ -56,6 +53,9 @@ def list_models(format):
 
 def describe(name):
     """What there is to tell, by names that people read."""
+    from model_zoo.opening import open_model
+    from model_zoo.registry import family_of_class
+
     block, tokenizer, files = open_model(name)
     config = block.config
     parameters = block.collect_params().values()
@@ -82,6 +82,8 @@ def describe(name):
 
 def history(folder):
     """What the results.json beside a trained model says."""
+    from model_zoo.util.reading import read_json
+
     for parent in (folder, os.path.dirname(os.path.abspath(folder))):
         path = os.path.join(parent, 'results.json')
         if os.path.isfile(path):
@@ -104,6 +106,8 @@ def spell(value):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.util.files import atomic_write
+
     cli.setup_logging()
     if args.list:
         lines = list_models(args.format)

@@ -9,7 +9,7 @@ The flags are the same; ``--batch_size`` is for each process.
 import run_pretraining
 
 from model_zoo.app import cli
-from model_zoo.tasks.masked_lm import PretrainingSettings
+from model_zoo.tasks.settings import PretrainingSettings
 from model_zoo.training.settings import settings
 
 

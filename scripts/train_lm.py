@@ -28,7 +28,9 @@ class CommandSettings(LanguageModelSettings):
 
     title = 'text'
 
-    family: str | None = setting(None, 'default: the family of `model`', choices=list(FAMILIES))
+    family: str | None = setting(
+        None, 'default: the family of `model`', choices=list(FAMILIES), usual=True
+    )
 
     def check(self):
         super().check()
@@ -36,8 +38,8 @@ class CommandSettings(LanguageModelSettings):
         self.model = self.model or FAMILIES[self.family]
         if self.learn_vocab and self.family == 'gpt':
             raise InputError(
-                "`learn_vocab` learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give "
-                '`vocab_file`'
+                "learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give `vocab_file`",
+                field='learn_vocab',
             )
 
 

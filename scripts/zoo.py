@@ -7,7 +7,6 @@
 In a clone the same is ``python scripts/finetune_classifier.py`` and so on.
 """
 
-import ast
 import importlib
 import pathlib
 import re
@@ -64,7 +63,8 @@ def describe(command):
     """The first line of a command's documentation."""
     if isinstance(command, tuple):
         command = HERE.parent.joinpath(*command[0].split('.')).with_suffix('.py')
-    return ast.get_docstring(ast.parse(command.read_text(encoding='utf-8'))).split('\n')[0]
+    with open(command, encoding='utf-8') as file:
+        return file.readline().strip().strip('"')
 
 
 def print_help(commands):

@@ -18,10 +18,10 @@ from model_zoo.errors import (
     reporting,
 )
 from model_zoo.pretrained import SourceError, get_entry, is_alias, resolve
-from model_zoo.tokenization.vocab import to_fields
 from model_zoo.util.files import atomic_write, make_writable_dir
 
 from .tokenizer import TransfoXLTokenizer
+from .vocabulary import to_fields
 
 CORPUS_NAME = 'corpus.npz'
 _ORIGINAL_VOCAB_NAME = 'vocab.bin'

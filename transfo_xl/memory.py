@@ -164,8 +164,9 @@ class StreamReading:
         """Loader of a text's batches, the number of words that they predict, and its tokens."""
         if len(contexts) > 1:
             raise InputError(
-                f'`gpus` {self._settings.gpus}: Transformer-XL reads batch after batch, and '
-                'remembers; give one GPU, or `comm_backend` horovod with a process for each'
+                f'{self._settings.gpus}: Transformer-XL reads batch after batch, and '
+                'remembers; give one GPU, or `comm_backend` horovod with a process for each',
+                field='gpus',
             )
         tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
         lengths = self._settings.tgt_len, self._settings.ext_len

@@ -13,25 +13,21 @@ import io
 import itertools
 import logging
 import os
-import sys
+import re
 
 import numpy as np
 import tokenizers
 from tqdm import tqdm
 
 from model_zoo.errors import InputError
-from model_zoo.tokenization import Frame, Pieces, Tokenizer
-from model_zoo.tokenization.encoding import SPACED, checked, list_of_texts
-from model_zoo.tokenization.vocab import (
-    OPTIONS,
-    WORDS_NAME,
-    find_roles,
-    make_vocab,
-    read_words,
-    write_words,
-)
+from model_zoo.tokenization import Frame, Tokenizer
+from model_zoo.tokenization.encoding import NO_FRAMES, checked, list_of_texts
+from model_zoo.tokenization.library_files import split_at_spaces
+from model_zoo.tokenization.vocab import find_roles, make_vocab
 from model_zoo.util.files import file_in
 from model_zoo.util.reading import read_lines
+
+from .vocabulary import OPTIONS, WORDS_NAME, read_words, write_words
 
 _log = logging.getLogger(__name__)
 
@@ -42,9 +38,13 @@ class CountedWords:
     def _set_words(self, words, unk_idx=None):
         self.idx2sym, self.sym2idx = [], collections.OrderedDict()
         self.unk_idx = unk_idx
-        self._vocab_changed()
+        self._forget_vocab()
         for word in words:
             self.add_symbol(word)
+
+    def _forget_vocab(self):
+        for name in ('vocab', '_roles'):
+            self.__dict__.pop(name, None)
 
     def count_sents(self, sents, verbose=False):
         """Count the words of sentences, each a list of words."""
@@ -102,7 +102,7 @@ class CountedWords:
         if sym not in self.sym2idx:
             self.sym2idx[sym] = len(self.idx2sym)
             self.idx2sym.append(sym)
-            self._vocab_changed()
+            self._forget_vocab()
 
     def get_sym(self, idx):
         """The word with id `idx`."""
@@ -124,7 +124,7 @@ class CountedWords:
         return number
 
 
-class _Words(Pieces):
+class _Words:
     __slots__ = ('_owner', '_text')
 
     def __init__(self, owner, text):
@@ -180,7 +180,10 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     kinds, names = ('words',), frozenset(['TransfoXL'])
     needs_python = True
+    word_prefix = ''
+    _mark = True, ''
     _default_pad_id = 0
+    _frames = NO_FRAMES
 
     def __init__(
         self,
@@ -193,7 +196,8 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         never_split=('<unk>', '<eos>', '<formula>'),
         max_len=None,
     ):
-        super().__init__(max_len)
+        if max_len is not None:
+            self.max_len = max_len
         self.counter = collections.Counter()
         self.special = list_of_texts(special, 'special')
         self.min_freq = min_freq
@@ -210,7 +214,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
     @classmethod
     def from_fields(cls, fields, kwargs):
-        """Make the tokenizer of what :func:`model_zoo.tokenization.vocab.read_words` returns."""
+        """Make the tokenizer of what :func:`transfo_xl.vocabulary.read_words` returns."""
         options = {name: fields[name] for name in OPTIONS if name in fields and name != 'unk_idx'}
         tokenizer = cls(**{**options, **kwargs})
         tokenizer.counter = fields['counter']
@@ -243,16 +247,18 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     def __len__(self):
         return len(self.idx2sym)
 
+    @property
+    def do_lower_case(self):
+        """Whether texts are lowered."""
+        return self.lower_case
+
     @functools.cached_property
     def vocab(self):
         """The words, with this tokenizer's ids."""
-        return make_vocab(dict(self.sym2idx))
-
-    def _find_roles(self):
         roles = find_roles(self.sym2idx)
         if self.unk_idx is not None:
             roles['unk'] = self.idx2sym[self.unk_idx]
-        return roles
+        return make_vocab(dict(self.sym2idx), roles)
 
     def count_file(self, path, verbose=False, add_eos=False):
         """Count the words of a text file."""
@@ -297,7 +303,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         if self.lower_case:
             text = text.lower()
         if self.delimiter is None:
-            spans = [match.span() for match in SPACED.finditer(text)]
+            spans = [match.span() for match in re.finditer(r'\S+', text)]
         else:
             spans, first = [], 0
             for word in text.split(self.delimiter):
@@ -373,7 +379,10 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         write_words(path, {**fields, 'idx2sym': self.idx2sym, 'counter': self.counter})
         return path
 
-    def _to_library(self):
+    def _join(self, tokens, between):
+        return between.join(tokens)
+
+    def to_library(self):
         if self.delimiter is not None:
             raise InputError(
                 f'words between {self.delimiter!r} cannot be written as a tokenizer.json, unlike '
@@ -383,14 +392,8 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         rust = tokenizers.Tokenizer(tokenizers.models.WordLevel(dict(self.sym2idx), unknown))
         if self.lower_case:
             rust.normalizer = tokenizers.normalizers.Lowercase()
-        spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
-        rust.pre_tokenizer = tokenizers.pre_tokenizers.Split(
-            tokenizers.Regex(f'[{spaces}]+'), 'removed'
-        )
+        rust.pre_tokenizer = split_at_spaces()
         return rust
-
-    def _library_tokens(self):
-        return ()  # they are words like all others
 
     def _settings(self):
         return None  # they are in the vocabulary's file

@@ -1,9 +1,8 @@
 """The flags that the training scripts have in common, and their checks."""
 
 import dataclasses
-import re
 
-from ..errors import InputError
+from ..errors import InputError, rename_fields
 from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from . import cli
 
@@ -38,7 +37,7 @@ def _add(parser, field, defaults, group):
     value_class, is_list = value_type(field)
     options = {'default': defaults[field.name]}
     if field.metadata['help']:
-        options['help'] = re.sub(r'`(\w+)`', r'--\1', field.metadata['help'])
+        options['help'] = rename_fields(field.metadata['help'], '--{}'.format)
     known = field.metadata['choices']
     if known is not None:
         options['choices'] = list(known)
@@ -53,7 +52,8 @@ def _add(parser, field, defaults, group):
         options['type'] = _TYPES.get(options['type'], options['type'])
     if options.pop('rank_last', False):  # an abbreviation is another flag's
         parser.rank_last(field.name)
-    group.add_argument(f'--{field.name}', **options)
+    action = group.add_argument(f'--{field.name}', **options)
+    action.is_usual = field.metadata['usual']
 
 
 def check_training_arguments(args):
@@ -68,4 +68,4 @@ def check_at_least_one(args, *names):
     for name in names:
         value = getattr(args, name)
         if value is not None and value < 1:
-            raise InputError(f'--{name} {value}: give 1 or more')
+            raise InputError(f'must be at least 1, not {value}', field=name)

@@ -2,72 +2,28 @@
 
 import argparse
 import contextlib
+import contextvars
 import logging
 import re
 import sys
 import weakref
 
-from ..errors import InputError, ZooError, did_you_mean
+from ..errors import InputError, ZooError, did_you_mean, rename_fields
 
 logger = logging.getLogger(__name__)
 
-_ending = None  # what the running command is to do when it has ended
 
-#: a command with more flags than this shows the usual ones only, unless asked by ``--help-all``
+class _Command:
+    """A running command: its parser, what it is to log, and to do when it has ended."""
+
+    def __init__(self):
+        self.parser, self.notes, self.ending = None, [], contextlib.ExitStack()
+
+
+_running = contextvars.ContextVar('command', default=None)
+
+#: a command with more flags shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
-#: fields whose flags such a command shows
-USUAL = frozenset(
-    (
-        'task_name',
-        'data_dir',
-        'train_file',
-        'dev_file',
-        'test_file',
-        'predict_file',
-        'eval_file',
-        'train_dataset',
-        'eval_dataset',
-        'train_corpus',
-        'dev_corpus',
-        'pregenerated_data',
-        'data',
-        'data_eval',
-        'text_column',
-        'text_pair_column',
-        'label_column',
-        'word_column',
-        'score_column',
-        'regression',
-        'multi_label',
-        'dev_split',
-        'loss',
-        'version_2',
-        'max_len',
-        'max_seq_length',
-        'doc_stride',
-        'block_size',
-        'learn_vocab',
-        'config',
-        'model',
-        'family',
-        'bert_model',
-        'gpt_model',
-        'epochs',
-        'num_steps',
-        'batch_size',
-        'total_batch_size',
-        'lr',
-        'seed',
-        'dtype',
-        'only_inference',
-        'output_dir',
-        'ckpt_dir',
-        'resume',
-        'overwrite_output_dir',
-    )
-)
-#: settings that a file of them leaves to the command line
-_OF_ONE_RUN = 'output_dir', 'ckpt_dir', 'resume', 'overwrite_output_dir'
 _NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
 
 
@@ -93,28 +49,41 @@ class _LogFormatter(logging.Formatter):
 
     def formatMessage(self, record):
         if record.levelno >= logging.WARNING:
-            record.message = f'{record.levelname.lower()}: {message_of(record.message)}'
+            record.message = (
+                f'{record.levelname.lower()}: {rename_fields(record.message, _flag_of)}'
+            )
         elif record.levelno < logging.INFO:
             record.message = f'{record.name}: {record.message}'
         return super().formatMessage(record)
 
 
+class Words(list):
+    """The words of a command line, and others that come before them: an original's defaults."""
+
+    def __init__(self, words, preset=()):
+        super().__init__(words)
+        self.preset = preset
+
+
+class Arguments(argparse.Namespace):
+    """The values of flags; `given` has the names of those on the command line itself."""
+
+    __slots__ = ('_defaults', 'given')  # apart from the flags, which vars() has
+
+    def is_given(self, name):
+        """Whether a flag, without dashes, differs from its default."""
+        return getattr(self, name) != self._defaults.get(name)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser that `message_of` and `setup_logging` can ask later.
+    """A parser whose flags may also be written as the originals' parsers take them.
 
-    Flags may also be written as the originals' parsers take them: with dashes for underscores, with
-    one dash, and switched off by ``--noFLAG``.
-
-    `given` has the names of the flags on the command line itself, not in ``--config``.
-    `names` has what messages call a field that isn't a flag of its own, `notes` what
-    `setup_logging` is to log about the flags, and `preset` words that the next parser to be used
-    takes before those of the command line: the defaults of an original's script.
+    They may have dashes for underscores, or one dash, and be switched off by ``--noFLAG``. Where
+    there are many, the help shows the actions with an attribute `is_usual`.
     """
 
-    used, names, preset = None, {}, ()
-
     def __init__(self, *args, **kwargs):
-        self.notes, self.given, self._others, self._takes_config = [], set(), set(), False
+        self._others, self._takes_config = set(), False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument(
@@ -128,16 +97,18 @@ class Parser(argparse.ArgumentParser):
             self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
-        Parser.used = self
-        preset, Parser.preset = [self._spelled(word) for word in Parser.preset], ()
+        if _running.get() is not None:
+            _running.get().parser = self
+        preset = [self._spelled(word) for word in args.preset] if isinstance(args, Words) else []
         args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
         for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
         words = [*preset, *self._configured(args), *args]
-        namespace, others = super().parse_known_args(words, namespace)
+        namespace, others = super().parse_known_args(words, namespace or Arguments())
         flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
-        self.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
         for name, value in vars(namespace).items():
@@ -191,9 +162,11 @@ class Parser(argparse.ArgumentParser):
         return words
 
     def _is_usual(self, action):
-        if action.required or action.dest in ('help', 'config'):
-            return True
-        return action.dest in USUAL and not self._others.issuperset(action.option_strings)
+        return (
+            action.required
+            or action.dest in ('help', 'config')
+            or getattr(action, 'is_usual', False)
+        )
 
     def format_help(self, everything=False):
         """The help; of a command with many flags that of the usual ones."""
@@ -245,16 +218,29 @@ class Parser(argparse.ArgumentParser):
                 return matches[0] + equals + value
         return word
 
+    def parse_args(self, args=None, namespace=None):
+        return self._all_known(*self.parse_known_args(args, namespace))
+
+    def parse_intermixed_args(self, args=None, namespace=None):
+        return self._all_known(*self.parse_known_intermixed_args(args, namespace))
+
+    def _all_known(self, namespace, others):
+        if others:
+            names = [word.split('=')[0] for word in others if re.match('--?[A-Za-z]', word)]
+            hints = [did_you_mean(name, self._option_string_actions) for name in names]
+            self.error(f'unrecognized arguments: {" ".join(others)}{"".join(hints)}')
+        return namespace
+
+    def _check_value(self, action, value):
+        if action.choices is not None and value not in action.choices:
+            known = list(map(str, action.choices))
+            hint = did_you_mean(value, known)
+            raise argparse.ArgumentError(
+                action, f'invalid choice: {value!r} (choose from {", ".join(known)}){hint}'
+            )
+
     def error(self, message):
-        """End the command, in one line; for unknown flags and choices suggest a similar one."""
-        if message.startswith('unrecognized arguments'):
-            names = [word.split('=')[0] for word in message.split()]
-            for name in filter(re.compile('--?[A-Za-z]').match, names):
-                message += did_you_mean(name, self._option_string_actions)
-        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
-        if choice:
-            message += did_you_mean(choice.group(1), re.findall(r"[^', ]+", choice.group(2)))
-        # without argparse's usage: of a training it takes sixty lines, above the one that matters
+        """End the command, in one line; argparse's own usage of a training takes sixty."""
         self.exit(2, f'{self.prog}: error: {message} ({self.prog} --help explains the flags)\n')
 
     def flag_of(self, field):
@@ -262,7 +248,7 @@ class Parser(argparse.ArgumentParser):
         if f'--{field}' in self._option_string_actions:
             return f'--{field}'
         actions = (action.option_strings for action in self._actions if action.dest == field)
-        return next((flags[0] for flags in actions if flags), self.names.get(field))
+        return next((flags[0] for flags in actions if flags), None)
 
 
 class _HelpAll(argparse.Action):
@@ -302,24 +288,13 @@ def write_yaml(path, values):
 
     from ..util.files import atomic_write
 
-    values = {
-        name: value
-        for name, value in values.items()
-        if value is not None and value != [] and name not in _OF_ONE_RUN
-    }
+    values = {name: value for name, value in values.items() if value is not None and value != []}
     with atomic_write(path) as file:
         yaml.safe_dump(values, file, allow_unicode=True, sort_keys=False)
 
 
 def _key(flag):
     return flag.lstrip('-').replace('-', '_')
-
-
-def is_given(args, name):
-    """Whether a flag, without dashes, differs from its default."""
-    if hasattr(args, 'is_given'):
-        return args.is_given(name)
-    return getattr(args, name) != Parser.used.get_default(name)
 
 
 def parser(description, **kwargs):
@@ -346,13 +321,19 @@ def whole_number(text):
 
 
 def message_of(error):
-    """A message, with flags instead of the fields that it names in backquotes."""
+    """A message, with the flags that set the fields that it names."""
+    return error.naming(_flag_of)
 
-    def name(match):
-        return Parser.used.flag_of(match.group(1)) or match.group()
 
-    text = str(error)
-    return text if Parser.used is None else re.sub(r'`(\w+)`', name, text)
+def _flag_of(field):
+    command = _running.get()
+    return command.parser.flag_of(field) if command and command.parser else None
+
+
+def note(message):
+    """Log a message once the running command logs."""
+    command = _running.get()
+    command.notes.append(message) if command else logger.info('%s', message)
 
 
 def at_end(owner, function):
@@ -360,10 +341,11 @@ def at_end(owner, function):
 
     In a program that calls no command, it is called when `owner` is gone.
     """
-    if _ending is None:
+    command = _running.get()
+    if command is None:
         weakref.finalize(owner, function)
     else:
-        _ending.callback(function)
+        command.ending.callback(function)
 
 
 def run(main, argv=None):
@@ -372,15 +354,13 @@ def run(main, argv=None):
     The status is what `main` returns, or 0; 1 after an error that the user can mend, of the
     operating system or of MXNet; 130 after Ctrl-C.
     """
-    global _ending
-    Parser.used = None
-    status, outer = 0, _ending
-    _ending = contextlib.ExitStack()
+    status, command = 0, _Command()
+    token = _running.set(command)
     try:
         status = _status_of(lambda: main(argv))
     finally:
-        ended = _status_of(_ending.close)  # which uploads results, and may fail, too
-        _ending = outer
+        ended = _status_of(command.ending.close)  # which uploads results, and may fail, too
+        _running.reset(token)
     return status or ended
 
 
@@ -396,7 +376,8 @@ def _status_of(function):
         print(f'error: {message_of(error)}', file=sys.stderr)
         return 1
     except KeyboardInterrupt as error:
-        print(f'interrupted{": " + message_of(error) if str(error) else ""}', file=sys.stderr)
+        message = rename_fields(str(error), _flag_of)
+        print(f'interrupted{": " + message if message else ""}', file=sys.stderr)
         return 130
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()
@@ -438,7 +419,7 @@ def get_ctx(gpu=None):
 
     if gpu is None:
         return mx.cpu()
-    check_gpu(gpu, f'--gpu {gpu}')
+    check_gpu(gpu, 'gpu')
     return mx.gpu(gpu)
 
 
@@ -455,7 +436,6 @@ def setup_logging(log_file=None, verbose=False, level=logging.INFO):
         logging.getLogger(name).setLevel(max(level, logging.INFO))  # not what verbose is for
     if not verbose:  # its retries are in the error that ends them
         logging.getLogger('huggingface_hub.utils._http').setLevel(logging.ERROR)
-    if Parser.used is not None:
-        for message in Parser.used.notes:
-            logger.info('%s', message)
-        Parser.used.notes.clear()
+    command = _running.get()
+    while command and command.notes:
+        logger.info('%s', command.notes.pop(0))

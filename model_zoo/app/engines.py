@@ -31,18 +31,12 @@ def engine_of(engine, precision, has_file):
     return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
 
 
-def check_engine_arguments(args, only_inference):
-    """Raise InputError if the flags of an engine contradict others."""
-    if args.engine != 'mxnet' and not only_inference:
-        raise InputError(f'--engine {args.engine} is for inference: only MXNet trains')
-    if args.engine != 'mxnet' and getattr(args, 'deploy', False):
-        raise InputError('--deploy runs an exported model with MXNet: leave --engine out')
-    if args.precision is not None and args.engine == 'mxnet':
-        other = ', or see --only_calibration' if hasattr(args, 'only_calibration') else ''
-        if args.precision == 'int8':
-            raise InputError(f'--precision int8 needs --engine onnxruntime or openvino{other}')
-        if args.precision == 'bfloat16':
-            raise InputError('--precision bfloat16 needs --engine openvino; MXNet has --dtype')
+def check_engine(args):
+    """Raise InputError if the precision isn't one of the engine's."""
+    if args.engine == 'mxnet' and args.precision == 'int8':
+        raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
+    if args.engine == 'mxnet' and args.precision == 'bfloat16':
+        raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 
 def forward_of(args, model):
@@ -76,12 +70,12 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
         if not os.path.isfile(path):
-            raise InputError(f'--model_prefix {prefix!r}: there is no file {path!r}')
+            raise InputError(f'{prefix!r}: there is no file {path!r}', field='model_prefix')
     tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
     for name, array in tensors.items():
         if name.endswith('position_weight') and max_len > len(array):
             raise InputError(
-                f'--{flag} {max_len}: the exported model takes {len(array)} tokens at most'
+                f'{max_len}: the exported model takes {len(array)} tokens at most', field=flag
             )
     check_sums(sums_path(symbol))
     check_graph(symbol)

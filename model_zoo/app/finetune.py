@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import dataclasses
 import functools
 import html
 import logging
@@ -50,6 +49,17 @@ TASKS = {
     'fill-mask': ('masked_lm', 'MaskedLMTask'),
 }
 _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
+#: setting -> keyword of `finetune`
+_KEYWORDS = {
+    'bert_model': 'model',
+    'dev_file': 'dev',
+    'gpt_model': 'model',
+    'label_column': 'label',
+    'test_file': 'test',
+    'text_column': 'text',
+    'text_pair_column': 'text_pair',
+    'train_file': 'train',
+}
 _ELSEWHERE = {  # names of transformers' settings
     'learning_rate': 'lr',
     'max_length': 'max_len',
@@ -135,7 +145,7 @@ def finetune(
         'lr': lr,
         'seed': seed,
         'resume': resume,
-        getattr(task_class, 'length', 'max_length'): max_length,
+        task_class.length: max_length,
         **dict(zip(('text_column', 'text_pair_column', 'label_column'), (text, text_pair, label))),
     }
     more.update(
@@ -147,41 +157,42 @@ def finetune(
         stack.enter_context(_kept_random_states())
         if output_dir is None:
             if resume:
-                raise InputError('`resume` needs `output_dir`')
+                raise InputError('needs `output_dir`', field='resume')
             more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
         else:
             more['output_dir'] = os.fspath(output_dir)
         rows_folder = os.path.join(more['output_dir'], '.rows')
         if is_url(more['output_dir']):
             rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
-        stack.enter_context(_in_pythons_words(rows_folder))
+        stack.enter_context(_naming_keywords(task_class.length, rows_folder))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
-                raise InputError('`model` is a block: give its `tokenizer`, too')
+                raise InputError('is a block: give its `tokenizer`, too', field='model')
             opened = model, tokenizer
         elif model is None:
             raise InputError(
-                '`model` is None: name one, such as all-MiniLM-L6-v2; with `from_scratch` only its '
-                'size and its vocabulary are taken'
+                'is None: name one, such as all-MiniLM-L6-v2; with `from_scratch` only its '
+                'size and its vocabulary are taken',
+                field='model',
             )
         else:
             field = f'{task_class.family}_model' if task_class.family else 'model'
             more.setdefault(field, os.fspath(model))
+        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
+        if share is not None and not 0 < share < 1:
+            raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
+        if share is not None and 'dev_split' in task_class.settings_class.defaults():
+            more['dev_split'], share = share, None  # which stratifies
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
         else:
             made = task_class(_settings(task_class, settings, more))
         made.rows_folder = rows_folder
-        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
-        if share is not None and not 0 < share < 1:
-            raise InputError(f'`dev` {share}: give a share between 0 and 1, or a set')
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
-                raise InputError(f'`{name}` {source}: give a path or rows')
-        if share is not None and hasattr(made.settings, 'dev_split'):
-            made.settings.dev_split, share = share, None  # which stratifies
+                raise InputError(f'must be a path or rows, not {source}', field=name)
         run = TaskRun(
             made,
             sources,
@@ -218,7 +229,7 @@ def _task_class(task):
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known = {field.name: field.default for field in dataclasses.fields(cls)}
+    known = cls.defaults()
     for name in more:
         if name not in known and _ELSEWHERE.get(name) in known:
             raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
@@ -228,25 +239,21 @@ def _settings(task_class, settings, more):
             more.setdefault(name, value)
     if settings is None:
         return cls(**more)
-    changed = dataclasses.replace(settings, **more)
-    changed.given = settings.given.union(more)
-    return changed
+    return settings.copy(**more)
 
 
 @contextlib.contextmanager
-def _in_pythons_words(rows_folder):
-    """Name settings as keywords in messages, and rows of the caller's as such."""
+def _naming_keywords(length, rows_folder):
+    """Name settings as the keywords of `finetune` in messages, and rows of the caller's as such."""
     try:
         yield
     except ZooError as error:
-        message = re.sub(r'(?<![\w-])--([a-z]\w+)', r'`\1`', str(error))
-        message = re.sub(r'`(text|text_pair|label)_column`', r'`\1`', message)
-        message = re.sub(r'`(train|dev|test)_file`', r'`\1`', message)
+        keywords = {**_KEYWORDS, length: 'max_length'}
+        message = error.naming(keywords.get, '`{}`')
+        error.field = keywords.get(error.field, error.field)
         path = re.escape(os.path.join(rows_folder, ''))
-        message = re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message)
-        if message == str(error):
-            raise
-        raise type(error)(message) from None
+        error.args = (re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message),)
+        raise
 
 
 def _in_rows(match):

@@ -1,53 +1,52 @@
 """The job of a run: all that must be the same when it is resumed."""
 
+import dataclasses
 import itertools
 import zlib
 
 import numpy as np
 
-#: flags that are the size of a worker's batch, of which one is given
-BATCH_SIZES = ('batch_size', 'batch_tokens')
-#: flags by which an update has several batches
-UPDATE_NUMBERS = ('accumulate', 'gpus')
-#: flags of the number of updates, which may be another when a training is resumed
-TOTALS = ('epochs', 'training_steps', 'num_steps')
+from ..training.plan import Checkpoints
+from ..training.settings import BatchTokensSettings, Settings, TrainingSettings
 
-# What may differ when a run is resumed: where things are, and what is shown of them.
-NOT_OF_THE_JOB = {
-    'calib_mode',
-    'ckpt_interval',
-    'comm_backend',
-    'deploy',
-    'dev_batch_size',
-    'engine',
-    'gpu',
-    'gpus',
-    'keep_checkpoints',
-    'log_interval',
-    'mirror',
-    'model_prefix',
-    'no_resume_state',
-    'num_calib_batches',
-    'only_calibration',
-    'only_inference',
-    'optimize_on_cpu',
-    'output_dir',
-    'overwrite_output_dir',
-    'precision',
-    'quantized_dtype',
-    'resume',
-    'save_last',
-    'tensorboard',
-}
+
+def on_resume(args, *kinds):
+    """Names of settings of some kinds of ``on_resume``; see `setting`."""
+    return (type(args) if isinstance(args, Settings) else _OriginalSettings).on_resume(*kinds)
+
+
+@dataclasses.dataclass
+class _OriginalSettings(BatchTokensSettings, TrainingSettings):
+    """The settings among the flags of Pytorchic BERT's scripts."""
 
 
 def job_of(args, free=(), **described):
-    """The job of a run, for training checkpoints and the records of other long runs."""
-    left_out = {*NOT_OF_THE_JOB, *free}
+    """The job of a run, for training checkpoints; without the flags that are `free`."""
+    left_out = {*on_resume(args, 'free', 'run'), *free}
     flags = {name: value for name, value in vars(args).items() if name not in left_out}
     if flags.get('batch_tokens') is not None:
         flags['batch_size'] = None  # nothing depends on it
     return {**flags, **described}
+
+
+def checkpoints_of(args, store, job, num_devices, draws_updates):
+    """The `Checkpoints` of a run's flags.
+
+    `draws_updates` says that the loader draws the samples of an update for all devices together.
+    """
+    return Checkpoints(
+        store,
+        None if store is None else args.ckpt_interval,
+        {**job, 'gpus': num_devices},
+        on_resume(args, 'size'),
+        (*on_resume(args, 'number'), 'gpus') if draws_updates else (),
+        on_resume(args, 'total'),
+        {
+            **(args.defaults() if isinstance(args, Settings) else {}),
+            'gpus': 1,
+            'class_names': job.get('class_names'),
+        },
+    )
 
 
 def data_checksum(values):

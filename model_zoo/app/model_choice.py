@@ -51,15 +51,16 @@ class ModelChoice:
         self.is_folder = bool(checkpoint) or names_files(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
             raise InputError(
-                '--from_scratch begins from random parameters: give it or a file of them'
+                'begins from random parameters: give it or a file of them', field='from_scratch'
             )
         check_files(args, 'model_parameters', 'vocab_file')
         if self.config:
             check_files(args, 'bert_config_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
-                f'--{self._model_flag} {self.model!r} has weights and a size of its own: '
-                f'leave out --{self._parameters_flag}, --from_scratch and --hparams'
+                f'{self.model!r} has weights and a size of its own: leave out '
+                f'`{self._parameters_flag}`, `from_scratch` and `hparams`',
+                field=self._model_flag,
             )
 
     @property
@@ -103,8 +104,9 @@ class ModelChoice:
         if trained in (None, 'masked_lm') or family.tasks[trained] is block:
             return
         raise InputError(
-            f'--{self._model_flag} {self.model!r} is a {family.tasks[trained].__name__}, for '
-            f'{trained.replace("_", " ")}; a {block.__name__} is needed here'
+            f'{self.model!r} is a {family.tasks[trained].__name__}, for '
+            f'{trained.replace("_", " ")}; a {block.__name__} is needed here',
+            field=self._model_flag,
         )
 
     def tokenizer(self, task, do_lower_case=None):
@@ -131,9 +133,10 @@ class ModelChoice:
             options = {**self.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
                 raise InputError(
-                    f'--vocab_file {self.vocab_file!r}: pretrained weights have their own '
-                    'vocabulary; it goes with --from_scratch, --model_parameters or '
-                    f'--{self._parameters_flag}'
+                    f'{self.vocab_file!r}: pretrained weights have their own '
+                    'vocabulary; it goes with `from_scratch`, `model_parameters` or '
+                    f'`{self._parameters_flag}`',
+                    field='vocab_file',
                 )
         block, tokenizer, _ = open_model(
             self.model,
@@ -191,7 +194,7 @@ def parse_hparams(words):
             continue
         name, equals, value = item.partition('=')
         if not equals or not name or not value:
-            raise InputError(f'--hparams {item!r}: write name=value, such as num_layers=2')
+            raise InputError(f'{item!r}: write name=value, such as num_layers=2', field='hparams')
         for convert in (int, float, str):
             try:
                 result[name] = convert(value)

@@ -67,8 +67,9 @@ def divide_train_batch_size(args):
         args.batch_size = args.train_batch_size // parts
         if not args.batch_size:
             raise InputError(
-                f'--train_batch_size {args.train_batch_size} cannot be divided into '
-                f'--gradient_accumulation_steps {parts}, or GPUs'
+                f'{args.train_batch_size} cannot be divided into '
+                f'`gradient_accumulation_steps` {parts}, or GPUs',
+                field='train_batch_size',
             )
         if args.train_batch_size % parts:
             logger.warning(
@@ -86,7 +87,7 @@ def count_epochs(args):
     epochs = args.num_train_epochs
     if epochs is not None:
         if not 0 < epochs < float('inf'):
-            raise InputError(f'--num_train_epochs {epochs:g}: give a number above 0')
+            raise InputError(f'must be greater than 0, not {epochs:g}', field='num_train_epochs')
         args.epochs = int(epochs) if epochs == int(epochs) else epochs
 
 
@@ -94,14 +95,15 @@ def check_one_process(args):
     """``--local_rank``, which torch's launcher gives to each of its processes."""
     if args.local_rank not in (None, -1):
         raise InputError(
-            f'--local_rank {args.local_rank}: torch starts no processes here; horovodrun does, see '
-            '--comm_backend'
+            f'{args.local_rank}: torch starts no processes here; horovodrun does, see '
+            '`comm_backend`',
+            field='local_rank',
         )
 
 
 def check_gpu_unwanted(args):
     if args.no_cuda and args.gpu is not None:
-        raise InputError('--no_cuda and --gpu contradict each other: give one')
+        raise InputError('and `gpu` contradict each other: give one', field='no_cuda')
 
 
 def choose_run(args):
@@ -111,11 +113,11 @@ def choose_run(args):
     if trains is None:
         trains = not any(others)
     elif trains and args.only_inference:
-        raise InputError('--do_train and --only_inference contradict each other: give one')
+        raise InputError('and `only_inference` contradict each other: give one', field='do_train')
     if not trains and not any(others):
-        raise InputError('nothing to do: give --do_train, --do_eval, --do_predict or several')
+        raise InputError('nothing to do: give `do_train`, `do_eval`, `do_predict` or several')
     if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
-        raise InputError('--do_predict: there is no --predict_file')
+        raise InputError('needs `predict_file`', field='do_predict')
     args.only_inference = not trains
 
 
@@ -155,7 +157,7 @@ def name_samples(args):
     if args.input_file is None:
         return
     if not (args.do_train or args.do_eval):
-        raise InputError('nothing to do: give --do_train, --do_eval or both')
+        raise InputError('nothing to do: give `do_train`, `do_eval` or both')
     if args.do_train:
         args.data = args.data or args.input_file
     if args.do_eval:
@@ -168,8 +170,8 @@ def read_warmup_steps(args):
         return
     if not 0 <= steps < args.num_steps:
         raise InputError(
-            f'--num_warmup_steps {steps}: give a number from 0 to below --num_train_steps '
-            f'{args.num_steps}'
+            f'{steps}: give a number from 0 to below `num_train_steps` {args.num_steps}',
+            field='num_warmup_steps',
         )
     # the schedule rounds it down to whole updates again
     args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
@@ -371,7 +373,7 @@ def convert_originals(args, command):
             original.convert(args)
     for flag, original in rows.items():
         if not original.has_effect and getattr(args, flag) not in (None, False):
-            cli.Parser.used.notes.append(f'--{flag} has no effect: {original.help}')
+            cli.note(f'--{flag} has no effect: {original.help}')
         delattr(args, flag)
 
 
@@ -389,7 +391,7 @@ def parse_settings(cls, doc, argv=None, originals=None):
     if originals is not None:
         convert_originals(args, originals)
     settings = cls(**vars(args))
-    settings.given = parser.given & vars(args).keys()
+    settings.given = args.given & vars(args).keys()
     return settings
 
 
@@ -592,11 +594,7 @@ def original_main(file, name):
         module = load_script(ours / f'{script.ours}.py')
         if isinstance(script, Converter):
             return module.main(script.arguments(words))
-        cli.Parser.preset = script.defaults
-        try:
-            return module.main(words)
-        finally:
-            cli.Parser.preset = ()
+        return module.main(cli.Words(words, script.defaults))
 
     if name == '__main__':
         cli.run_script(main)

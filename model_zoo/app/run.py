@@ -16,13 +16,12 @@ from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.loop import TrainingLoop
 from ..training.objective import Objective
-from ..training.plan import Checkpoints, Evaluation, Plan
-from ..training.settings import Settings
+from ..training.plan import Evaluation, Plan
 from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from ..util.arrays import check_gpu
 from .cli import get_ctx
-from .job import BATCH_SIZES, TOTALS
+from .job import checkpoints_of
 from .report import (
     About,
     Curves,
@@ -51,8 +50,8 @@ class Training:
     evaluate : callable, optional
         See `Evaluation`, whose score is called `score`. Without it the last epoch counts as the
         best.
-    numbers : sequence of str
-        `UPDATE_NUMBERS` if the loader draws the samples of an update together: see `Checkpoints`.
+    draws_updates : bool
+        Whether the loader draws the samples of an update for all devices together.
     """
 
     title: str
@@ -66,7 +65,7 @@ class Training:
     num_epochs: int | None = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
-    numbers: Sequence[str] = ()
+    draws_updates: bool = False
 
 
 @dataclasses.dataclass
@@ -133,10 +132,9 @@ class Run:
         args, loader = self.args, training.loader
         if args.mirror:
             training.model.mirror()
-        job = {**job, 'gpus': len(self.contexts)}
         if training.evaluate is None:
             if args.early_stop:
-                raise InputError('--early_stop: there is no dev set to compare the epochs on')
+                raise InputError('needs a dev set to compare the epochs on', field='early_stop')
             logger.info('there is no dev set: the last epoch is the result')
         plan = self._plan(training)
         if self.workers.rank == 0:
@@ -155,18 +153,12 @@ class Run:
             loader,
             plan,
             Evaluation(training.evaluate, early_stop=args.early_stop),
-            Checkpoints(
+            checkpoints_of(
+                args,
                 self.folder.checkpoints() if self.is_kept else None,
-                args.ckpt_interval if self.is_kept else None,
                 job,
-                BATCH_SIZES,
-                training.numbers,
-                TOTALS,
-                {
-                    **(args.defaults() if isinstance(args, Settings) else {}),
-                    'gpus': 1,
-                    'class_names': job.get('class_names'),
-                },
+                len(self.contexts),
+                training.draws_updates,
             ),
             callbacks,
             self.workers,
@@ -246,7 +238,7 @@ class Run:
         _, report = evaluate()
         names = predict(self.folder.path)
         if not report and not names:
-            raise InputError('--only_inference: there is neither a dev set nor a test set')
+            raise InputError('needs a dev set or a test set', field='only_inference')
         self.folder.write('inference.json', dev=report, predictions=names)
         self.folder.write_eval_results(report)
 
@@ -254,7 +246,7 @@ class Run:
 def find_contexts(gpus, workers, gpu=None):
     """The devices of this process: several GPUs, one, or the CPU."""
     if gpus and gpu is not None:
-        raise InputError(f'--gpu {gpu} and --gpus {gpus} both name the GPUs: give one')
+        raise InputError(f'{gpu} and `gpus` {gpus} both name the GPUs: give one', field='gpu')
     if not (gpus or '').strip():
         if workers.size > 1 and gpu is not None:
             gpu = workers.local_rank
@@ -262,17 +254,17 @@ def find_contexts(gpus, workers, gpu=None):
     try:
         numbers = [int(number) for number in gpus.split(',')]
     except ValueError:
-        raise InputError(f'--gpus {gpus!r}: give numbers, such as 0 or 0,2,5') from None
+        raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
     if len(set(numbers)) < len(numbers):
-        raise InputError(f'--gpus {gpus}: give each number once')
+        raise InputError(f'{gpus}: give each number once', field='gpus')
     if workers.size > 1:
         if workers.local_rank >= len(numbers):
             raise InputError(
-                f'--gpus {gpus}: there are more workers on this machine than these GPUs'
+                f'{gpus}: there are more workers on this machine than these GPUs', field='gpus'
             )
         numbers = [numbers[workers.local_rank]]
     for number in numbers:
-        check_gpu(number, f'--gpus {gpus}')
+        check_gpu(number, 'gpus')
     return [mx.gpu(number) for number in numbers]
 
 
@@ -287,8 +279,9 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
         options['epsilon'] = args.epsilon
     if 'max_grad_norm' in options and 'max_grad_norm' not in known:
         raise InputError(
-            f'--optimizer {args.optimizer} does not clip each parameter by itself, as '
-            '--as_bertadam wants it: bertadam and openaiadam do'
+            f'{args.optimizer} does not clip each parameter by itself, as '
+            '`as_bertadam` requires: bertadam and openaiadam do',
+            field='optimizer',
         )
     if args.dtype == 'float16':
         options['multi_precision'] = True  # the weights follow copies in float32
@@ -301,7 +294,7 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
         fixed = args.loss_scale
         loss_scale = LossScale() if fixed is None else LossScale(fixed, dynamic=False)
     elif args.loss_scale is not None:
-        logger.warning('--loss_scale has an effect with --dtype float16 only')
+        logger.warning('`loss_scale` has an effect with `dtype` float16 only')
     return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
 
 

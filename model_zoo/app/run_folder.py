@@ -16,6 +16,7 @@ from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
 from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
+from .job import on_resume
 from .report import write_eval_results, write_results
 
 logger = logging.getLogger(__name__)
@@ -229,7 +230,7 @@ class RunFolder:
         if self.args.overwrite_output_dir:
             return
         if self.checkpoints().paths():
-            ways = None if self.args.resume else 'add --resume to continue it, '
+            ways = None if self.args.resume else 'add `resume` to continue it, '
         elif any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS)):
             ways = 'it has no checkpoint to continue from; add ' if self.args.resume else 'add '
         else:
@@ -237,7 +238,7 @@ class RunFolder:
         if ways is not None:
             raise InputError(
                 f'{self.path!r} has the results of another training: {ways}'
-                '--overwrite_output_dir to replace it, or name another folder'
+                '`overwrite_output_dir` to replace it, or name another folder'
             )
 
     def clear(self):
@@ -270,7 +271,7 @@ class RunFolder:
         store = self.checkpoints()
         if self.args.no_resume_state:
             store.clear()
-        if not cli.is_given(self.args, 'keep_checkpoints'):
+        if not self.args.is_given('keep_checkpoints'):
             for path in store.paths()[1:]:
                 shutil.rmtree(path, ignore_errors=True)
             for name in os.listdir(self.path):
@@ -282,7 +283,9 @@ class RunFolder:
         args = {**vars(self.args), **self._given}
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            cli.write_yaml(self.file('settings.yaml'), args)
+            of_one_run = on_resume(self.args, 'run')
+            settings = {name: value for name, value in args.items() if name not in of_one_run}
+            cli.write_yaml(self.file('settings.yaml'), settings)
         return results
 
     def write_eval_results(self, report, record=None):

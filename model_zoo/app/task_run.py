@@ -13,8 +13,8 @@ from ..tasks.labels import name_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.workers import make_workers
-from .engines import calibrate, check_engine_arguments, forward_of, load_exported
-from .job import UPDATE_NUMBERS, describe, describe_model, job_of
+from .engines import calibrate, check_engine, forward_of, load_exported
+from .job import describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
 from .run import Outcome, Run, Training
@@ -188,7 +188,8 @@ class TaskRun:
         wanted = self.task.model_options()
         if wanted.get('num_labels', count) != count:
             raise InputError(
-                f'`model` has {count} outputs, and the training set {wanted["num_labels"]} labels'
+                f'has {count} outputs, and the training set {wanted["num_labels"]} labels',
+                field='model',
             )
 
     def _deployed(self):
@@ -212,7 +213,7 @@ class TaskRun:
         """``only_calibration``: write the model in INT8; see `calibrate`."""
         data = next(iter(self.sets.values()), None)
         if data is None:
-            raise InputError('`only_calibration`: there is no dev set to calibrate with')
+            raise InputError('needs a dev set to calibrate with', field='only_calibration')
 
         def evaluate(forward):
             return Evaluator(self.task, forward, self.sets).evaluate()
@@ -274,7 +275,7 @@ class TaskRun:
                 task.score_name,
                 evaluator.evaluate if has_dev else None,
                 callbacks=self._callbacks,
-                numbers=UPDATE_NUMBERS if task.draws_updates else (),
+                draws_updates=task.draws_updates,
                 **task.training(),
             ),
             Outcome(
@@ -305,7 +306,7 @@ class TaskRun:
         described['class_names'] = self.task.labels and list(self.task.labels)
         if self._teacher is not None:
             described['teacher'] = describe_model(self._teacher.block)
-        return job_of(self.settings, self.task.free, **described)
+        return job_of(self.settings, **described)
 
     @property
     def title(self):
@@ -344,7 +345,15 @@ def run_task(task, run_class=TaskRun):
     """Train a task, or with ``only_inference`` evaluate a model of it: what its command does."""
     settings = task.settings
     if isinstance(settings, FinetuneSettings):
-        check_engine_arguments(settings, settings.only_inference)
+        if settings.engine != 'mxnet' and not settings.only_inference:
+            raise InputError(
+                f'{settings.engine} is for inference: only MXNet trains', field='engine'
+            )
+        if settings.engine != 'mxnet' and task.is_exported:
+            raise InputError(
+                'runs an exported model with MXNet: leave `engine` out', field='deploy'
+            )
+        check_engine(settings)
     try:
         run = run_class(task)
         if isinstance(settings, DeploySettings) and settings.only_calibration:
@@ -366,7 +375,7 @@ def make_task_model(choice, task, ctx, trains, do_lower_case=None, **task_option
     """
     if not trains and not choice.has_task:
         logger.warning(
-            'neither a folder of a trained model nor --model_parameters is given: the predictions '
+            'neither a folder of a trained model nor `model_parameters` is given: the predictions '
             'come from a random head'
         )
     if not trains:

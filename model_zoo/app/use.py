@@ -82,7 +82,7 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
 
 def take_model(args, flag, words):
     """Take the first of the words for the model, unless a flag has named that."""
-    if words and not cli.is_given(args, flag):
+    if words and not args.is_given(flag):
         setattr(args, flag, words[0])
         words = words[1:]
     return words

@@ -15,10 +15,10 @@ def random_state(seed, epoch):
     return np.random.RandomState(np.random.SeedSequence([seed % 2**32, epoch]).generate_state(1)[0])
 
 
-def longest_first(lengths, batch_size, max_tokens=None):
+def longest_first(lengths, batch_size, max_tokens=None, batch_cost=BATCH_COST):
     """Batches of all samples by their lengths.
 
-    With `max_tokens` they are those whose tokens are fewest, with `BATCH_COST` of each counted in.
+    With `max_tokens` they are those whose tokens are fewest, with `batch_cost` of each counted in.
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind='stable')
@@ -30,7 +30,7 @@ def longest_first(lengths, batch_size, max_tokens=None):
     for start in range(count - 1, -1, -1):
         longest = max(1, lengths[order[start]])
         most = max(1, min(batch_size, max_tokens // longest, count - start))
-        choices = BATCH_COST + longest * np.arange(1, most + 1)
+        choices = batch_cost + longest * np.arange(1, most + 1)
         choices = choices + costs[start + 1 : start + most + 1]
         sizes[start] = 1 + choices.argmin()
         costs[start] = choices[sizes[start] - 1]

@@ -118,19 +118,21 @@ def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
     InputError
         If a prompt or an option can't be used; the message names it.
     UnknownNameError
-        If `overflow` is unknown.
+        If there is no such option.
     """
-    request = Request(block, prompts, max_new_tokens, valid_length, **options)
-    if request.num_beams > 1:
+    options['max_new_tokens'] = max_new_tokens
+    request = Request(block, prompts, valid_length, options)
+    sequences = request.options.num_return_sequences
+    if request.options.num_beams > 1:
         texts = search(request)
         return [
             [
                 Continuation(list(tokens), log_prob, finish)
-                for _, log_prob, tokens, finish in of_prompt[: request.sequences]
+                for _, log_prob, tokens, finish in of_prompt[:sequences]
             ]
             for of_prompt in texts
         ]
-    result = [[[] for _ in range(request.sequences)] for _ in request.prompts]
+    result = [[[] for _ in range(sequences)] for _ in request.prompts]
     for new in _stream(request):
         result[new.prompt][new.sequence].append(new)
     return [[_continuation(tokens) for tokens in of_prompt] for of_prompt in result]
@@ -157,18 +159,22 @@ def stream(block, prompts, max_new_tokens=50, valid_length=None, **options):
     iterator of NewToken
         Step by step, in the order of the prompts; a sequence that has ended is left out.
     """
-    request = Request(block, prompts, max_new_tokens, valid_length, **options)
-    if request.num_beams > 1:
-        raise InputError(f'num_beams is {request.num_beams}: beam search cannot be streamed')
+    options['max_new_tokens'] = max_new_tokens
+    request = Request(block, prompts, valid_length, options)
+    if request.options.num_beams > 1:
+        raise InputError(
+            f'num_beams is {request.options.num_beams}: beam search cannot be streamed'
+        )
     return _stream(request)
 
 
 def _stream(request):
-    text, sequences = request.text, request.sequences
+    text, most = request.text, request.options.max_new_tokens
+    sequences = request.options.num_return_sequences
     rows = np.repeat(np.arange(len(request.prompts)), sequences)
-    generators = row_generators(request.prompts, sequences, request.seed)
+    generators = row_generators(request.prompts, sequences, request.options.seed)
     going = np.ones(len(rows), bool)
-    for step in range(request.new_tokens):
+    for step in range(most):
         scores = text.scores.asnumpy().astype('float32', copy=False)
         processed = request.processor(scores, text.ids, step)
         if step == 0:
@@ -184,7 +190,7 @@ def _stream(request):
             finish = None
             if token in request.stop_tokens:
                 finish = 'stop'
-            elif step + 1 == request.new_tokens:
+            elif step + 1 == most:
                 finish = 'length'
             going[row] = finish is None
             prompt, sequence = divmod(int(row), sequences)

@@ -1,13 +1,16 @@
 """The arguments of `generate`, checked before anything is generated."""
 
+import itertools
 import operator
-import sys
+from typing import Annotated, Literal
 
 import mxnet as mx
 import numpy as np
+from pydantic import Field
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..util.arrays import check_range, check_shape, pad_rows
+from ..util.fields import CallOptions, Count, Number, Size, Whole
 from .search import LogitsProcessor, Sampler
 
 
@@ -75,33 +78,37 @@ class GrowingText:
             self.scores, self._state = self._block.step(self._array(tokens), self._state)
 
 
-_MOST_TEXTS = 4096  # of one prompt at once
-_MOST_PENALTY = 30  # a power of lengths, which stays in the range of float
+Texts = Annotated[Count, Field(le=4096)]
+Temperature = Annotated[Number, Field(ge=0, le=1e6)]
+Share = Annotated[Number, Field(gt=0, le=1)]
+Seed = Annotated[Whole, Field(ge=0, le=2**32 - 1)]
+Tokens = Annotated[list[Size], Field(max_length=10_000)]
+Words = Annotated[list[Annotated[Tokens, Field(min_length=1)]], Field(max_length=10_000)]
 _COLDEST = 1e-6  # scores divided by less could overflow
 
 
-def _number(name, value, low, high=2**31 - 1):
-    """`value` as an int from `low` to `high`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise InputError(f'{name} must be an integer: {value!r:.80}') from None
-    shown = _shown(number)
-    if number < low or isinstance(value, bool):
-        raise InputError(f'{name} must be an integer of at least {low}: {shown}')
-    if number > high:
-        raise InputError(f'{name} is {shown}, and may be {high} at most')
-    return number
+class TextOptions(CallOptions):
+    """Options of generation that `generate`, pipelines and the server share; see `generate`."""
+
+    min_new_tokens: Size = 0
+    temperature: Temperature | None = None
+    top_k: Size | None = None
+    top_p: Share | None = None
+    num_beams: Texts = 1
+    length_penalty: Annotated[Number, Field(ge=-30, le=30)] = 1.0
+    num_return_sequences: Texts = 1
+    repetition_penalty: Annotated[Number, Field(gt=0, le=1e6)] = 1.0
+    no_repeat_ngram_size: Size = 0
+    bad_words_ids: Words = []
+    seed: Seed | None = None
 
 
-def _shown(value):
-    if isinstance(value, int) and abs(value) >= 2**200:  # Python refuses to write long ones
-        return f'a number of {value.bit_length()} bits'
-    return f'{value!r:.80}'
+class GenerationOptions(TextOptions):
+    """Options of `generate`."""
 
-
-def _is_real(value):
-    return isinstance(value, (int, float, np.floating)) and abs(value) <= sys.float_info.max
+    max_new_tokens: Count = 50
+    stop_tokens: list[Size] | Size = []
+    overflow: Literal['error', 'slide'] = 'error'
 
 
 def _read_prompts(prompts, valid_length):
@@ -160,118 +167,66 @@ def _read_prompt(number, prompt):
 class Request:
     """The arguments of `generate`, checked; the prompts have been run."""
 
-    def __init__(
-        self,
-        block,
-        prompts,
-        max_new_tokens,
-        valid_length,
-        *,
-        temperature=None,
-        top_k=None,
-        top_p=None,
-        num_beams=1,
-        length_penalty=1.0,
-        num_return_sequences=1,
-        stop_tokens=(),
-        min_new_tokens=0,
-        repetition_penalty=1.0,
-        no_repeat_ngram_size=0,
-        bad_words_ids=(),
-        seed=None,
-        overflow='error',
-    ):
+    def __init__(self, block, prompts, valid_length, options):
+        self.options = options = GenerationOptions.read(options, 'option of generate')
         self.prompts = _read_prompts(prompts, valid_length)
-        self.new_tokens = _number('max_new_tokens', max_new_tokens, 1)
-        self.num_beams = _number('num_beams', num_beams, 1, _MOST_TEXTS)
-        self.sequences = _number('num_return_sequences', num_return_sequences, 1, _MOST_TEXTS)
-        stop_tokens = stop_tokens if np.iterable(stop_tokens) else [stop_tokens]
-        self.stop_tokens = {_number('stop_tokens', token, 0) for token in stop_tokens}
-        self.seed = None if seed is None else _number('seed', seed, 0, 2**32 - 1)
-        self.length_penalty = length_penalty
-        if not _is_real(length_penalty) or abs(length_penalty) > _MOST_PENALTY:
-            raise InputError(
-                f'length_penalty must be a number from {-_MOST_PENALTY} to {_MOST_PENALTY}: '
-                f'{_shown(length_penalty)}'
-            )
-        if not _is_real(repetition_penalty) or repetition_penalty <= 0:
-            raise InputError(
-                f'repetition_penalty must be a number above 0: {_shown(repetition_penalty)}'
-            )
-        bad_words = [tuple(_number('bad_words_ids', i, 0) for i in word) for word in bad_words_ids]
-        if () in bad_words:
-            raise InputError('bad_words_ids has a word without ids')
-        self._ids = {'stop token': self.stop_tokens, 'token of bad_words_ids': sum(bad_words, ())}
-        self.processor = LogitsProcessor(
-            self.stop_tokens,
-            _number('min_new_tokens', min_new_tokens, 0),
-            repetition_penalty,
-            _number('no_repeat_ngram_size', no_repeat_ngram_size, 0),
-            bad_words,
-        )
-        self.sampler = self._make_sampler(temperature, top_k, top_p)
+        ends = options.stop_tokens
+        self.stop_tokens = {ends} if isinstance(ends, int) else {*ends}
+        self.processor = LogitsProcessor(self.stop_tokens, options)
+        self.sampler = self._make_sampler()
         self._check_methods()
-        self._check_context(block.context_length, overflow)
-        self.text = GrowingText(block, self.prompts, self.new_tokens)
+        self._check_context(block.context_length)
+        self.text = GrowingText(block, self.prompts, options.max_new_tokens)
         self._check_vocabulary(self.text.scores.shape[1])
 
-    @staticmethod
-    def _make_sampler(temperature, top_k, top_p):
+    def _make_sampler(self):
+        temperature, top_k, top_p = (
+            getattr(self.options, name) for name in ('temperature', 'top_k', 'top_p')
+        )
         if temperature is top_k is top_p is None:
             return None
         temperature = 1.0 if temperature is None else temperature
-        if not _is_real(temperature) or temperature < 0:
-            raise InputError(f'temperature must be a number above 0: {_shown(temperature)}')
-        if 0 < temperature < _COLDEST:
-            raise InputError(f'temperature is {temperature}, and must be {_COLDEST} at least')
-        if temperature == 0:
+        if temperature < _COLDEST:
             raise InputError(
-                'temperature must be above 0; for the likeliest token at every step leave out '
-                'temperature, top_k and top_p: that is greedy'
+                f'temperature is {temperature} and must be at least {_COLDEST}; for the likeliest '
+                'token at every step leave out temperature, top_k and top_p: that is greedy'
             )
-        if top_k is not None:
-            top_k = _number('top_k', top_k, 0) or None
-        if top_p is not None and not (_is_real(top_p) and 0 < top_p <= 1):
-            raise InputError(f'top_p must be above 0 and at most 1: {_shown(top_p)}')
-        return Sampler(temperature, top_k, top_p)
+        return Sampler(temperature, top_k or None, top_p)
 
     def _check_methods(self):
-        if self.num_beams > 1 and self.sampler is not None:
+        beams, sequences = self.options.num_beams, self.options.num_return_sequences
+        if beams > 1 and self.sampler is not None:
             raise InputError(
-                f'num_beams {self.num_beams} looks for the most likely texts, while temperature, '
-                'top_k and top_p draw at random: leave out one or the other'
+                f'num_beams {beams} looks for the most likely texts, while temperature, top_k and '
+                'top_p draw at random: leave out one or the other'
             )
-        if self.num_beams > 1 and self.sequences > self.num_beams:
+        if beams > 1 and sequences > beams:
             raise InputError(
-                f'num_return_sequences {self.sequences} is above num_beams {self.num_beams}, the '
-                'number of texts that are found'
+                f'num_return_sequences {sequences} is above num_beams {beams}, the number of texts '
+                'that are found'
             )
-        if self.num_beams == 1 and self.sampler is None and self.sequences > 1:
+        if beams == 1 and self.sampler is None and sequences > 1:
             raise InputError(
-                f'num_return_sequences is {self.sequences}, but greedy finds one text: pass '
+                f'num_return_sequences is {sequences}, but greedy finds one text: pass '
                 'temperature, top_k or top_p to draw several, or num_beams to search for them'
             )
 
-    def _check_context(self, context, overflow):
-        UnknownNameError.check('overflow', overflow, ['error', 'slide'])
-        if context is None or overflow == 'slide':
+    def _check_context(self, context):
+        if context is None or self.options.overflow == 'slide':
             return
         longest = max(range(len(self.prompts)), key=lambda number: len(self.prompts[number]))
-        length = len(self.prompts[longest])
-        if length > context:
+        length, new = len(self.prompts[longest]), self.options.max_new_tokens
+        if length + new > context:
             raise InputError(
-                f'prompt {longest} has {length} tokens, and the context of this model is {context}:'
-                " shorten it, or pass overflow='slide' to continue from its end"
-            )
-        if length + self.new_tokens > context:
-            raise InputError(
-                f'prompt {longest} has {length} tokens, {self.new_tokens} are wanted, and the '
-                f'context of this model is {context}: ask for {context - length} at most, or pass '
+                f'prompt {longest} has {length} tokens, {new} are to follow, and the context of '
+                f'this model is {context}: ask for fewer or shorten it, or pass '
                 "overflow='slide' to forget the beginning where it is full"
             )
 
     def _check_vocabulary(self, size):
-        for name, ids in self._ids.items():
+        names = {'stop token': self.stop_tokens}
+        names['token of bad_words_ids'] = itertools.chain(*self.options.bad_words_ids)
+        for name, ids in names.items():
             wrong = [token for token in ids if token >= size]
             if wrong:
                 raise InputError(f'{name} {wrong[0]} is not in the vocabulary of {size} tokens')

@@ -33,17 +33,16 @@ def row_generators(prompts, num_return_sequences, seed):
 class LogitsProcessor:
     """Changes the scores of next tokens, as transformers' processors of these names do."""
 
-    def __init__(
-        self, stop_tokens, min_new_tokens, repetition_penalty, no_repeat_ngram_size, bad_words
-    ):
-        self._stop_tokens, self._min_new_tokens = list(stop_tokens), min_new_tokens
-        self._penalty, self._size = repetition_penalty, no_repeat_ngram_size
-        self._bad_words = [word for word in bad_words if word[1:] or word[0] not in stop_tokens]
+    def __init__(self, stop_tokens, options):
+        self._stop_tokens, self._min_new_tokens = list(stop_tokens), options.min_new_tokens
+        self._penalty, self._size = options.repetition_penalty, options.no_repeat_ngram_size
+        words = map(tuple, options.bad_words_ids)
+        self._bad_words = [word for word in words if word[1:] or word[0] not in stop_tokens]
         #: whether no score is changed
         self.is_idle = (
-            repetition_penalty == 1
-            and not (no_repeat_ngram_size or self._bad_words)
-            and not (min_new_tokens and stop_tokens)
+            self._penalty == 1
+            and not (self._size or self._bad_words)
+            and not (self._min_new_tokens and stop_tokens)
         )
 
     def __call__(self, scores, texts, step):
@@ -150,10 +149,11 @@ def search(request):
     # are put aside, and compared by their log-probability divided by `length ** length_penalty`.
     # The search for a prompt ends when `num_beams` texts are finished, and the most likely text
     # that continues scores no better than the last of them.
-    text, num_beams, stop_tokens = request.text, request.num_beams, request.stop_tokens
-    beams = [_Beams(num_beams, request.length_penalty) for _ in request.prompts]
+    text, stop_tokens, options = request.text, request.stop_tokens, request.options
+    num_beams, most = options.num_beams, options.max_new_tokens
+    beams = [_Beams(num_beams, options.length_penalty) for _ in request.prompts]
     count = (1 + max(1, len(stop_tokens))) * num_beams
-    for step in range(request.new_tokens):
+    for step in range(most):
         log_probs = mx.nd.log_softmax(text.scores.astype('float32'), axis=-1)
         if not request.processor.is_idle:
             processed = request.processor(log_probs.asnumpy(), text.ids, step)
@@ -164,7 +164,7 @@ def search(request):
         for prompt, (beam, new) in enumerate(zip(beams, candidates)):
             kept = []
             if new and not beam.done:
-                kept = beam.add(new, stop_tokens, step + 1 == request.new_tokens)
+                kept = beam.add(new, stop_tokens, step + 1 == most)
             # results of rows that aren't needed yet, or any more, are ignored
             idle = num_beams - len(kept)
             rows += [prompt * width + row for row in kept] + [prompt * width] * idle

@@ -187,7 +187,8 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
             )
         del options['tokenizer']
     options.setdefault('exact', True)
-    of_calls = {'max_length', 'batch_tokens'}.union(*(cls.options() for cls in PIPELINES.values()))
+    of_calls = {'max_length', 'batch_tokens'}
+    of_calls = of_calls.union(*(cls.Options.model_fields for cls in PIPELINES.values()))
     of_calls = {name: options.pop(name) for name in of_calls & {*options}}
     options['ctx'] = ctx
     where = {name: options.pop(name) for name in WHERE if name in options}

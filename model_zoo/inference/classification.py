@@ -1,12 +1,14 @@
 """Pipelines that score texts: classification, zero-shot classification, choices, reranking."""
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Annotated, Any, Literal, overload
 
 import numpy as np
+from pydantic import Field
 
 from ..errors import InputError
 from ..util.arrays import sigmoid, softmax
-from .pipeline import ALL, FLAG, NUMBER, TEXT, Pipeline, a_list, one_of
+from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
+from .pipeline import NUMBER, Pipeline
 
 __all__ = [
     'MultipleChoice',
@@ -20,10 +22,16 @@ __all__ = [
 
 #: least probability of a label that a text has, where it may have several
 LIKELY = 0.5
+#: options with which a text has a list of labels
+_SEVERAL = {'top_k', 'return_all_scores'}
 
 
 class TextPairs(Pipeline):
     """A pipeline whose item is a str, a pair ``(text, text_pair)``, or a dict of these names."""
+
+    class Item(Fields):
+        text: AnyText
+        text_pair: AnyText | None = None
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
@@ -32,20 +40,14 @@ class TextPairs(Pipeline):
         )
 
     def _pairs(self, item, options):
-        if isinstance(item, dict):
-            unknown = set(item) - {'text', 'text_pair'}
-            if unknown or 'text' not in item:
-                raise InputError(
-                    f'{self.task}: a dict has the keys "text" and "text_pair", not '
-                    f'{", ".join(map(repr, item))}'
-                )
-            item = item['text'], item.get('text_pair')
-        elif not isinstance(item, (tuple, list)):
-            item = item, None
-        if len(item) != 2:
-            raise InputError(f'{self.task}: a pair has two texts, not {len(item)}: {item!r:.80}')
-        text, pair = item
-        return [(self._text(text), None if pair is None else self._text(pair))]
+        if not isinstance(item, (tuple, list, dict)):
+            return [(self._text(item), None)]
+        if not isinstance(item, dict):
+            if len(item) != 2:
+                raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
+            item = dict(zip(('text', 'text_pair'), item))
+        item = TextPairs.Item.read(item)
+        return [(item.text, item.text_pair)]
 
 
 class TextClassification(TextPairs):
@@ -85,40 +87,33 @@ class TextClassification(TextPairs):
         """Whether the result is a number."""
         return self.block.config.extras.get('problem_type') == 'regression'
 
-    def checked(self, options):
-        checked = super().checked(options)
-        if self._chooses(options):
-            checked.update(top_k=None, least=LIKELY)
-        return checked
+    class Options(CallOptions):
+        top_k: Count | None = 1
+        function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
+        return_all_scores: Flag = False
 
-    def _chooses(self, options):
-        """Whether the model says how many labels a text has."""
-        return self.is_multi_label and not {*self._defaults, *options} & {
-            'top_k',
-            'return_all_scores',
-        }
+    def _chooses(self, given):
+        """Whether the model says how many labels a text has, not these options."""
+        return self.is_multi_label and not _SEVERAL & {*given}
 
-    def _options(
-        self,
-        top_k: ALL = 1,
-        function_to_apply: one_of('softmax', 'sigmoid', 'none') = None,
-        return_all_scores: FLAG = False,
-    ):
-        if return_all_scores:  # the older name
+    def _options(self, given):
+        function, top_k, least = given.function_to_apply, given.top_k, -np.inf
+        if self._chooses(given.model_fields_set):
+            top_k, least = None, LIKELY
+        elif given.return_all_scores:  # the older name
             top_k = None
-        if function_to_apply is None:
-            problem = self.block.config.extras.get('problem_type')
-            usual = 'sigmoid' if len(self.labels) == 1 else 'softmax'
-            function_to_apply = {'regression': 'none', 'multi_label_classification': 'sigmoid'}.get(
-                problem, usual
-            )
-        return {'top_k': top_k, 'function': function_to_apply, 'least': -np.inf}
+        if function is None:
+            if self.is_regression:
+                function = 'none'
+            else:
+                several = len(self.labels) > 1 and not self.is_multi_label
+                function = 'softmax' if several else 'sigmoid'
+        return {'top_k': top_k, 'function': function, 'least': least}
 
     def _shown(self, result, item, options):
-        several = {'top_k', 'return_all_scores'}
-        if several & {*options} or self._chooses(options):
+        if _SEVERAL & {*options} or self._chooses({*self._defaults, *options}):
             return result
-        result = result if several & {*self._defaults} else result[0]
+        result = result if _SEVERAL & {*self._defaults} else result[0]
         return [result] if isinstance(item, str) else result  # as transformers has it
 
     def _answer_size(self, item, rows, options):
@@ -173,28 +168,28 @@ class ZeroShotClassification(TextPairs):
     task = 'zero-shot-classification'
     block_tasks = ('classification',)
 
-    def _options(
-        self,
-        candidate_labels: a_list(TEXT, or_one=True) = None,
-        hypothesis_template: TEXT = 'This example is {}.',
-        multi_label: FLAG = False,
-    ):
-        if isinstance(candidate_labels, str):
-            candidate_labels = [name.strip() for name in candidate_labels.split(',')]
-        names = [name for name in candidate_labels or () if name]
+    class Options(CallOptions):
+        candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
+        hypothesis_template: Text = 'This example is {}.'
+        multi_label: Flag = False
+
+    def _options(self, given):
+        names, template = given.candidate_labels or [], given.hypothesis_template
+        if isinstance(names, str):
+            names = [name.strip() for name in names.split(',')]
+        names = [name for name in names if name]
         if not names:
             raise InputError(f'{self.task}: candidate_labels is empty; name at least one label')
-        if '{}' not in hypothesis_template:
+        if '{}' not in template:
             raise InputError(
-                f'hypothesis_template is {hypothesis_template!r:.80}; it must have {{}} where the '
-                'label goes'
+                f'hypothesis_template is {template!r:.80}; it must have {{}} where the label goes'
             )
         if self.problem:
             raise InputError(self.problem)
         return {
             'labels': names,
-            'template': hypothesis_template,
-            'multi_label': multi_label or len(names) == 1,
+            'template': template,
+            'multi_label': given.multi_label or len(names) == 1,
             'entailment': self._entailed()[0],
         }
 
@@ -252,14 +247,13 @@ class MultipleChoice(TextPairs):
     task = 'multiple-choice'
     block_tasks = ('multiple_choice',)
 
+    class Item(Fields):
+        text: AnyText
+        choices: Annotated[list[AnyText], Field(min_length=2)]
+
     def _pairs(self, item, options):
-        if not isinstance(item, dict) or set(item) != {'text', 'choices'}:
-            raise InputError(f'{self.task} takes dicts of "text" and "choices", not {item!r:.80}')
-        choices = item['choices']
-        if not isinstance(choices, (list, tuple)) or len(choices) < 2:
-            raise InputError(f'{self.task}: choices must be a list of at least two str')
-        text = self._text(item['text'])
-        return ((text, self._text(choice)) for choice in choices)
+        item = self.Item.read(item)
+        return ((item.text, choice) for choice in item.choices)
 
     def _finish(self, item, rows, outputs, options):
         scores = softmax(np.array([score.reshape(()) for (score,) in outputs]))
@@ -290,6 +284,10 @@ class Reranking(TextPairs):
     task = 'rerank'
     block_tasks = ('classification',)
 
+    class Item(Fields):
+        query: AnyText
+        documents: list[AnyText]
+
     def __init__(self, opened, **options):
         super().__init__(opened, **options)
         if self.block.num_labels != 1:
@@ -311,33 +309,28 @@ class Reranking(TextPairs):
             )
         return ACTIVATIONS[name]
 
-    def _options(self, top_k: ALL = None, return_documents: FLAG = False):
-        return {'top_k': top_k, 'documents': return_documents}
+    class Options(CallOptions):
+        top_k: Count | None = None
+        return_documents: Flag = False
 
     def _answer_size(self, item, rows, options):
-        documents = item['documents'] if options['documents'] and isinstance(item, dict) else []
+        documents = item['documents'] if options.return_documents and isinstance(item, dict) else []
         return super()._answer_size(item, rows, options) + sum(map(len, documents))
 
     def _pairs(self, item, options):
         if isinstance(item, (tuple, list)) and len(item) == 2:
             return [tuple(map(self._text, item))]
-        if isinstance(item, dict) and set(item) == {'query', 'documents'}:
-            query, documents = self._text(item['query']), item['documents']
-            if isinstance(documents, (list, tuple)):
-                return ((query, self._text(document)) for document in documents)
-        raise InputError(
-            f'{self.task} takes dicts of "query" and "documents", a list of str, or pairs of a '
-            f'query and a text; not {item!r:.80}'
-        )
+        item = self.Item.read(item)
+        return ((item.query, document) for document in item.documents)
 
     def _finish(self, item, rows, outputs, options):
         logits = np.array([score.reshape(()) for (score,) in outputs], np.float32)
         scores = self._activate(logits).tolist()
         if not isinstance(item, dict):
             return scores[0]
-        order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options['top_k']]
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])[: options.top_k]
         ranked = [{'corpus_id': number, 'score': scores[number]} for number in order]
-        if options['documents']:
+        if options.return_documents:
             for document in ranked:
                 document['text'] = item['documents'][document['corpus_id']]
         return ranked

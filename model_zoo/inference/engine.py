@@ -42,14 +42,10 @@ class Engine(abc.ABC):
             Of the same batch size.
         """
 
-    def run_rows(self, rows, types=None, pad=None):
-        """`run`, for rows of any lengths.
-
-        Without `types` they are 0. Padding is masked, so any id will do.
-        """
-        words = pad_rows(rows, pad or 0)
-        types = np.zeros_like(words) if types is None else pad_rows(types)
-        return self.run(words, types, np.array(list(map(len, rows)), np.int32))
+    def run_rows(self, rows, types, pad):
+        """`run`, for rows of any lengths. Padding is masked, so any id will do."""
+        words, lengths = pad_rows(rows, pad or 0), np.array(list(map(len, rows)), np.int32)
+        return self.run(words, pad_rows(types), lengths)
 
 
 class MXNetEngine(Engine):

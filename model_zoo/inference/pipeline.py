@@ -1,32 +1,23 @@
 """What the pipelines of all tasks share."""
 
 import functools
-import inspect
 import itertools
-import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from ..batches.sampling import longest_first
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
+from ..util.fields import CallOptions
 from .engine import MXNetEngine
 
 __all__ = [
-    'ALL',
     'BATCH_ROWS',
-    'COUNT',
-    'FLAG',
-    'TEXT',
     'Meter',
     'Row',
     'TooLargeError',
     'Work',
-    'a_list',
-    'check_option',
-    'number',
-    'one_of',
     'refuse_arguments_of_transformers',
     'without_truncation',
 ]
@@ -44,85 +35,6 @@ ITEMS_TOGETHER = 256
 POOL_TOKENS, POOL_ITEMS = 32768, 768
 #: bytes of a number in JSON
 NUMBER = 24
-
-# -- what options may be, in the words of JSON Schema: annotations of `Pipeline._options` ---------
-#: a whole number, at least 1
-COUNT = {'type': 'integer', 'minimum': 1, 'maximum': 2**31 - 1}
-#: a count, or null for all
-ALL = {**COUNT, 'type': ['integer', 'null']}
-#: true or false
-FLAG = {'type': 'boolean'}
-#: any text
-TEXT = {'type': 'string'}
-
-
-def one_of(*names):
-    """The schema of a name."""
-    return {'type': 'string', 'enum': list(names)}
-
-
-def number(most):
-    """The schema of a number from 0 to `most`."""
-    return {'type': 'number', 'minimum': 0, 'maximum': most}
-
-
-def a_list(items, most=10_000, or_one=False):
-    """The schema of a list; `or_one` allows one item in its place."""
-    types = ['array', items['type']] if or_one else 'array'
-    return {'type': types, 'items': items, 'maxItems': most}
-
-
-_TYPES = {
-    'array': (list, tuple, set),
-    'boolean': (bool, np.bool_),
-    'integer': numbers.Integral,
-    'null': type(None),
-    'number': numbers.Real,
-    'string': str,
-}
-
-
-def check_option(name, value, schema):
-    """Raise InputError unless an option's value is what its schema wants."""
-    types = [schema['type']] if isinstance(schema['type'], str) else schema['type']
-    fitting = [type_name for type_name in types if isinstance(value, _TYPES[type_name])]
-    if isinstance(value, bool) and 'boolean' not in fitting:
-        fitting = []
-    if fitting and 'items' in schema and fitting[0] != 'array':  # one item instead of a list
-        check_option(name, value, schema['items'])
-    elif not fitting or not _is_within(value, fitting[0], schema):
-        raise InputError(f'`{name}` is {value!r:.80}; it must be {_described(schema, types)}')
-    elif fitting[0] == 'array':
-        for item in value:
-            check_option(name, item, schema['items'])
-
-
-def _is_within(value, type_name, schema):
-    if type_name in ('integer', 'number'):  # NaN is outside
-        return schema['minimum'] <= value <= schema['maximum']
-    if type_name == 'array':
-        return len(value) <= schema['maxItems']
-    return value in schema.get('enum', [value])
-
-
-def _described(schema, types):
-    if 'enum' in schema:
-        return f'one of: {", ".join(schema["enum"])}'
-    names = {
-        'boolean': 'true or false',
-        'integer': 'an integer',
-        'null': 'None for all',
-        'number': 'a number',
-        'string': 'a str',
-    }
-    if 'array' in types:
-        items = _described(schema['items'], [schema['items']['type']])
-        names['array'] = f'a list of at most {schema["maxItems"]}, each {items}'
-    if 'minimum' in schema:
-        bounds = f' from {schema["minimum"]} to {schema["maximum"]}'
-        names = {**names, 'integer': f'an integer{bounds}', 'number': f'a number{bounds}'}
-    return ', or '.join(names[name] for name in types)
-
 
 # -- what a call may cost -------------------------------------------------------------------------
 
@@ -258,6 +170,8 @@ class Pipeline:
     block_tasks = ()
     #: if not 0, only so many of the model's outputs are kept; padding is cut off these
     token_outputs = 0
+    #: options of a call
+    Options = CallOptions
     batch_rows = BATCH_ROWS
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
@@ -273,8 +187,7 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id
-        self._defaults = {}
-        self._defaults = self._with_defaults(defaults)
+        self._defaults = self._given(defaults)
 
     @property
     def problem(self):
@@ -395,9 +308,9 @@ class Pipeline:
 
     # -- what a task's pipeline changes -----------------------------------------------------------
 
-    def _options(self):
-        """Checked options of a call; annotations say what they may be, see `check_option`."""
-        return {}
+    def _options(self, given):
+        """What the other methods take as `options`, of a call's `Options`."""
+        return given
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes, dict))
@@ -446,26 +359,18 @@ class Pipeline:
 
     # -- what all have in common ------------------------------------------------------------------
 
-    @classmethod
-    @functools.cache
-    def options(cls):
-        """The names of a call's options, each with the JSON Schema of its values."""
-        _, *parameters = inspect.signature(cls._options).parameters.values()
-        return {p.name: {**p.annotation, 'default': p.default} for p in parameters}
-
     def checked(self, options):
         """A call's options, checked, with the defaults of the others."""
-        return self._options(**self._with_defaults(options))
+        return self._options(self.Options.model_construct(**self._over_defaults(options)))
 
-    def _with_defaults(self, options):
-        """Options over the pipeline's defaults."""
+    def _over_defaults(self, options):
+        return {**self._defaults, **self._given(options)}
+
+    def _given(self, options):
+        """The options that are given, checked."""
         refuse_arguments_of_transformers(options)
-        known, given = self.options() if options else {}, without_truncation(options)
-        for name, value in given.items():
-            UnknownNameError.check(f'option of {self.task}', name, known)
-            if value is not None or known[name]['default'] is not None:
-                check_option(name, value, known[name])
-        return {**self._defaults, **given}
+        given = self.Options.read(without_truncation(options), f'option of {self.task}')
+        return {name: getattr(given, name) for name in given.model_fields_set}
 
     def _text(self, item):
         if isinstance(item, str):

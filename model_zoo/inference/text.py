@@ -6,7 +6,9 @@ import logging
 from ..batches.sampling import longest_first
 from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_of
-from .pipeline import ALL, BATCH_TOKENS, COUNT, FLAG, ITEMS_TOGETHER, Pipeline, a_list, number
+from ..generation.request import Temperature, TextOptions, Tokens
+from ..util.fields import Count, Flag, Size
+from .pipeline import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
 
 __all__ = ['TextGeneration', 'end_tokens']
 
@@ -14,9 +16,9 @@ logger = logging.getLogger(__name__)
 
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
-#: a number of tokens, or the id of one
-_ID = {**COUNT, 'minimum': 0}
 _LENGTHS = ('max_new_tokens', 'max_length')
+_SAMPLING = {'temperature', 'top_k', 'top_p', 'seed'}
+_BEAMS = {'num_beams', 'length_penalty'}
 # fields of generation_config.json that change texts, and have no option here
 _UNUSED = (
     'begin_suppress_tokens',
@@ -60,66 +62,49 @@ class TextGeneration(Pipeline):
     task = 'text-generation'
     block_tasks = ('language_model',)
 
+    class Options(TextOptions):
+        max_new_tokens: Count | None = None
+        max_length: Count | None = None
+        do_sample: Flag = False
+        temperature: Temperature = 1.0
+        top_k: Size | None = 50
+        eos_token_id: Tokens | Size | None = None
+        return_full_text: Flag = True
+        stop_at_end: Flag = True
+
     def __init__(self, opened, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         super().__init__(opened, None, batch_tokens, engine)
-        own, known = self.block.base.generation_config, self.options()
-        usual = {name: own[name] for name in known if own.get(name) is not None}
+        own = self.block.base.generation_config
+        usual = {name: own[name] for name in self.Options.model_fields if own.get(name) is not None}
         if usual.get('max_length') == 20:  # transformers' default, which its pipelines don't use
             del usual['max_length']
-        self._defaults = self._with_defaults(usual)
-        self._defaults = self._with_defaults(defaults)
+        self._defaults = self._given(usual)
+        self._defaults = self._over_defaults(defaults)
         unused = [name for name in _UNUSED if own.get(name)]
         if unused:
             logger.warning('not used of generation_config.json: %s', ', '.join(unused))
 
-    def _with_defaults(self, options):
-        merged = super()._with_defaults(options)
-        if given := {*_LENGTHS} & {*options}:  # one replaces the other's default
-            return {name: merged[name] for name in merged if name not in _LENGTHS or name in given}
-        return merged
+    def _over_defaults(self, options):
+        given = self._given(options)
+        defaults = self._defaults
+        if not {*_LENGTHS}.isdisjoint(given):  # one replaces the other's default
+            defaults = {name: defaults[name] for name in defaults if name not in _LENGTHS}
+        return {**defaults, **given}
 
-    def _options(
-        self,
-        max_new_tokens: COUNT = None,
-        max_length: COUNT = None,
-        min_new_tokens: _ID = 0,
-        do_sample: FLAG = False,
-        temperature: number(1e6) = 1.0,
-        top_k: dict(ALL, minimum=0) = 50,
-        top_p: number(1) = None,
-        num_beams: COUNT = 1,
-        length_penalty: dict(number(30), minimum=-30) = 1.0,
-        num_return_sequences: COUNT = 1,
-        repetition_penalty: number(1e6) = 1.0,
-        no_repeat_ngram_size: _ID = 0,
-        bad_words_ids: a_list(a_list(_ID)) = None,
-        eos_token_id: a_list(_ID, or_one=True) = None,
-        return_full_text: FLAG = True,
-        stop_at_end: FLAG = True,
-        seed: dict(COUNT, minimum=0, maximum=2**32 - 1) = None,
-    ):
-        # the model forgets the beginning of a text that is longer than its context
-        options = {
-            'num_return_sequences': num_return_sequences,
-            'min_new_tokens': min_new_tokens,
-            'repetition_penalty': repetition_penalty,
-            'overflow': 'slide',
-            'no_repeat_ngram_size': no_repeat_ngram_size,
-            'bad_words_ids': bad_words_ids or (),
-        }
-        if do_sample:
-            options.update(temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
-        elif num_beams > 1:
-            options.update(num_beams=num_beams, length_penalty=length_penalty)
-        if do_sample and num_beams > 1:
+    def _options(self, given):
+        if given.do_sample and given.num_beams > 1:
             raise InputError('do_sample and num_beams exclude each other: choose one')
-        ends = self.end_tokens if eos_token_id is None else eos_token_id
-        options['stop_tokens'] = ends if stop_at_end else ()
+        unused = _BEAMS if given.do_sample else _SAMPLING
+        options = given.model_dump(include={*TextOptions.model_fields} - unused)
+        ends = self.end_tokens if given.eos_token_id is None else given.eos_token_id
+        options['stop_tokens'] = ends if given.stop_at_end else []
+        # the model forgets the beginning of a text that is longer than its context
+        options['overflow'] = 'slide'
         return {
-            'full': return_full_text,
+            'full': given.return_full_text,
             'generate': options,
-            'new': max_new_tokens or (None if max_length else MAX_NEW_TOKENS),
-            'all': max_length,
+            'new': given.max_new_tokens or (None if given.max_length else MAX_NEW_TOKENS),
+            'all': given.max_length,
         }
 
     def new_tokens(self, ids, options):
@@ -151,10 +136,11 @@ class TextGeneration(Pipeline):
                         )
                     for place, group in zip(chosen, continuations):
                         start = pool[place] if options['full'] else ''
-                        results[place] = [
-                            {'generated_text': start + self._new_text(prompts[place], result)}
-                            for result in group
-                        ]
+                        texts = (
+                            text_of(self.tokenizer, prompts[place], new.tokens, new.finish, True)
+                            for new in group
+                        )
+                        results[place] = [{'generated_text': start + text} for text in texts]
             yield from (results[place] for place in range(len(pool)))
 
     def stream(self, text, **options):
@@ -195,9 +181,6 @@ class TextGeneration(Pipeline):
         if ids == [None]:
             raise InputError(f'{self.task}: the text is empty; give at least one word')
         return ids
-
-    def _new_text(self, prompt, continuation):
-        return text_of(self.tokenizer, prompt, continuation.tokens, continuation.finish, True)
 
 
 def end_tokens(block, tokenizer):

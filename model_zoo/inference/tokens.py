@@ -3,16 +3,18 @@
 import itertools
 import re
 import warnings
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from pydantic import AfterValidator, ConfigDict, Field
 
 from ..batches.windows import NO_WINDOW, spans_within, split_windows
 from ..errors import InputError
 from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
-from .pipeline import ALL, COUNT, FLAG, NUMBER, TEXT, Pipeline, Row, a_list, one_of
+from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
+from .pipeline import NUMBER, Pipeline, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
 
@@ -61,12 +63,13 @@ class TokenClassification(Pipeline):
         """Whether the model learned labels of words, by their first tokens."""
         return self.block.config.extras.get('finetuning_task') == 'tagging'
 
-    def _options(
-        self,
-        aggregation_strategy: one_of(*STRATEGIES) = None,
-        ignore_labels: a_list(TEXT) = ('O',),
-        stride: dict(COUNT, minimum=0) = None,
-    ):
+    class Options(CallOptions):
+        aggregation_strategy: Literal[STRATEGIES] | None = None
+        ignore_labels: Annotated[list[Text], Field(max_length=10_000)] = ['O']
+        stride: Size | None = None
+
+    def _options(self, given):
+        stride = given.stride
         special = len(self.tokenizer.with_special_tokens([])[0])
         room = None if self.max_length is None else self.max_length - special
         if stride is None:
@@ -74,8 +77,8 @@ class TokenClassification(Pipeline):
         if room is not None and stride >= room:
             raise InputError(f'stride is {stride}; it must be from 0 to {room - 1}')
         return {
-            'strategy': aggregation_strategy or ('first' if self.knows_words else 'none'),
-            'ignored': set(ignore_labels),
+            'strategy': given.aggregation_strategy or ('first' if self.knows_words else 'none'),
+            'ignored': set(given.ignore_labels),
             'special': special,
             'room': room,
             'stride': stride,
@@ -219,15 +222,18 @@ class FillMask(Pipeline):
         if self.tokenizer.mask_token is None:
             raise InputError(f'{self.task}: the vocabulary of this model has no [MASK]')
 
-    def _options(self, top_k: ALL = 5, targets: a_list(TEXT, or_one=True) = None):
-        if isinstance(targets, str):
-            targets = [targets]
+    class Options(CallOptions):
+        top_k: Count | None = 5
+        targets: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
+
+    def _options(self, given):
+        targets = [given.targets] if isinstance(given.targets, str) else given.targets
         ids = None
         if targets is not None:
             ids = np.array(sorted({*map(self._id_of, targets)} - {None}))
             if not len(ids):
                 raise InputError(f'targets {targets!r:.80}: none is a token of this model')
-        return {'top_k': top_k, 'targets': ids}
+        return {'top_k': given.top_k, 'targets': ids}
 
     def _id_of(self, word):
         """The id of a word, or of its first piece; None if it has none."""
@@ -296,6 +302,12 @@ class FillMask(Pipeline):
         }
 
 
+def _not_blank(text):
+    if not text.strip():
+        raise InputError('it must not be blank')
+    return text
+
+
 class QuestionAnswering(Pipeline):
     """Answers to questions, extracted from a text.
 
@@ -329,30 +341,35 @@ class QuestionAnswering(Pipeline):
             inputs = _items(inputs if question is None else question, context)
         return super().__call__(inputs, **options)
 
-    def _options(
-        self,
-        top_k: dict(ALL, maximum=1000) = 1,
-        handle_impossible_answer: FLAG = False,
-        max_answer_len: ALL = 15,
-        max_question_len: ALL = None,
-        max_seq_len: COUNT = None,
-        doc_stride: dict(COUNT, minimum=0) = None,
-        align_to_words: FLAG = True,
-    ):
-        length = max_seq_len or min(self.max_length or 384, 384)
+    class Item(Fields):
+        model_config = ConfigDict(extra='ignore')
+        question: Annotated[AnyText, AfterValidator(_not_blank)]
+        context: Annotated[AnyText, AfterValidator(_not_blank)]
+
+    class Options(CallOptions):
+        top_k: Annotated[Count, Field(le=1000)] | None = 1
+        handle_impossible_answer: Flag = False
+        max_answer_len: Count | None = 15
+        max_question_len: Count | None = None
+        max_seq_len: Count | None = None
+        doc_stride: Size | None = None
+        align_to_words: Flag = True
+
+    def _options(self, given):
+        length = given.max_seq_len or min(self.max_length or 384, 384)
         if self.max_length is not None and not 8 <= length <= self.max_length:
             raise InputError(f'max_seq_len is {length}; it must be from 8 to {self.max_length}')
-        stride = min(length // 2, 128) if doc_stride is None else doc_stride
+        stride = min(length // 2, 128) if given.doc_stride is None else given.doc_stride
         if stride >= length:
             raise InputError(f'doc_stride is {stride}; it must be from 0 to max_seq_len, {length}')
         return {
-            'top_k': top_k or 20,
-            'may_be_empty': handle_impossible_answer,
-            'question': max_question_len,
-            'longest': min(max_answer_len or length, length),
+            'top_k': given.top_k or 20,
+            'may_be_empty': given.handle_impossible_answer,
+            'question': given.max_question_len,
+            'longest': min(given.max_answer_len or length, length),
             'length': length,
             'stride': stride,
-            'align': align_to_words,
+            'align': given.align_to_words,
         }
 
     def _rows(self, items, options, meter):
@@ -364,7 +381,8 @@ class QuestionAnswering(Pipeline):
         It has the offsets and word ids of the whole context, the number of the row's pieces before
         the context, the context's first piece that the window sees, and how many it sees.
         """
-        texts = [(text, None) for text in self._question(item)]
+        item = self.Item.read(item)
+        texts = [(item.question, None), (item.context, None)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
         asked = asked[: options['question']]
         room = options['length'] - self.tokenizer.pair_size()
@@ -389,17 +407,6 @@ class QuestionAnswering(Pipeline):
 
     def _answer_size(self, item, rows, options):
         return 4 * NUMBER * len(rows) * _candidates(options)
-
-    def _question(self, item):
-        if not isinstance(item, dict) or not {'question', 'context'} <= set(item):
-            raise InputError(
-                f'{self.task} takes dicts of "question" and "context", not {item!r:.80}'
-            )
-        texts = self._text(item['question']), self._text(item['context'])
-        for name, text in zip(('question', 'context'), texts):
-            if not text.strip():
-                raise InputError(f'{self.task}: the {name} is empty')
-        return texts
 
     def _finish(self, item, rows, outputs, options):
         answers, null_score = {}, NO_WINDOW

@@ -1,13 +1,19 @@
 """Vectors of texts, how similar texts are, and the nearest of many."""
 
+from typing import Annotated, Literal
+
 import numpy as np
+from pydantic import Field
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import POOLINGS, pool
-from .pipeline import FLAG, NUMBER, Pipeline, one_of
+from ..util.fields import AnyText, CallOptions, Fields, Flag
+from .pipeline import NUMBER, Pipeline
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
+
+Pooling = Literal[(*POOLINGS, 'model')]
 
 
 class Vectors(Pipeline):
@@ -30,13 +36,13 @@ class Vectors(Pipeline):
 
     def _prepared(self, text, options):
         text = self._text(text)
-        if options['pooling'] == 'model':
+        if options.pooling == 'model':
             text = self._prompt + text
             return text.lower() if self._modules.lowers else text
         return text
 
     def _length(self, options):
-        own = self._modules.max_length if options['pooling'] == 'model' else None
+        own = self._modules.max_length if options.pooling == 'model' else None
         return min(filter(None, (own, self.max_length)), default=None)
 
     def _vector(self, states, pooling):
@@ -57,29 +63,26 @@ class FeatureExtraction(Vectors):
 
     task = 'feature-extraction'
 
-    def _options(
-        self,
-        return_tensors: FLAG = False,
-        pooling: one_of(*POOLINGS, 'model') = None,
-        normalize: FLAG = False,
-    ):
-        return {'arrays': return_tensors, 'pooling': pooling, 'normalize': normalize}
+    class Options(CallOptions):
+        return_tensors: Flag = False
+        pooling: Pooling | None = None
+        normalize: Flag = False
 
     def _pairs(self, item, options):
         return [(self._prepared(item, options), None)]
 
     def _answer_size(self, item, rows, options):
-        vectors = len(rows[0].input_ids) if options['pooling'] is None else 1
-        return vectors * self.block.config.units * (8 if options['arrays'] else NUMBER)
+        vectors = len(rows[0].input_ids) if options.pooling is None else 1
+        return vectors * self.block.config.units * (8 if options.return_tensors else NUMBER)
 
     def _reduced(self, row, outputs, options):
-        (states,), pooling = outputs, options['pooling']
+        (states,), pooling = outputs, options.pooling
         result = states[None] if pooling is None else self._vector(states, pooling)
-        return [_units(result) if options['normalize'] else result]
+        return [_units(result) if options.normalize else result]
 
     def _finish(self, item, rows, outputs, options):
         ((result,),) = outputs
-        return result if options['arrays'] else result.tolist()
+        return result if options.return_tensors else result.tolist()
 
 
 def _units(vectors):
@@ -96,30 +99,26 @@ class SentenceSimilarity(Vectors):
 
     task = 'sentence-similarity'
 
-    def _options(self, pooling: one_of(*POOLINGS, 'model') = 'model'):
-        return {'pooling': pooling}
+    class Item(Fields):
+        source_sentence: AnyText
+        sentences: Annotated[list[AnyText], Field(min_length=1)]
+
+    class Options(CallOptions):
+        pooling: Pooling = 'model'
 
     def _is_item(self, inputs):
         is_pair = isinstance(inputs, tuple) and len(inputs) == 2
         return isinstance(inputs, dict) or (is_pair and all(isinstance(i, str) for i in inputs))
 
     def _pairs(self, item, options):
-        return ((self._prepared(text, options), None) for text in self._sentences(item))
-
-    def _sentences(self, item):
-        if isinstance(item, (tuple, list)) and len(item) == 2:
-            return list(item)
-        if isinstance(item, dict) and set(item) == {'source_sentence', 'sentences'}:
-            sentences = item['sentences']
-            if isinstance(sentences, (list, tuple)) and sentences:
-                return [item['source_sentence'], *sentences]
-        raise InputError(
-            f'{self.task} takes dicts of "source_sentence" and "sentences", a list of at least '
-            f'one str, or pairs of str; not {item!r:.80}'
-        )
+        sentences = item
+        if not isinstance(item, (tuple, list)) or len(item) != 2:
+            item = self.Item.read(item)
+            sentences = [item.source_sentence, *item.sentences]
+        return ((self._prepared(text, options), None) for text in sentences)
 
     def _reduced(self, row, outputs, options):
-        return [self._vector(outputs[0], options['pooling'])]
+        return [self._vector(outputs[0], options.pooling)]
 
     def _finish(self, item, rows, outputs, options):
         vectors = _units(np.stack([vector for (vector,) in outputs]))

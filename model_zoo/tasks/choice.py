@@ -216,7 +216,6 @@ class ChoiceTask(MultipleChoice):
 
     settings_class, name, in_python = ChoiceSettings, 'swag', {'do_train': True, 'do_eval': True}
     files = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
-    free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file', 'do_eval')
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
@@ -326,7 +325,6 @@ class StoryTask(MultipleChoice):
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
     has_own_head, data_field, samples_unit = False, 'train_dataset', 'stories'
-    free = 'train_dataset', 'eval_dataset', 'vocab_file', 'do_eval'
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
     trains = property(lambda self: self.settings.do_train)

@@ -418,15 +418,6 @@ class ClassificationTask(Task):
     reads_late = True
     samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
-    free = (
-        'data_dir',
-        'train_file',
-        'dev_file',
-        'test_file',
-        'vocab_file',
-        'do_eval',
-        'label_order',
-    )
 
     def __init__(self, settings, record=None):
         super().__init__(settings)

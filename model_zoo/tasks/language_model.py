@@ -216,7 +216,6 @@ class LanguageModelTask(TextTask):
     family = trained_for = None
     metric, use, unit, samples_unit = 'loss', 'text-generation', 'tokens', 'tokens'
     score_name, length = 'log-likelihood of a token', 'block_size'
-    free = 'train_file', 'eval_file', 'vocab_file', 'text_column'
 
     def __init__(self, settings):
         super().__init__(settings)

@@ -67,15 +67,6 @@ class MaskedLMTask(TextTask):
     trains, draws_updates, prefix, trained_for, unit = True, True, '', None, None
     metric, score_name, use = 'mlm_loss', 'negative loss', 'fill-mask'
     title = 'pre-trained further'
-    free = (
-        'comm_backend',
-        'dev_corpus',
-        'dev_data',
-        'num_workers',
-        'reduce_memory',
-        'vocab_file',
-        'text_column',
-    )
 
     most_batches = None
     num_processes = property(lambda self: self.settings.num_workers)
@@ -254,21 +245,6 @@ class PretrainingTask(MaskedLMTask):
     """Pre-training on masked words, and next sentences if the model predicts them."""
 
     settings_class, family, in_python = PretrainingSettings, None, {}
-    free = (
-        'batch_size_eval',
-        'ckpt_dir',
-        'comm_backend',
-        'data_eval',
-        'eval_interval',
-        'eval_use_npz',
-        'max_eval_steps',
-        'num_dataset_workers',
-        'profile',
-        'start_step',
-        'total_batch_size',
-        'total_batch_size_eval',
-        'verbose',
-    )
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))

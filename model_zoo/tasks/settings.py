@@ -51,17 +51,7 @@ OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight'
 
 
 #: settings that name another model than the teacher
-OTHER_MODEL = (
-    'bert_model',
-    'bert_dataset',
-    'pretrained_bert_parameters',
-    'model_parameters',
-    'from_scratch',
-    'vocab_file',
-    'hparams',
-    'init_checkpoint',
-    'bert_config_file',
-)
+OTHER_MODEL = (*BertSettings.defaults(), *CheckpointSettings.defaults())
 
 
 @settings()
@@ -69,14 +59,12 @@ class TeacherSettings(FinetuneSettings):
     """Distillation: a small classifier learns from a large one."""
 
     title = 'distillation'
-    needs = tuple((name, 'teacher') for name in OF_TEACHER)
-    exclusive = (
-        ('teacher', 'only_inference'),
-        *(('student_layers', name) for name in OTHER_MODEL),  # it begins with the teacher
-    )
 
     teacher: str | None = setting(
-        None, 'also learn from this trained model', flag={'metavar': 'FOLDER'}
+        None,
+        'also learn from this trained model',
+        flag={'metavar': 'FOLDER'},
+        excludes=('only_inference',),
     )
     student_layers: int | None = setting(
         None,
@@ -84,24 +72,32 @@ class TeacherSettings(FinetuneSettings):
         'another model',
         at_least=1,
         flag={'metavar': 'N'},
+        excludes=OTHER_MODEL,
+        needs=('teacher',),
     )
     teacher_layers: list[int] | None = setting(
         None,
         "the teacher's layer for each of the student's layers, counted from 1; default: "
         'evenly spaced',
         flag={'metavar': 'N'},
+        needs=('teacher',),
     )
     temperature: float | None = setting(
-        2.0, "temperature of the teacher's probabilities", above=0, below=float('inf')
+        2.0,
+        "temperature of the teacher's probabilities",
+        above=0,
+        below=float('inf'),
+        needs=('teacher',),
     )
     teacher_weight: float | None = setting(
         0.5,
         "share of the teacher's scores in the loss; the labels have the rest",
         at_least=0,
         at_most=1,
+        needs=('teacher',),
     )
     states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, below=float('inf')
+        1.0, "weight of the layers' states", at_least=0, below=float('inf'), needs=('teacher',)
     )
 
     def check(self):
@@ -115,38 +111,50 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
-    exclusive = (('multi_label', 'regression'), ('multi_label', 'teacher'))
 
     task_name: str | None = setting(
         None,
         'a known task, such as MRPC, of which an unknown name lists all; or custom, the default '
         'where files are given',
+        usual=True,
     )
     data_dir: str | None = setting(
-        None, "folder with the task's TSV files; default: GluonNLP downloads them"
+        None,
+        "folder with the task's TSV files; default: GluonNLP downloads them",
+        usual=True,
+        on_resume='free',
     )
     train_file: str | None = setting(
         None,
         'your own rows to train on: TSV, .csv or .jsonl in UTF-8, or a folder that datasets '
         'has saved',
+        usual=True,
+        on_resume='free',
     )
-    dev_file: str | None = setting(None, 'your own rows to score each epoch on')
-    test_file: str | None = setting(None, 'your own rows to predict')
+    dev_file: str | None = setting(
+        None, 'your own rows to score each epoch on', usual=True, on_resume='free'
+    )
+    test_file: str | None = setting(None, 'your own rows to predict', usual=True, on_resume='free')
     dev_split: float | None = setting(
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples',
         flag={'metavar': 'SHARE'},
+        usual=True,
     )
     text_columns: list[str] | None = setting(
         None, 'custom task: name or number of one or two text columns; default: the usual names'
     )
-    text_column: str | None = setting(None, 'custom task: name or number of the text column')
+    text_column: str | None = setting(
+        None, 'custom task: name or number of the text column', usual=True
+    )
     text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair'
+        None, 'custom task: the column of the second text of a pair', usual=True
     )
     label_column: str | None = setting(
-        None, 'custom task: name or number (from 0) of the label column; default: the usual names'
+        None,
+        'custom task: name or number (from 0) of the label column; default: the usual names',
+        usual=True,
     )
     labels: list[str] | None = setting(
         None,
@@ -154,16 +162,20 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         "a new custom task the training file's labels, sorted",
     )
     header: bool = setting(False, 'files with numbered columns begin with a header')
-    regression: bool = setting(False, 'custom task: the labels are numbers')
+    regression: bool = setting(False, 'custom task: the labels are numbers', usual=True)
     multi_label: bool = setting(
-        False, 'custom task: a text has any number of labels, separated by commas or as a list'
+        False,
+        'custom task: a text has any number of labels, separated by commas or as a list',
+        usual=True,
+        excludes=('regression', 'teacher'),
     )
     label_order: str = setting(
         GLUONNLP,
         "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",
         choices=[GLUONNLP, ORIGINALS],
+        on_resume='free',
     )
-    max_len: int = setting(128, 'in tokens, including special tokens')
+    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
     do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(
         False,
@@ -172,11 +184,16 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         flag=YES_OR_NO,
     )
     do_eval: bool | None = setting(
-        None, 'evaluate; training does so anyway; alone: `only_inference`', flag=YES_OR_NO
+        None,
+        'evaluate; training does so anyway; alone: `only_inference`',
+        flag=YES_OR_NO,
+        on_resume='free',
     )
 
 
 def check_work(settings):
+    if settings.resume and not settings.do_train:
+        raise InputError('needs `do_train`', field='resume')
     if not (settings.do_train or settings.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
 
@@ -185,11 +202,9 @@ def check_work(settings):
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
-    needs = (('resume', 'do_train'),)
-
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
-    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model')
-    max_seq_length: int = setting(128, 'in tokens, including special tokens')
+    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
+    max_seq_length: int = setting(128, 'in tokens, including special tokens', usual=True)
     do_lower_case: bool | None = setting(
         False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
@@ -213,17 +228,22 @@ class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, Schedul
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
     title = 'task'
-    needs = (('resume', 'do_train'),)
 
     do_train: bool = setting(False)
-    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`')
-    train_dataset: str | None = setting(None, 'CSV file of the Story Cloze Test')
-    eval_dataset: str | None = setting(None, 'default: stories held out from `train_dataset`')
+    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`', on_resume='free')
+    train_dataset: str | None = setting(
+        None, 'CSV file of the Story Cloze Test', usual=True, on_resume='free'
+    )
+    eval_dataset: str | None = setting(
+        None, 'default: stories held out from `train_dataset`', usual=True, on_resume='free'
+    )
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
         0.9, 'weight of the language model loss', at_least=0, below=float('inf')
     )
-    gpt_model: str = setting('gpt_12_768_12', 'name, folder, hub id owner/name, or address')
+    gpt_model: str = setting(
+        'gpt_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
+    )
     gpt_dataset: str | None = pretraining_set()
     pretrained_gpt_parameters: str | None = pretrained_file()
 
@@ -236,15 +256,19 @@ EPSILONS = {'adam': 1e-8}
 class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
-    exclusive = (('sentencepiece', 'vocab_file'),)
-
     train_file: str | None = setting(
-        None, "file in SQuAD's JSON format; default: GluonNLP downloads it"
+        None,
+        "file in SQuAD's JSON format; default: GluonNLP downloads it",
+        usual=True,
+        on_resume='free',
     )
     predict_file: str | None = setting(
-        None, 'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`'
+        None,
+        'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
+        usual=True,
+        on_resume='free',
     )
-    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer')
+    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer', usual=True)
     f1_characters: bool | None = setting(
         None,
         'F1 over characters, for languages without spaces between words; default: if the '
@@ -259,14 +283,23 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         'answer "no answer" if its score exceeds the best answer\'s by more than this; '
         'usually -1 to -5',
     )
-    max_seq_length: int = setting(384, 'in tokens, including special tokens')
-    doc_stride: int = setting(128, 'tokens between the starts of two windows', at_least=1)
+    max_seq_length: int = setting(384, 'in tokens, including special tokens', usual=True)
+    doc_stride: int = setting(
+        128, 'tokens between the starts of two windows', at_least=1, usual=True
+    )
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(None, 'folder for encoded data; default: cache in `output_dir`')
+    cache_dir: str | None = setting(
+        None, 'folder for encoded data; default: cache in `output_dir`', on_resume='free'
+    )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(
+        None,
+        'SentencePiece model instead of `vocab_file`',
+        on_resume='free',
+        excludes=('vocab_file',),
+    )
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: bool | None = lower_case()
 
@@ -280,15 +313,16 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     def _check_sentencepiece(self):
         if not self.sentencepiece.endswith(('.model', '.spiece')):
             raise InputError(
-                f"`sentencepiece` {self.sentencepiece!r}: a SentencePiece model's file ends in "
-                '.model or .spiece'
+                f"{self.sentencepiece!r}: a SentencePiece model's file ends in .model or .spiece",
+                field='sentencepiece',
             )
         weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
         weights = (*weights, self.init_checkpoint, self.bert_config_file)
         if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
             raise InputError(
-                '`sentencepiece`: pretrained weights have a vocabulary of their own; it goes with '
-                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`'
+                'is set, but pretrained weights have a vocabulary of their own; it goes with '
+                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`',
+                field='sentencepiece',
             )
 
 
@@ -296,22 +330,23 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
 class TaggingSettings(FileSettings, FinetuneSettings):
     """Settings of tagging, with the defaults of GluonNLP 0.8's finetune_ner.py."""
 
-    exclusive = (('cased', 'bert_dataset'),)
-
     word_column: int = setting(
-        0, 'column of the words, from 0; negative numbers count from the end'
+        0, 'column of the words, from 0; negative numbers count from the end', usual=True
     )
-    label_column: int = setting(-1, 'column of the labels, counted in the same way')
+    label_column: int = setting(-1, 'column of the labels, counted in the same way', usual=True)
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
     max_seq_length: int = setting(
-        180, 'in tokens, including special tokens; longer sentences are read in windows'
+        180, 'in tokens, including special tokens; longer sentences are read in windows', usual=True
     )
     dropout_prob: float | None = setting(
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
     )
     cased: bool | None = setting(
-        None, 'use the weights for cased English, not uncased', flag=YES_OR_NO
+        None,
+        'use the weights for cased English, not uncased',
+        flag=YES_OR_NO,
+        excludes=('bert_dataset',),
     )
 
     def check(self):
@@ -330,7 +365,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         'and negative; or query and answer',
     )
     score_column: str | None = setting(
-        None, "column of the pairs' scores; default: score, if it exists"
+        None, "column of the pairs' scores; default: score, if it exists", usual=True
     )
     max_score: float | None = setting(
         None,
@@ -339,7 +374,10 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         below=float('inf'),
     )
     loss: str | None = setting(
-        None, 'default: cosine for scored pairs, in_batch for others', choices=list(LOSSES)
+        None,
+        'default: cosine for scored pairs, in_batch for others',
+        choices=list(LOSSES),
+        usual=True,
     )
     scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
     margin: float = setting(
@@ -353,7 +391,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     normalize: bool = setting(
         True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
     )
-    max_len: int = setting(128, 'in tokens, including special tokens')
+    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
 
 
 @settings(
@@ -368,15 +406,21 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
     """Settings for training a language model on a text."""
 
     title = 'text'
-    exclusive = (('learn_vocab', 'vocab_file'),)
-    needs = (('learn_vocab', 'from_scratch'), ('cutoffs', 'from_scratch'))
 
-    train_file: str | None = setting(None, 'text in UTF-8')
+    train_file: str | None = setting(None, 'text in UTF-8', usual=True, on_resume='free')
     eval_file: str | None = setting(
-        None, 'text whose perplexity to measure', flag={'required': True}
+        None,
+        'text whose perplexity to measure',
+        flag={'required': True},
+        usual=True,
+        on_resume='free',
     )
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
-    block_size: int | None = setting(None, "tokens per block; default: the model's context")
+    text_column: str | None = setting(
+        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
+    )
+    block_size: int | None = setting(
+        None, "tokens per block; default: the model's context", usual=True
+    )
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
     )
@@ -393,12 +437,16 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         'many byte pairs for GPT-2 or words for Transformer-XL (its default: all words)',
         at_least=1,
         flag={'metavar': 'SIZE'},
+        usual=True,
+        excludes=('vocab_file',),
+        needs=('from_scratch',),
     )
     cutoffs: list[int] | None = setting(
         None,
         'for Transformer-XL `from_scratch`: where to split the vocabulary; default: by the '
         "words' frequencies",
         flag={'nargs': '*'},
+        needs=('from_scratch',),
     )
 
     def check(self):
@@ -424,7 +472,7 @@ class SampleSettings(Settings):
         flag={'action': 'store_true', 'rank_last': True},
     )
     max_seq_length: int = setting(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5
+        128, 'samples made from a text: tokens, including special tokens', at_least=5, usual=True
     )
     max_predictions_per_seq: int = setting(
         20, 'samples made from a text: masks per sample', at_least=1
@@ -456,31 +504,41 @@ class MaskedLMSettings(
     """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
     title = 'data'
-    exclusive = (('dev_corpus', 'dev_data'),)
 
     train_corpus: str | None = setting(
-        None, 'text in UTF-8; wildcards and commas for several files'
+        None, 'text in UTF-8; wildcards and commas for several files', usual=True
     )
     pregenerated_data: str | None = setting(
         None,
         'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
+        usual=True,
     )
     dev_corpus: str | None = setting(
-        None, 'text to evaluate on after each epoch, always with the same masks'
+        None,
+        'text to evaluate on after each epoch, always with the same masks',
+        usual=True,
+        on_resume='free',
+        excludes=('dev_data',),
     )
-    dev_data: str | None = setting(None, 'instead of `dev_corpus`: .npz, or their folder')
-    text_column: str | None = setting(None, 'column of the texts, if a file is a table')
+    dev_data: str | None = setting(
+        None, 'instead of `dev_corpus`: .npz, or their folder', on_resume='free'
+    )
+    text_column: str | None = setting(
+        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
+    )
     reduce_memory: bool = setting(
         False,
         'with `pregenerated_data`: unpack the samples to memory-mapped files in '
         '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
+        on_resume='free',
     )
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
         'samples made from a text: number of processes; 0: between updates, in this process',
         at_least=0,
+        on_resume='free',
     )
 
     def check(self):
@@ -511,31 +569,37 @@ class PretrainingSettings(
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
-    exclusive = (
-        ('resume', 'overwrite_output_dir'),
-        ('pretrained', 'from_scratch'),
-        ('sentencepiece', 'vocab_file'),
-        ('batch_tokens', 'total_batch_size'),
-        ('batch_tokens', 'use_avg_len'),
-        ('batch_tokens', 'synthetic_data'),  # whose samples have one length
-    )
-    needs = (('phase2', 'phase1_num_steps'), ('phase1_num_steps', 'phase2'))
 
+    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
     data: str | None = setting(
-        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas'
+        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas', usual=True
     )
-    data_eval: str | None = setting(None, 'data to evaluate on')
-    batch_size: int | None = setting(None, 'per GPU or worker; default: 8', at_least=1)
+    data_eval: str | None = setting(None, 'data to evaluate on', usual=True, on_resume='free')
+    batch_size: int | None = setting(
+        None, 'per GPU or worker; default: 8', at_least=1, usual=True, on_resume='size'
+    )
     total_batch_size: int | None = setting(
-        None, 'per update: `batch_size` x GPUs x `accumulate`', at_least=1
+        None,
+        'per update: `batch_size` x GPUs x `accumulate`',
+        at_least=1,
+        usual=True,
+        on_resume='free',
+        excludes=('batch_tokens',),
     )
-    batch_size_eval: int | None = setting(None, 'per worker; default: 8', at_least=1)
-    total_batch_size_eval: int | None = setting(None, '`batch_size_eval` x workers', at_least=1)
-    max_eval_steps: int | None = setting(None, 'maximum number of evaluation batches', at_least=1)
+    batch_size_eval: int | None = setting(
+        None, 'per worker; default: 8', at_least=1, on_resume='free'
+    )
+    total_batch_size_eval: int | None = setting(
+        None, '`batch_size_eval` x workers', at_least=1, on_resume='free'
+    )
+    max_eval_steps: int | None = setting(
+        None, 'maximum number of evaluation batches', at_least=1, on_resume='free'
+    )
     use_avg_len: bool = setting(
         False,
         '`batch_size` counts tokens, not samples: like `batch_tokens`, but with one bucket '
         'unless `num_buckets` says more',
+        excludes=('batch_tokens',),
     )
     num_buckets: int = setting(
         1,
@@ -544,36 +608,61 @@ class PretrainingSettings(
         at_least=1,
     )
     circle_length: int = setting(2, 'number of shards to mix at a time', at_least=1)
-    synthetic_data: bool = setting(False, 'train on random words, to measure speed')
+    synthetic_data: bool = setting(
+        False, 'train on random words, to measure speed', excludes=('batch_tokens',)
+    )
     dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
     raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz')
+    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab_file`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab_file`', excludes=('vocab_file',)
+    )
     num_dataset_workers: int = setting(
-        4, 'with `raw`: number of processes that make samples', at_least=1
+        4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
-    num_steps: int = setting(20, 'number of updates', at_least=1)
-    accumulate: int = setting(1, 'number of batches per update', at_least=1)
+    num_steps: int = setting(20, 'number of updates', at_least=1, usual=True, on_resume='total')
+    accumulate: int = setting(1, 'number of batches per update', at_least=1, on_resume='number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
-    start_step: int | None = setting(None, 'continue from the checkpoint of this step', at_least=1)
-    phase2: bool = setting(False, 'second phase: start from the end of the first one')
+    start_step: int | None = setting(
+        None, 'continue from the checkpoint of this step', at_least=1, on_resume='free'
+    )
+    phase2: bool = setting(
+        False, 'second phase: start from the end of the first one', needs=('phase1_num_steps',)
+    )
     phase1_num_steps: int | None = setting(
-        None, '`num_steps` of the first phase, whose `ckpt_dir` is the same', at_least=1
+        None,
+        '`num_steps` of the first phase, whose `ckpt_dir` is the same',
+        at_least=1,
+        needs=('phase2',),
     )
-    resume: bool = setting(False, 'continue from the newest checkpoint, if any')
-    overwrite_output_dir: bool = setting(False, 'replace the training in `ckpt_dir`')
-    ckpt_dir: str = setting('./ckpt_dir')
-    ckpt_interval: int = setting(25000, 'in updates', at_least=1)
-    keep_checkpoints: int = setting(2, 'number of newest checkpoints to keep', at_least=1)
-    eval_interval: int = setting(50000, 'in updates', at_least=1)
-    log_interval: int = setting(250, 'in updates', at_least=1)
+    resume: bool = setting(
+        False,
+        'continue from the newest checkpoint, if any',
+        usual=True,
+        on_resume='run',
+        excludes=('overwrite_output_dir',),
+    )
+    overwrite_output_dir: bool = setting(
+        False, 'replace the training in `ckpt_dir`', usual=True, on_resume='run'
+    )
+    ckpt_dir: str = setting('./ckpt_dir', usual=True, on_resume='run')
+    ckpt_interval: int = setting(25000, 'in updates', at_least=1, on_resume='free')
+    keep_checkpoints: int = setting(
+        2, 'number of newest checkpoints to keep', at_least=1, on_resume='free'
+    )
+    eval_interval: int = setting(50000, 'in updates', at_least=1, on_resume='free')
+    log_interval: int = setting(250, 'in updates', at_least=1, on_resume='free')
     tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
     )
-    profile: str | None = setting(None, 'profile updates 10 to 13', flag={'metavar': 'FILE'})
-    verbose: bool = setting(False)
-    pretrained: bool = setting(False, 'start from the pretrained weights of `model`')
+    profile: str | None = setting(
+        None, 'profile updates 10 to 13', flag={'metavar': 'FILE'}, on_resume='free'
+    )
+    verbose: bool = setting(False, on_resume='free')
+    pretrained: bool = setting(
+        False, 'start from the pretrained weights of `model`', excludes=('from_scratch',)
+    )
 
     output_dir = property(lambda self: self.ckpt_dir)
 
@@ -591,6 +680,7 @@ class PretrainingSettings(
             self.start_step = self.phase1_num_steps
         if self.phase2 and self.start_step < self.phase1_num_steps:
             raise InputError(
-                f'`start_step` {self.start_step} counts the steps of both phases: give '
-                f'`phase1_num_steps` {self.phase1_num_steps} or more'
+                f'{self.start_step} counts the steps of both phases: give '
+                f'`phase1_num_steps` {self.phase1_num_steps} or more',
+                field='start_step',
             )

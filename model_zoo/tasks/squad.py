@@ -900,7 +900,6 @@ class SquadTask(Task):
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
     title, most_lost = 'SQuAD', 0.5
     predicted = ('dev',)
-    free = ('train_file', 'predict_file', 'cache_dir', 'vocab_file', 'sentencepiece')
 
     def begin(self):
         settings = self.settings

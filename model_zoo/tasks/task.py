@@ -127,8 +127,6 @@ class Task:
         What to call samples in a job.
     data_field : str
         The setting that records the training set in a job.
-    free : tuple of str
-        Settings that may differ when a run is resumed: paths.
     is_source : callable
         Whether `read` can read a path.
     in_python : dict
@@ -156,7 +154,6 @@ class Task:
     name = head = use = None
     metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
-    free = ('data_dir', 'train_file', 'dev_file', 'test_file', 'vocab_file')
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
     has_own_head, draws_updates, takes_pairs = True, False, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False

@@ -1,9 +1,8 @@
 """Text to ids and back: one interface, and the parts of the families' tokenizers."""
 
 from .basic import BasicTokenizer, WordpieceTokenizer
-from .encoding import BatchEncoding, Encoding, Frame, ListedPieces, Pieces
-from .file_tokenizer import FileTokenizer
-from .tokenizer import Tokenizer
+from .encoding import BatchEncoding, Encoding, Frame, LibraryPieces, ListedPieces
+from .tokenizer import FileTokenizer, Tokenizer
 
 __all__ = [
     'BasicTokenizer',
@@ -11,8 +10,8 @@ __all__ = [
     'Encoding',
     'FileTokenizer',
     'Frame',
+    'LibraryPieces',
     'ListedPieces',
-    'Pieces',
     'Tokenizer',
     'WordpieceTokenizer',
 ]

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from .encoding import checked, cover, encode_rust
 from .vocab import SPECIAL_TOKENS
 
-__all__ = ['GluonBasicTokenizer']
+__all__ = ['GluonBasicTokenizer', 'Splitter']
 
 
 class WordpieceTokenizer:
@@ -53,14 +53,10 @@ class WordpieceTokenizer:
         words = checked(text).split()
         if not words:
             return []
-        pieces = self.encode_words([words])[0].tokens
+        pieces = encode_rust(self._rust, [words], is_pretokenized=True)[0].tokens
         if self._outside:
             pieces = [self.unk_token if piece == self._outside else piece for piece in pieces]
         return pieces
-
-    def encode_words(self, batch):
-        """Pieces of lists of words, as encodings of the library, offsets counted in each word."""
-        return encode_rust(self._rust, batch, is_pretokenized=True)
 
 
 # The blocks of CJK ideographs that the original sets apart; not Kana, not Hangul.
@@ -105,7 +101,26 @@ class _Kinds(dict):
         return result
 
 
-class BasicTokenizer:
+class Splitter:
+    """Finds the words of texts, and knows in which texts the library finds the same ones.
+
+    A subclass has ``tokenize(text)``, ``align(text)``, the words with the spans of their
+    characters, and ``_agrees(char)``: whether the library treats a character in any context as the
+    class does.
+    """
+
+    def __init__(self):
+        self._same, self._differing = set(), set()
+
+    def suits_rust(self, text):
+        """Whether the library finds the same words in `text`."""
+        if not self._same.issuperset(text):
+            for char in set(text) - self._same - self._differing:
+                (self._same if self._agrees(char) else self._differing).add(char)
+        return self._same.issuperset(text)
+
+
+class BasicTokenizer(Splitter):
     """Splits a text into words: at white space, around punctuation, around CJK ideographs.
 
     Control, unassigned and private-use characters are dropped. With `do_lower_case`, words are
@@ -132,14 +147,13 @@ class BasicTokenizer:
         strip_accents=None,
         tokenize_chinese_chars=True,
     ):
+        super().__init__()
         self.do_lower_case = bool(do_lower_case)
         self.strip_accents = self.do_lower_case if strip_accents is None else bool(strip_accents)
         self.tokenize_chinese_chars = bool(tokenize_chinese_chars)
         self.never_split = tuple(never_split)
         self._normalizer = self.library_normalizer()
         self._splitter = pre_tokenizers.BertPreTokenizer()
-        self._same = set()  # characters that the Rust library treats as we do
-        self._differing = set()
         self._whole = [word for word in self.never_split if word]
         # Words that something else in the text might be lower-cased to; none by default.
         self._lower_whole = [
@@ -176,14 +190,7 @@ class BasicTokenizer:
         return [word for word, _ in self._splitter.pre_tokenize_str(text)]
 
     def suits_rust(self, text):
-        """Whether the Rust library's normalizer and splitter give our words for `text`."""
-        if not self._same.issuperset(text):
-            unseen = set(text) - self._same - self._differing
-            for char in unseen:
-                (self._same if self._agrees(char) else self._differing).add(char)
-            if not self._same.issuperset(text):
-                return False
-        if any(word in text for word in self._whole):
+        if not super().suits_rust(text) or any(word in text for word in self._whole):
             return False
         if self._lower_whole:
             text = self._normalizer.normalize_str(text)
@@ -191,7 +198,7 @@ class BasicTokenizer:
         return True
 
     def _agrees(self, char):
-        """Whether the Rust library treats `char` as we do in any context.
+        """Whether the library treats `char` as this class does in any context.
 
         Not the case for dropped characters, which could join a special token; the capital sigma,
         which Python lower-cases differently at the end of a word; stripped accents, whose place

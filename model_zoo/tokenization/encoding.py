@@ -10,8 +10,10 @@ from ..errors import InputError
 from ..util.arrays import pad_rows
 
 __all__ = [
-    'SPACED',
+    'NO_FRAMES',
     'UNLIMITED',
+    'AlignedPieces',
+    'SplitPieces',
     'call_rust',
     'checked',
     'cover',
@@ -78,33 +80,11 @@ class Frame(NamedTuple):
                 position += lengths[number]
 
 
-class Pieces:
-    """One text's pieces without special tokens; each method makes a new list."""
-
-    __slots__ = ()
-
-    def ids(self):
-        """List of int."""
-        raise NotImplementedError
-
-    def tokens(self):
-        """List of str, one an id."""
-        raise NotImplementedError
-
-    def offsets(self):
-        """List of (start, end) in the text, one an id."""
-        raise NotImplementedError
-
-    def words(self):
-        """List of the text's words."""
-        raise NotImplementedError
-
-    def numbers(self):
-        """List of indices into the words, or None, one an id."""
-        raise NotImplementedError
+#: around a text, and around a pair, that get no special tokens
+NO_FRAMES = Frame.of(((), ()), None), Frame.of(((), (), ()), None)
 
 
-class ListedPieces(Pieces):
+class ListedPieces:
     """Pieces whose ids, tokens, offsets, numbers of words, and words were all found."""
 
     __slots__ = ('_lists',)
@@ -117,8 +97,8 @@ class ListedPieces(Pieces):
     )
 
 
-class RustPieces(Pieces):
-    """The pieces that an encoding of the library has; the owner's `_words_of` finds the words."""
+class LibraryPieces:
+    """One text's pieces without special tokens, of an encoding of the library."""
 
     __slots__ = ('_encoding', '_owner', '_text')
 
@@ -126,19 +106,55 @@ class RustPieces(Pieces):
         self._owner, self._text, self._encoding = owner, text, encoding
 
     def ids(self):
+        """List of int."""
         return self._encoding.ids
+
+    def tokens(self):
+        """List of str, one an id."""
+        # the library's token has the space that an added token takes
+        added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
+        return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
+
+    def offsets(self):
+        """List of (start, end) in the text, one an id."""
+        return self._encoding.offsets
+
+    def numbers(self):
+        """List of indices into the words, or None, one an id."""
+        return self._encoding.word_ids
+
+    def words(self):
+        """List of the text's words."""
+        spans = {}
+        for number, (start, end) in zip(self.numbers(), self.offsets()):
+            if number is not None:
+                first, last = spans.get(number, (start, end))
+                spans[number] = min(first, start), max(last, end)
+        indices = range(max(spans, default=-1) + 1)
+        return [self._text[slice(*spans.get(index, (0, 0)))].strip() for index in indices]
+
+
+class SplitPieces(LibraryPieces):
+    """Pieces of the words that the owner's splitter finds; the library finds the same ones."""
+
+    __slots__ = ()
 
     def tokens(self):
         return self._encoding.tokens
 
-    def offsets(self):
-        return self._encoding.offsets
-
-    def numbers(self):
-        return self._encoding.word_ids
-
     def words(self):
-        return self._owner._words_of(self._text)
+        return self._owner.splitter.tokenize(self._text)
+
+
+class AlignedPieces(SplitPieces):
+    """Pieces of words that the splitter gave to the library, which counts offsets in each."""
+
+    __slots__ = ()
+
+    def offsets(self):
+        chars = [spans for _, spans in self._owner.splitter.align(self._text)]
+        places = zip(self.numbers(), self._encoding.offsets)
+        return [cover(chars[number], start, end) for number, (start, end) in places]
 
 
 class Encoding(list):
@@ -266,9 +282,6 @@ _log = logging.getLogger(__name__)
 
 #: the original's ``max_len`` where none is given
 UNLIMITED = int(1e12)
-
-#: what `str.split` finds, with places
-SPACED = re.compile(r'\S+')
 
 _SURROGATES = re.compile('[\ud800-\udfff]')
 

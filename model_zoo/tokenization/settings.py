@@ -120,6 +120,7 @@ class TokenizerSettings:
     def ask_more_of(self, tokenizer):
         """Whether a tokenizer, made from the vocabulary alone, would give other ids."""
         ids, known = tokenizer.vocab.token_to_idx, set(tokenizer._roles.values())
+        known.update(tokenizer.added_tokens.values())
         added = (token for token, (_, number) in self.added.items() if number or token in ids)
         return (
             not known.issuperset(added)

@@ -1,10 +1,11 @@
-"""The interface of all tokenizers: texts to ids and back, batches, and files."""
+"""All tokenizers: texts to ids and back, batches, and files, over the library `tokenizers`."""
 
 from __future__ import annotations
 
-import abc
+import dataclasses
 import functools
 import itertools
+import json
 import operator
 import os
 from collections.abc import Iterable, Sequence
@@ -12,21 +13,37 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import mxnet as mx
 import numpy as np
-from tokenizers import processors
+from tokenizers import Tokenizer as Library
 
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError
 from ..pretrained import names_files, resolve_alias
 from ..pretrained.files import BESIDE_VOCAB, BPE_NAMES, TOKENIZER_CONFIG
-from ..util.files import make_writable_dir, write_json
-from .encoding import UNLIMITED, BatchEncoding, Encoding, Frame, list_of_texts, warn_if_long
-from .vocab import ROLES
+from ..util.files import atomic_write, file_in, make_writable_dir, write_json
+from .encoding import (
+    NO_FRAMES,
+    UNLIMITED,
+    AlignedPieces,
+    BatchEncoding,
+    Encoding,
+    Frame,
+    LibraryPieces,
+    SplitPieces,
+    call_rust,
+    checked,
+    encode_rust,
+    list_of_texts,
+    warn_if_long,
+)
+from .library_files import BYTE_SPACE, FILE_NAME, PREFIX, ids_of, open_rust, steps_of, token_id
+from .settings import PYTHON_OPTIONS, SWITCHES
+from .vocab import NO_TOKEN, ROLES, find_roles, make_vocab
 from .vocab_file import find_vocab_file
 
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['open_tokenizer', 'spell_word_pieces']
+__all__ = ['FileTokenizer', 'open_tokenizer']
 
 TokenizerType = TypeVar('TokenizerType')
 
@@ -46,15 +63,23 @@ def _token_id(role):
     return property(find)
 
 
-class Tokenizer(abc.ABC):
-    """Text to ids and back.
+class Tokenizer:
+    """Text to ids and back, by any tokenizer of the library `tokenizers`.
 
-    A family's class sets `vocab`, and has `_pieces`, `from_vocab_file` and `save_vocabulary`. It
-    may override `template`, `pair_type`, `decode`, and `_settings`, the options that are kept in
-    files.
+    It has the whole interface. A family's class has a builder, `library_of`, that makes the
+    library's object of a vocabulary's file, and the other methods of the originals. The library's
+    post-processor adds the special tokens. Texts are truncated at the end and padded on the right;
+    the library's own settings for these are ignored.
 
     Parameters
     ----------
+    source : str, os.PathLike or tokenizers.Tokenizer
+        Path of a ``tokenizer.json``, or the library's object, which is copied.
+    special_tokens : dict of str to str, optional
+        Role (``'unk'``, ``'pad'``, ``'cls'``, ``'sep'``, ``'mask'``, ``'bos'``, ``'eos'``) ->
+        token. :meth:`from_pretrained` reads them from ``tokenizer_config.json`` and
+        ``special_tokens_map.json``. By default they are found by their usual names among the
+        file's special tokens.
     max_len : int, optional
         Longer results log a warning; usually the number of the model's positions.
 
@@ -62,37 +87,40 @@ class Tokenizer(abc.ABC):
     ----------
     vocab : gluonnlp.vocab.Vocab
         All tokens, with this tokenizer's ids.
-    template : tuple of tuple of str
-        Roles of the special tokens before a text, between the texts of a pair, and at the end.
-        BERT's is ``(('cls',), ('sep',), ('sep',))``.
+    added_tokens : dict of int to str
+        Ids and tokens that stay whole wherever they are in a text.
+    splitter : model_zoo.tokenization.basic.Splitter or None
+        Finds the words of texts in which the library may find others than the originals.
     pair_type : int
         Token type of a pair's second text, and of the tokens after it.
     pad_token, cls_token, sep_token, mask_token, unk_token, bos_token, eos_token : str or None
         None if the vocabulary has none.
     pad_token_id, cls_token_id, sep_token_id, mask_token_id, unk_token_id, bos_token_id, \
 eos_token_id : int or None
+
+    Examples
+    --------
+    >>> from tokenizers import Tokenizer as Library, models, pre_tokenizers
+    >>> library = Library(models.WordLevel({'[UNK]': 0, 'a': 1, 'text': 2}, '[UNK]'))
+    >>> library.pre_tokenizer = pre_tokenizers.Whitespace()
+    >>> tokenizer = Tokenizer(library)  # or Tokenizer.from_pretrained('FOLDER')
+    >>> tokenizer.tokenize('a long text')
+    ['a', '[UNK]', 'text']
     """
 
-    template = ((), (), ())
-    pair_type = 0
-    #: `FileTokenizer`, which derives from this class
-    library = None
     #: kinds of vocabularies (`VocabFile.kind`) that the class reads
-    kinds = ()
+    kinds = ('tokenizers',)
     #: positions of the released models
     pretrained_max_len = UNLIMITED
-    #: makes one that gives what a `FileTokenizer` of word pieces gives
-    of_word_pieces = None
     #: whether the library's tokenizers of the kind are less exact
     needs_python = False
     #: what transformers calls tokenizers like this, without the ending ``Tokenizer``
     names = frozenset()
+    max_len = UNLIMITED
+    added_tokens = {}
+    splitter = None
     #: tokenizer_config.json of the folder that the tokenizer is from
     _fields = {}
-    #: whether special tokens are found wherever in a text, not only between spaces
-    finds_marks = False
-    #: what stands before a word that isn't the first, where the tokens of the two differ
-    word_prefix = ''
     #: pads batches where the vocabulary has no token for it; None if it must have one
     _default_pad_id = None
     #: role -> the one whose token it has where the vocabulary has no other for it
@@ -100,8 +128,28 @@ eos_token_id : int or None
     #: roles that the vocabulary must have
     _needed = ()
 
-    def __init__(self, max_len=None):
-        self.max_len = UNLIMITED if max_len is None else max_len
+    def __init__(self, source, special_tokens=None, max_len=None):
+        self._set_up(open_rust(source), special_tokens, max_len)
+
+    def _set_up(self, rust, special_tokens=None, max_len=None):
+        """Take a tokenizer of the library, without a copy."""
+        if max_len is not None:
+            self.max_len = max_len
+        self._rust, added = rust, rust.get_added_tokens_decoder()
+        self.added_tokens = {number: token.content for number, token in added.items()}
+        self._special = {number for number, token in added.items() if token.special}
+        special = {self.added_tokens[number] for number in self._special}
+        roles = find_roles(special, first=('[UNK]', '<s>', '</s>'))
+        for role, token in (special_tokens or {}).items():
+            if role not in ROLES:
+                raise InputError(f'{role!r} is not a special token; there are {", ".join(ROLES)}')
+            if token_id(rust, token) is None:
+                raise InputError(f'the {role} token {token!r} is not in the vocabulary')
+            roles[role] = token
+        before, after = self._frames[0].tokens
+        if before and after and not {'cls', 'sep'} <= roles.keys():
+            roles = {'cls': before[0], 'sep': after[-1], **roles}
+        self._named = roles
 
     pad_token, pad_token_id = _token('pad'), _token_id('pad')
     cls_token, cls_token_id = _token('cls'), _token_id('cls')
@@ -210,44 +258,33 @@ eos_token_id : int or None
 
     def __repr__(self):
         facts = [f'{len(self)} tokens']
-        if getattr(self, 'do_lower_case', None) is not None:
-            facts.append(f'do_lower_case={self.do_lower_case}')
+        if self.do_lower_case:
+            facts.append('do_lower_case=True')
         if self.max_len < UNLIMITED:
             facts.append(f'max_len={self.max_len}')
         return f'{type(self).__name__}({", ".join(facts)})'
 
-    def _vocab_changed(self):
-        for name in ('vocab', '_roles', '_frames'):
-            self.__dict__.pop(name, None)
+    @functools.cached_property
+    def vocab(self):
+        return make_vocab(ids_of(self._rust), self._named)
 
     @functools.cached_property
     def _roles(self):
         """The special tokens by their roles."""
-        roles = self._find_roles()
+        roles = {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
         for role, other in self._stand_ins.items():
-            roles[role] = roles.get(role) or roles.get(other)
+            roles[role] = roles[role] or roles[other]
         for role in self._needed:
-            if roles.get(role) is None:
+            if roles[role] is None:
                 raise InputError(
                     f'the vocabulary ({len(self)} tokens) names no {role} token: give it one, or '
                     "take the model's own vocabulary"
                 )
         return roles
 
-    def _find_roles(self):
-        return {role: getattr(self.vocab, name, None) for role, name in ROLES.items()}
-
     def tokenize(self, text: str) -> list[str]:
         """List of the pieces of `text`, without special tokens."""
         return self._pieces([text])[0].tokens()
-
-    def tokenize_with_offsets(self, text):
-        """List of (piece, (start, end)) of `text`.
-
-        A character with bytes in several pieces belongs to each of them.
-        """
-        (pieces,) = self._pieces([text])
-        return list(zip(pieces.tokens(), pieces.offsets()))
 
     def convert_tokens_to_ids(self, tokens):
         """Ids of a list of tokens, or the id of one token; more than `max_len` log a warning."""
@@ -270,6 +307,8 @@ eos_token_id : int or None
         return [self._token_of(i) for i in ids]
 
     def _special_ids(self):
+        if self.added_tokens:
+            return self._special
         return {self._id_of(token) for token in self._roles.values() if token is not None}
 
     def _id_of(self, token):
@@ -293,14 +332,131 @@ eos_token_id : int or None
         return InputError(f'id {token_id} is not in the vocabulary; its ids are 0 to {last}')
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence or array of ids."""
-        return ' '.join(self.convert_ids_to_tokens(ids, skip_special_tokens))
+        """Text of a sequence or array of ids; ids between others that no token has are left out."""
+        return self._join(self._tokens_to_decode(ids, skip_special_tokens), ' ')
+
+    def _tokens_to_decode(self, ids, skip_special_tokens):
+        tokens = self.convert_ids_to_tokens(ids, skip_special_tokens)
+        return [token for token in tokens if not token.startswith(NO_TOKEN)]
+
+    def join(self, pieces):
+        """The word that `pieces` are of."""
+        return self._join(pieces, '').strip()
+
+    def _join(self, tokens, between):
+        decoder = self._rust.decoder
+        return call_rust(decoder.decode, list(tokens)) if decoder else between.join(tokens)
+
+    # -- how the library works ------------------------------------------------------------------
+
+    @functools.cached_property
+    def do_lower_case(self):
+        """Whether texts are lowered."""
+        return self._normalized('A').strip(PREFIX) == 'a'
+
+    def _normalized(self, text):
+        normalizer = self._rust.normalizer
+        return text if normalizer is None else call_rust(normalizer.normalize_str, text)
+
+    @property
+    def finds_marks(self):
+        """Whether special tokens are found wherever in a text, not only between spaces."""
+        return bool(self.added_tokens)
+
+    @functools.cached_property
+    def word_prefix(self):
+        """The text before a word that isn't the first, where the tokens of the two differ."""
+        first, both = (encode_rust(self._rust, [text])[0].tokens for text in ('a', 'a a'))
+        return '' if both == first * 2 else ' '
+
+    @functools.cached_property
+    def _mark(self):
+        """Whether the first characters of tokens mark words' beginnings, or other pieces; these."""
+        content = json.loads(self._rust.to_str())
+        prefix = content['model'].get('continuing_subword_prefix')
+        if prefix:
+            return False, prefix
+        parts = ('normalizer', 'pre_tokenizer', 'decoder')
+        steps = [step for part in parts for step in steps_of(content.get(part))]
+        if any(step.get('type') == 'ByteLevel' for step in steps):
+            return True, BYTE_SPACE
+        return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
+
+    def is_first_subword(self, token):
+        """Whether `token` begins a word that isn't the text's first."""
+        begins, mark = self._mark
+        return token.startswith(mark) is begins
+
+    def normalized(self, word):
+        """A word in the spelling of its pieces."""
+        begins, _ = self._mark
+        if begins:
+            return self.decode(self.encode(word, add_special_tokens=False)).strip()
+        text, splitter = self._normalized(word), self._rust.pre_tokenizer
+        words = call_rust(splitter.pre_tokenize_str, text) if splitter else [(text, None)]
+        return ' '.join(word for word, _ in words)
+
+    def spell(self, ids):
+        """The text of pieces from the middle of a text, with single spaces between words."""
+        begins, mark = self._mark
+        if begins:
+            return ' '.join(self.decode(ids).split())
+        tokens = self.convert_ids_to_tokens(ids)
+        return ' '.join(' '.join(tokens).replace(f' {mark}', '').replace(mark, '').split())
+
+    @property
+    def pair_type(self):
+        return self._frames[1].text_types[1]
+
+    @functools.cached_property
+    def _frames(self):
+        """The special tokens that the post-processor puts around a text, and around a pair."""
+        if self._rust.post_processor is None:
+            return NO_FRAMES
+        return self._probe(1), self._probe(2)
+
+    def _probe(self, count):
+        samples = itertools.chain('a1.', ids_of(self._rust))
+        sample = next((text for text in samples if encode_rust(self._rust, [text])[0].ids), '')
+        encoding = call_rust(self._rust.encode, *[sample] * count)
+        gaps, text_types, position = [[] for _ in range(count + 1)], [0] * count, 0
+        marks = zip(encoding.tokens, encoding.ids, encoding.type_ids)
+        for mark, number in zip(marks, encoding.sequence_ids):
+            if number is None:
+                gaps[position].append(mark)
+            else:
+                position, text_types[number] = number + 1, mark[-1]
+        tokens, ids, types = (tuple(tuple(m[n] for m in gap) for gap in gaps) for n in range(3))
+        if not any(ids):  # language models, whose blocks have no types
+            text_types = (0,) * count
+        return Frame(tokens, ids, types, tuple(text_types), sum(map(len, ids)))
 
     # -- texts ----------------------------------------------------------------------------------
 
-    @abc.abstractmethod
     def _pieces(self, texts):
-        """The `Pieces` of each text."""
+        """Return an object for each text, with the methods of `LibraryPieces`."""
+        texts = [checked(text) for text in texts]
+        kinds = [self._kind_of(text) for text in texts]
+        split = [n for n, kind in enumerate(kinds) if issubclass(kind, AlignedPieces)]
+        whole = [n for n, kind in enumerate(kinds) if not issubclass(kind, AlignedPieces)]
+        encodings = dict(zip(whole, encode_rust(self._rust, [texts[n] for n in whole])))
+        words = [self.splitter.tokenize(texts[n]) for n in split]
+        encodings.update(zip(split, encode_rust(self._of_words, words, is_pretokenized=True)))
+        return [kind(self, texts[n], encodings[n]) for n, kind in enumerate(kinds)]
+
+    def _kind_of(self, text):
+        """The class of a text's pieces."""
+        if self.splitter is None or any(mark in text for mark in self.added_tokens.values()):
+            return LibraryPieces
+        return SplitPieces if self.splitter.suits_rust(text) else AlignedPieces
+
+    @functools.cached_property
+    def _of_words(self):
+        """The library's tokenizer for words that the splitter found."""
+        return Library(self._rust.model)
+
+    def __getstate__(self):
+        return {name: value for name, value in self.__dict__.items() if name != '_of_words'}
 
     def encode(
         self,
@@ -432,14 +588,6 @@ eos_token_id : int or None
         """Number of special tokens of a pair."""
         return self._frames[1].size
 
-    def normalized(self, word):
-        """A word in the spelling of its pieces."""
-        return self.decode(self.encode(word, add_special_tokens=False)).strip()
-
-    def spell(self, ids):
-        """The text of pieces from the middle of a text, with single spaces between words."""
-        return ' '.join(self.decode(ids).split())
-
     def _around(self, add_special_tokens):
         """The special tokens around a text and around a pair."""
         frames = self._frames
@@ -448,17 +596,6 @@ eos_token_id : int or None
         if add_special_tokens:
             return frames
         return tuple(frame.without_tokens() for frame in frames)
-
-    @functools.cached_property
-    def _frames(self):
-        before, between, after = (
-            tuple(self._roles[role] for role in roles) for roles in self.template
-        )
-        types = (0,) * len(before), (0,) * len(between), (self.pair_type,) * len(after)
-        return (
-            Frame.of((before, after), self._id_of),
-            Frame.of((before, between, after), self._id_of, types, (0, self.pair_type)),
-        )
 
     def _rows(self, texts, pairs, max_length, frames):
         """An Encoding for each text or pair."""
@@ -531,12 +668,6 @@ eos_token_id : int or None
         file = find_vocab_file(model, dataset_name or default_dataset, root=root)
         return open_tokenizer(file, (cls,), **cls._released(name, file, kwargs))
 
-    def with_settings(self, settings):
-        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
-        roles = {f'{role}_token': token for role, token in settings.roles.items()}
-        self._fields = {**roles, **settings.fields}
-        return self
-
     @classmethod
     def _released(cls, name, file, kwargs):
         """`kwargs` for the vocabulary of a model's name."""
@@ -544,13 +675,46 @@ eos_token_id : int or None
         return {**kwargs, 'max_len': min(max_len, cls.pretrained_max_len)}
 
     @classmethod
-    @abc.abstractmethod
     def from_vocab_file(cls, file, **kwargs):
         """Make the tokenizer from a vocabulary that was found."""
+        return cls.of_settings(cls.library_of(file), file.settings, **kwargs)
 
-    @abc.abstractmethod
+    @classmethod
+    def library_of(cls, file):
+        """Make the library's object of a `VocabFile`."""
+        return open_rust(file.path)
+
+    @classmethod
+    def of_settings(cls, rust, settings, **kwargs):
+        """Make the tokenizer of the library's object and a folder's `TokenizerSettings`."""
+        names = [name for name in kwargs if name in (*SWITCHES, *PYTHON_OPTIONS)]
+        changes = {name: kwargs.pop(name) for name in names}
+        settings = dataclasses.replace(settings, fields={**settings.fields, **changes})
+        rust = settings.applied_to(rust)
+        given = {
+            'special_tokens': settings.roles_among(rust.get_vocab()),
+            'max_len': settings.max_len(),
+        }
+        tokenizer = cls.__new__(cls)  # its arguments are the files
+        tokenizer._set_up(rust, **{**given, **kwargs})
+        return tokenizer.with_settings(settings)
+
+    def with_settings(self, settings):
+        """Keep a folder's `TokenizerSettings`, for saving; returns the tokenizer."""
+        roles = {f'{role}_token': token for role, token in settings.roles.items()}
+        self._fields = {**roles, **settings.fields}
+        return self
+
+    @classmethod
+    def exactly(cls, tokenizer):
+        """Make a tokenizer of this class that gives the same in the originals' way, or None."""
+
     def save_vocabulary(self, path):
-        """Write the vocabulary to a folder, or a file if it is a single one."""
+        """Write ``tokenizer.json`` to a folder, or a file of another name; returns its path."""
+        path = file_in(path, FILE_NAME)
+        with atomic_write(path) as file:
+            file.write(self._rust.to_str(pretty=True))
+        return path
 
     def save_pretrained(self, directory):
         """Write the vocabulary and ``tokenizer_config.json``, for :meth:`from_pretrained`."""
@@ -572,6 +736,10 @@ eos_token_id : int or None
 
     def _settings(self):
         """The content of tokenizer_config.json, or None not to write it."""
+        tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
+        return {**self._kept_fields(), **tokens}
+
+    def _kept_fields(self):
         fields = {name: value for name, value in self._fields.items() if name != 'max_len'}
         return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
 
@@ -581,28 +749,18 @@ eos_token_id : int or None
         It adds the same special tokens around texts, and keeps those in a text whole. Texts may be
         split differently where the library's Unicode tables differ.
         """
-        rust = self._to_library()
-        special = {token for token in self._library_tokens() if token is not None}
-        rust.add_special_tokens(sorted(special))
-        if any(self.template):
-            rust.post_processor = self._template_processing()
+        rust = Library.from_str(self._rust.to_str())
+        known = self.added_tokens.values()
+        rust.add_special_tokens([token for token in self._kept_whole() if token not in known])
         return rust
 
-    def _to_library(self):
-        raise InputError(f'a {type(self).__name__} cannot be written as a tokenizer.json')
+    def _kept_whole(self):
+        """Tokens that stay whole only in the library."""
+        return ()
 
-    def _library_tokens(self):
-        """Tokens that stay whole in a text."""
-        return self._roles.values()
 
-    def _template_processing(self):
-        before, between, after = ([self._roles[role] for role in part] for part in self.template)
-        end = f':{self.pair_type}'  # of the second text's pieces
-        return processors.TemplateProcessing(
-            single=[*before, '$A', *after],
-            pair=[*before, '$A', *between, f'$B{end}', *(token + end for token in after)],
-            special_tokens=[(token, self._id_of(token)) for token in {*before, *between, *after}],
-        )
+#: the name of `Tokenizer` where it opens a ``tokenizer.json``
+FileTokenizer = Tokenizer
 
 
 def open_tokenizer(file, classes, **kwargs):
@@ -619,7 +777,7 @@ def open_tokenizer(file, classes, **kwargs):
     Returns
     -------
     Tokenizer
-        Of one of `classes`, or a `FileTokenizer` where only that gives the ids.
+        Of one of `classes`, or a plain one where only that gives the ids.
 
     Raises
     ------
@@ -627,18 +785,26 @@ def open_tokenizer(file, classes, **kwargs):
         If the files ask for a tokenizer that there isn't.
     """
     file = file.for_classes(classes)
-    library = Tokenizer.library
-    if file.kind in library.kinds:
-        return library.from_vocab_file(file, **kwargs).as_one_of(classes)
+    if file.kind in Tokenizer.kinds:
+        tokenizer = Tokenizer.from_vocab_file(file, **kwargs)
+        made = (cls.exactly(tokenizer) for cls in classes)
+        exact = next((other for other in made if other is not None), None)
+        fields = tokenizer._fields
+        if exact is None and (
+            fields.get('never_split') or fields.get('do_basic_tokenize') is False
+        ):
+            raise InputError(
+                'do_basic_tokenize and never_split are for word pieces without added tokens: '
+                'leave them out'
+            )
+        return exact or tokenizer
     name = file.settings.tokenizer_class
     for cls in classes:
         if file.kind in cls.kinds and (name is None or name in cls.names):
             tokenizer = cls.from_vocab_file(file, **kwargs)
-            if isinstance(tokenizer, library):
-                return tokenizer
             if file.settings.ask_more_of(tokenizer):
                 rust, max_len = tokenizer.to_library(), tokenizer.max_len
-                return library.of_settings(rust, file.settings, max_len=max_len)
+                return Tokenizer.of_settings(rust, file.settings, max_len=max_len)
             return tokenizer.with_settings(file.settings)
     asked = f' of the class {name}Tokenizer' if name else ''
     merges = ' or '.join(BPE_NAMES.values())
@@ -646,11 +812,6 @@ def open_tokenizer(file, classes, **kwargs):
     raise InputError(
         f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
     )
-
-
-def spell_word_pieces(tokens, mark='##'):
-    """The text of word pieces, with single spaces between words."""
-    return ' '.join(' '.join(tokens).replace(f' {mark}', '').replace(mark, '').split())
 
 
 def _as_id(value):

@@ -9,17 +9,19 @@ import unicodedata
 from ..errors import InputError
 from ..pretrained.files import VOCAB_NAMES, merges_beside
 from ..pretrained.find import find_files
-from ..util.reading import parse_json
+from ..util.reading import parse_json, read_lines
 from ..util.remote import open_binary
-from .bpe_files import has_word_ends, read_bpe_vocab
-from .library_files import FAIRSEQ_NAME, FILE_NAME, fairseq_ids, ids_of, open_model, open_rust
+from .library_files import FAIRSEQ_NAME, FILE_NAME, open_rust
 from .settings import TokenizerSettings
-from .vocab import ROLES, check_tokens, load_vocab, make_vocab, read_words
+from .vocab import ROLES, check_tokens, load_vocab
 
-__all__ = ['VocabFile', 'find_vocab_file']
+__all__ = ['VocabFile', 'find_vocab_file', 'has_word_ends']
 
 #: the library's models -> kinds of files with the like
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
+
+#: the kinds that the classes for BERT read
+_OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +35,6 @@ class VocabFile:
     path: str
     said_lower_case: bool | None = None
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
-    source_name: str = 'path'
 
     @classmethod
     def of(cls, files, do_lower_case=None):
@@ -41,7 +42,7 @@ class VocabFile:
         if files.vocab is None:
             return None
         lower = files.do_lower_case if do_lower_case is None else do_lower_case
-        return cls(files.vocab, lower, files.special_tokens, files.source)
+        return cls(files.vocab, lower, files.special_tokens)
 
     @functools.cached_property
     def kind(self):
@@ -104,7 +105,7 @@ class VocabFile:
         """Whether texts are lowered. Default: whether all tokens are in lower case."""
         if self.said_lower_case is not None:
             return self.said_lower_case
-        if self.kind in ('bpe', 'words', 'fairseq', 'tokenizers'):
+        if self.kind not in _OF_BERT:
             return False  # their tokenizers know for themselves
         tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
@@ -113,21 +114,10 @@ class VocabFile:
 
     @functools.cached_property
     def vocab(self):
-        """The vocabulary; the file is read once."""
+        """The vocabulary of a file of BERT's or GluonNLP's kinds; the file is read once."""
         kind = self.kind
         if kind == 'wordpiece':
             return load_vocab(self.path, self.settings.roles)
-        if kind == 'bpe':
-            return make_vocab(read_bpe_vocab(self.path))
-        if kind == 'fairseq':
-            return make_vocab(fairseq_ids(open_model(self.path)))
-        if kind == 'tokenizers':
-            ids = ids_of(self.settings.applied_to(open_rust(self.path)))
-            vocab = make_vocab(ids, self.settings.roles_among(ids) or None)
-            return load_vocab(vocab.idx_to_token) if '[UNK]' in ids else vocab
-        if kind == 'words':
-            words = read_words(self.path)['idx2sym']
-            return make_vocab({word: index for index, word in enumerate(words)})
         from gluonnlp.vocab import BERTVocab
 
         try:
@@ -146,6 +136,11 @@ class VocabFile:
         except Exception as error:  # these libraries check little of what they read
             name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
             raise InputError(f'{self.path!r} cannot be read as a {name}: {error}') from error
+
+
+def has_word_ends(path):
+    """Whether the merges in a file mark the ends of words, as those of OpenAI GPT do."""
+    return any(line.rstrip().endswith('</w>') for _, line in read_lines(os.fspath(path)))
 
 
 def _lowered(word):

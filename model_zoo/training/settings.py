@@ -5,6 +5,7 @@ is made from the fields, and a run's results.json has their values.
 """
 
 import dataclasses
+import math
 import os
 import types
 import typing
@@ -57,6 +58,10 @@ def setting(
     below=None,
     at_most=None,
     choices=None,
+    usual=False,
+    on_resume='same',
+    needs=(),
+    excludes=(),
     flag=None,
 ):
     """A field of a `Settings` class.
@@ -70,12 +75,22 @@ def setting(
         Bounds of a number.
     choices : sequence, optional
         All allowed values.
+    usual : bool
+        Whether ``--help`` of a command with many flags shows it.
+    on_resume : str
+        What another value means when a run is resumed. 'same': the run is refused. 'free': nothing.
+        'run': nothing, and a file of settings leaves it out, since it is of one run. 'total':
+        another number of updates. 'size', 'number': the size of a worker's batch, and how many
+        batches an update has, whose product must be the same.
+    needs, excludes : tuple of str
+        Other fields that must, or can't, be given with this one.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     """
     bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
     bounds = {name: value for name, value in bounds.items() if value is not None}
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
+    metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -150,7 +165,7 @@ def _checked(field, value):
         if isinstance(value, dict) and field.name == 'hparams':
             value = [f'{name}={number}' for name, number in value.items()]
         if not isinstance(value, (list, tuple)):
-            raise InputError(f'`{field.name}` {value!r}: give a list')
+            raise InputError(f'must be a list, not {value!r}', field=field.name)
         if item_type is str:
             value = [str(item) if type(item) is int else item for item in value]
         return [_converted(field, item_type, item) for item in value]
@@ -165,12 +180,13 @@ def _converted(field, item_type, value):
         value = int(value)
     fits = is_number if item_type is float else isinstance(value, item_type)
     if not fits or (item_type is int and isinstance(value, bool)):
-        raise InputError(f'`{field.name}` {value!r}: give {_NAMES[item_type]}')
+        raise InputError(f'must be {_NAMES[item_type]}, not {value!r}', field=field.name)
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
     if choices is not None and value not in choices:
-        raise UnknownNameError.of(f'`{field.name}`', value, choices)
+        raise UnknownNameError.of('value', value, choices, field.name)
     if bounds and not _is_within(value, **bounds):
-        raise InputError(f'`{field.name}` {value}: give {_describe(item_type, **bounds)}')
+        range_ = _describe(**bounds) if math.isfinite(value) else 'a finite number'
+        raise InputError(f'must be {range_}, not {value}', field=field.name)
     return value
 
 
@@ -180,13 +196,10 @@ def _is_within(
     return above < value < below and at_least <= value <= at_most
 
 
-def _describe(item_type, at_least=None, above=None, below=None, at_most=None):
-    if item_type is int:
-        return f'{at_least} or more'
-    low = f'above {above:g}' if at_least is None else f'from {at_least:g}'
-    if below is None and at_most is None:
-        return f'a number {low}' if at_least is None else f'a number {low} up'
-    return f'a number {low} to {f"below {below:g}" if at_most is None else f"{at_most:g}"}'
+def _describe(at_least=None, above=None, below=None, at_most=None):
+    texts = {'at least': at_least, 'greater than': above, 'less than': below, 'at most': at_most}
+    shown = {text: bound for text, bound in texts.items() if bound not in (None, float('inf'))}
+    return ' and '.join(f'{text} {bound:g}' for text, bound in shown.items())
 
 
 class _Given:
@@ -201,10 +214,6 @@ class Settings(_Given):
 
     #: title of the fields' group in a command's help
     title = 'training'
-    #: pairs of fields that exclude each other; a subclass adds its own
-    exclusive = ()
-    #: pairs of a field and another one that it needs; a subclass adds its own
-    needs = ()
 
     def __new__(cls, *args, **fields):
         self = super().__new__(cls)
@@ -213,13 +222,15 @@ class Settings(_Given):
 
     def __post_init__(self):
         check_fields(type(self), self)
-        for cls in type(self).__mro__:
-            for name, second in vars(cls).get('needs', ()):
-                if self.is_given(name) and not self.is_given(second):
-                    raise InputError(f'`{name}` needs `{second}`')
-            for name, second in vars(cls).get('exclusive', ()):
-                if self.is_given(name) and self.is_given(second):
-                    raise InputError(f'`{name}` and `{second}` exclude each other: give one')
+        for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
+            for other in field.metadata['needs']:
+                if not self.is_given(other):
+                    raise InputError(f'needs `{other}`', field=field.name)
+            for other in field.metadata['excludes']:
+                if self.is_given(other):
+                    raise InputError(
+                        f'and `{other}` exclude each other: give one', field=field.name
+                    )
         self.check()
 
     def check(self):
@@ -235,15 +246,28 @@ class Settings(_Given):
             for field in dataclasses.fields(cls)
         }
 
+    @classmethod
+    def on_resume(cls, *kinds):
+        """Names of the fields of some kinds of `on_resume`; see `setting`."""
+        return tuple(
+            field.name for field in dataclasses.fields(cls) if field.metadata['on_resume'] in kinds
+        )
+
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
         return getattr(self, name, None) not in (None, self.defaults().get(name))
+
+    def copy(self, **changes):
+        """Return settings with other values of some fields."""
+        made = dataclasses.replace(self, **changes)
+        made.given = self.given.union(changes)
+        return made
 
     def fit_length(self, name, longest):
         """Lower a default number of tokens to what a model takes; InputError for a given one."""
         length = getattr(self, name)
         if length > longest and (name in self.given or self.is_given(name)):
-            raise InputError(f'`{name}` {length}: the model takes {longest} tokens at most')
+            raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
         setattr(self, name, min(length, longest))
 
 
@@ -252,17 +276,24 @@ class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
     gpu: int | None = setting(
-        None, 'number of the GPU; no number: 0; default: the CPU', flag={'nargs': '?', 'const': 0}
+        None,
+        'number of the GPU; no number: 0; default: the CPU',
+        flag={'nargs': '?', 'const': 0},
+        on_resume='free',
     )
     gpus: str | None = setting(
-        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU"
+        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU", on_resume='free'
     )
-    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'])
+    dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'], usual=True)
     loss_scale: float | None = setting(
         None, 'with float16: fixed loss scale, such as 128; default, and 0: dynamic', at_least=0
     )
-    mirror: bool = setting(False, 'save memory: recompute layers in the backward pass')
-    optimize_on_cpu: bool = setting(False, "keep the optimizer's states off the GPU")
+    mirror: bool = setting(
+        False, 'save memory: recompute layers in the backward pass', on_resume='free'
+    )
+    optimize_on_cpu: bool = setting(
+        False, "keep the optimizer's states off the GPU", on_resume='free'
+    )
 
     def check(self):
         super().check()
@@ -278,7 +309,7 @@ class OptimizerSettings(Settings):
         'bertadam, also for small data; openaiadam, which needs more updates or a '
         "higher learning rate; lamb; or one of MXNet's",
     )
-    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'))
+    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'), usual=True)
     epsilon: float | None = setting(
         1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
     )
@@ -288,7 +319,7 @@ class OptimizerSettings(Settings):
     warmup_ratio: float = setting(
         0.1, 'share of the updates in which the learning rate rises', at_least=0, below=1
     )
-    seed: int = setting(2)
+    seed: int = setting(2, usual=True)
 
 
 @dataclasses.dataclass
@@ -296,34 +327,47 @@ class OutputSettings(Settings):
     """What a run writes, and how it resumes."""
 
     title = 'output'
-    exclusive = (('resume', 'overwrite_output_dir'),)
 
-    output_dir: str | None = setting('./output_dir')
+    output_dir: str | None = setting('./output_dir', usual=True, on_resume='run')
     save_last: str | None = setting(
         None,
         "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
         'model.safetensors or model.params; predictions and eval_results.txt come from it',
         choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+        on_resume='free',
     )
-    log_interval: int = setting(10, 'in updates', at_least=1)
+    log_interval: int = setting(10, 'in updates', at_least=1, on_resume='free')
     tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}
+        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
     )
     ckpt_interval: int = setting(
-        1000, 'updates between checkpoints; one is always saved after each epoch', at_least=1
+        1000,
+        'updates between checkpoints; one is always saved after each epoch',
+        at_least=1,
+        on_resume='free',
     )
     keep_checkpoints: int = setting(
         2,
         'number of last epochs and of newest checkpoints to keep; by default one of each at the '
         'end',
         at_least=1,
+        on_resume='free',
     )
     no_resume_state: bool = setting(
-        False, 'remove the checkpoints at the end; `resume` is then impossible'
+        False, 'remove the checkpoints at the end; `resume` is then impossible', on_resume='free'
     )
-    resume: bool = setting(False, 'continue from the newest checkpoint in `output_dir`')
+    resume: bool = setting(
+        False,
+        'continue from the newest checkpoint in `output_dir`',
+        usual=True,
+        on_resume='run',
+        excludes=('overwrite_output_dir',),
+    )
     overwrite_output_dir: bool = setting(
-        False, 'replace the run in `output_dir`; otherwise a second one is refused'
+        False,
+        'replace the run in `output_dir`; otherwise a second one is refused',
+        usual=True,
+        on_resume='run',
     )
 
 
@@ -333,11 +377,17 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
 
     title = 'training'
 
-    epochs: float = setting(3, above=0, below=float('inf'), flag={'type': 'whole_number'})
-    training_steps: int | None = setting(None, 'number of updates; overrides `epochs`', at_least=1)
-    batch_size: int = setting(32, at_least=1)
-    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1)
-    accumulate: int | None = setting(None, 'number of batches per update', at_least=1)
+    epochs: float = setting(
+        3, above=0, below=float('inf'), flag={'type': 'whole_number'}, usual=True, on_resume='total'
+    )
+    training_steps: int | None = setting(
+        None, 'number of updates; overrides `epochs`', at_least=1, on_resume='total'
+    )
+    batch_size: int = setting(32, at_least=1, usual=True, on_resume='size')
+    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1, on_resume='free')
+    accumulate: int | None = setting(
+        None, 'number of batches per update', at_least=1, on_resume='number'
+    )
     as_bertadam: bool | None = setting(
         None,
         "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
@@ -368,6 +418,7 @@ class BackendSettings(Settings):
         'horovod: train with the processes that horovodrun started, `batch_size` examples in '
         'each; device: with one process',
         choices=BACKENDS,
+        on_resume='free',
     )
     allreduce_dtype: str | None = setting(
         None,
@@ -380,14 +431,14 @@ class BackendSettings(Settings):
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
-    exclusive = (('batch_tokens', 'batch_size'),)
-
     batch_tokens: int | None = setting(
         None,
         'instead of `batch_size`: batches of up to N tokens, including padding, from '
         'examples of similar length',
         at_least=1,
         flag={'metavar': 'N'},
+        on_resume='size',
+        excludes=('batch_size',),
     )
 
 
@@ -401,7 +452,9 @@ class ModelSettings(Settings):
         None, "file of parameters, including the head's, to start from"
     )
     from_scratch: bool = setting(False, 'start from random parameters')
-    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
+    vocab_file: str | None = setting(
+        None, "vocabulary to use instead of the model's", on_resume='free'
+    )
     hparams: list[str] | None = setting(
         None, "changes to the model's size, such as num_layers=2,units=128"
     )
@@ -411,7 +464,7 @@ class ModelSettings(Settings):
 class NamedModelSettings(ModelSettings):
     """A model of any family."""
 
-    model: str | None = setting(None, 'name, folder, hub id owner/name, or address')
+    model: str | None = setting(None, 'name, folder, hub id owner/name, or address', usual=True)
     dataset: str | None = pretraining_set()
     pretrained_parameters: str | None = pretrained_file()
 
@@ -420,7 +473,9 @@ class NamedModelSettings(ModelSettings):
 class BertSettings(ModelSettings):
     """BERT, or a similar model, with the names of GluonNLP's flags."""
 
-    bert_model: str = setting('bert_12_768_12', 'name, folder, hub id owner/name, or address')
+    bert_model: str = setting(
+        'bert_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
+    )
     bert_dataset: str | None = pretraining_set()
     pretrained_bert_parameters: str | None = pretrained_file()
 
@@ -430,13 +485,23 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
-    exclusive = (('resume', 'only_inference'),)
 
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
-    only_inference: bool = setting(False, 'evaluate the dev set and predict the test set')
-    engine: str = setting('mxnet', 'what runs a model without training it', choices=ENGINES)
+    only_inference: bool = setting(
+        False,
+        'evaluate the dev set and predict the test set',
+        usual=True,
+        on_resume='free',
+        excludes=('resume',),
+    )
+    engine: str = setting(
+        'mxnet', 'what runs a model without training it', choices=ENGINES, on_resume='free'
+    )
     precision: str | None = setting(
-        None, 'precision of the engine; default: `dtype`', choices=['float32', 'bfloat16', 'int8']
+        None,
+        'precision of the engine; default: `dtype`',
+        choices=['float32', 'bfloat16', 'int8'],
+        on_resume='free',
     )
 
 
@@ -446,10 +511,14 @@ class FileSettings(Settings):
 
     title = 'task'
 
-    data_dir: str | None = setting(None, 'folder with files under their usual names')
-    train_file: str | None = setting(None, 'instead of the file in `data_dir`')
-    dev_file: str | None = setting(None, 'the same for the dev set')
-    test_file: str | None = setting(None, 'the same for the test set')
+    data_dir: str | None = setting(
+        None, 'folder with files under their usual names', usual=True, on_resume='free'
+    )
+    train_file: str | None = setting(
+        None, 'instead of the file in `data_dir`', usual=True, on_resume='free'
+    )
+    dev_file: str | None = setting(None, 'the same for the dev set', usual=True, on_resume='free')
+    test_file: str | None = setting(None, 'the same for the test set', usual=True, on_resume='free')
 
 
 @dataclasses.dataclass
@@ -457,30 +526,26 @@ class CheckpointSettings(Settings):
     """A model in Google's format: a setting for each of its files."""
 
     title = "a model in Google's form"
-    exclusive = (
-        *(
-            ('init_checkpoint', name)
-            for name in (
-                'bert_model',
-                'bert_dataset',
-                'pretrained_bert_parameters',
-                'model',
-                'dataset',
-                'pretrained_parameters',
-                'from_scratch',
-                'hparams',
-            )
-        ),
-        ('bert_config_file', 'hparams'),
-    )
 
     init_checkpoint: str | None = setting(
         None,
         "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
         'means its newest ones',
+        excludes=(
+            'bert_model',
+            'bert_dataset',
+            'pretrained_bert_parameters',
+            'model',
+            'dataset',
+            'pretrained_parameters',
+            'from_scratch',
+            'hparams',
+        ),
     )
     bert_config_file: str | None = setting(
-        None, "the checkpoint's configuration; alone: of a model from scratch"
+        None,
+        "the checkpoint's configuration; alone: of a model from scratch",
+        excludes=('hparams',),
     )
 
 
@@ -489,25 +554,43 @@ class DeploySettings(Settings):
     """Exported models and INT8 models, as in GluonNLP's scripts."""
 
     title = 'exported models and INT8'
-    exclusive = tuple(('only_calibration', name) for name in ('deploy', 'resume', 'gpu'))
-    needs = (('deploy', 'only_inference'), ('deploy', 'model_prefix'), ('model_prefix', 'deploy'))
 
-    deploy: bool = setting(False, '`only_inference` with an exported model')
+    deploy: bool = setting(
+        False,
+        '`only_inference` with an exported model',
+        on_resume='free',
+        needs=('only_inference', 'model_prefix'),
+    )
     model_prefix: str | None = setting(
-        None, '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params'
+        None,
+        '`deploy` reads PREFIX-symbol.json and PREFIX-0000.params',
+        on_resume='free',
+        needs=('deploy',),
     )
     only_calibration: bool = setting(
-        False, 'write a trained model in INT8; `deploy` with `model_prefix` runs it'
+        False,
+        'write a trained model in INT8; `deploy` with `model_prefix` runs it',
+        on_resume='free',
+        excludes=('deploy', 'resume', 'gpu'),
     )
-    num_calib_batches: int = setting(5, 'number of batches of the dev set', at_least=1)
-    quantized_dtype: str = setting('auto', 'type of the activations', choices=QUANTIZED_DTYPES)
+    num_calib_batches: int = setting(
+        5, 'number of batches of the dev set', at_least=1, on_resume='free'
+    )
+    quantized_dtype: str = setting(
+        'auto', 'type of the activations', choices=QUANTIZED_DTYPES, on_resume='free'
+    )
     calib_mode: str = setting(
-        'customize', 'how to find the ranges of activations', choices=CALIBRATION_MODES
+        'customize',
+        'how to find the ranges of activations',
+        choices=CALIBRATION_MODES,
+        on_resume='free',
     )
 
     def check(self):
         if self.only_calibration:
             if self.dtype != 'float32':
-                raise InputError(f'`only_calibration` needs `dtype` float32, not {self.dtype}')
+                raise InputError(
+                    f'needs `dtype` float32, not {self.dtype}', field='only_calibration'
+                )
             self.only_inference = True
         super().check()

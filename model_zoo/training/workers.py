@@ -134,7 +134,7 @@ class HorovodWorkers(Workers):
 
     def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):
         if compression not in (None, 'float16'):
-            raise InputError(f"`compression` {compression!r}: give None or 'float16'")
+            raise InputError(f"{compression!r}: give None or 'float16'", field='compression')
         try:
             import horovod.mxnet as hvd
         except ImportError as error:
@@ -199,8 +199,9 @@ def make_workers(comm_backend=None, allreduce_dtype=None):
     if comm_backend in (None, 'device'):
         if allreduce_dtype is not None:
             raise InputError(
-                f'`allreduce_dtype` {allreduce_dtype} is for `comm_backend` horovod: a single '
-                'process sends no gradients'
+                f'{allreduce_dtype} is for `comm_backend` horovod: a single '
+                'process sends no gradients',
+                field='allreduce_dtype',
             )
         return Workers()
     if comm_backend == 'horovod':
@@ -208,4 +209,6 @@ def make_workers(comm_backend=None, allreduce_dtype=None):
     hint = ''
     if comm_backend.startswith('dist'):
         hint = "; for several machines use horovod, which replaces MXNet's parameter servers here"
-    raise InputError(f'`comm_backend` {comm_backend}: give one of {", ".join(BACKENDS)}{hint}')
+    raise InputError(
+        f'{comm_backend}: give one of {", ".join(BACKENDS)}{hint}', field='comm_backend'
+    )

@@ -61,16 +61,17 @@ def check_range(name, array, low, high, are_ids=False):
             raise InputError(f'{name} holds {wrong[0]:.10g}, and {what} are whole numbers')
 
 
-def check_gpu(number, given):
-    """Raise InputError if MXNet has no GPU of this number."""
+def check_gpu(number, field):
+    """Raise InputError, naming the field, if MXNet has no GPU of this number."""
     if not mx.runtime.Features().is_enabled('CUDA'):
         raise InputError(
-            f'{given}: this build of MXNet ({mx.__version__}) has no GPU support; install a CUDA '
-            'build such as mxnet-cu112, or leave this out to run on the CPU'
+            f'{number}: this build of MXNet ({mx.__version__}) has no GPU support; install a CUDA '
+            'build such as mxnet-cu112, or leave this out to run on the CPU',
+            field=field,
         )
     count = mx.context.num_gpus()
     if not 0 <= number < count:
-        raise InputError(f'{given}: this machine has {count} GPU(s), numbered from 0')
+        raise InputError(f'{number}: this machine has {count} GPU(s), numbered from 0', field=field)
 
 
 def flatten(outputs):

@@ -79,9 +79,10 @@ def join_cluster(address, shows_logs=False):
         # a traceback of the server's, of which the last line has the cause
         cause = ' '.join(dict.fromkeys([lines[0], lines[-1]]))
         raise InputError(
-            f'`ray` {address}: no Ray cluster can be reached ({cause}); start one, set '
+            f'{address}: no Ray cluster can be reached ({cause}); start one, set '
             "RAY_AUTH_MODE=token if it asks for Ray's token, or give 'local' for a cluster of this "
-            'machine alone'
+            'machine alone',
+            field='ray',
         ) from error
     return ray, True
 

@@ -89,11 +89,10 @@ def test_drawn_texts(pair, text):
     assert ours.tokenize(text) == want
     assert ours.encode(text) == ours.convert_tokens_to_ids(want) == ids
     assert ours.decode(ids) == original.decode(ids)
-    assert [piece for piece, _ in ours.tokenize_with_offsets(text)] == want
 
 
 @pytest.mark.data
-@fuzz
+@hypothesis.settings(fuzz, max_examples=60)  # each makes the tables anew
 @hypothesis.given(text=texts, special=st.lists(st.sampled_from(SPECIAL), unique=True))
 def test_drawn_texts_with_special_tokens(pair, text, special):
     ours, original = pair

@@ -16,6 +16,7 @@ from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
 from model_zoo.checkpoint import read_tensors
+from model_zoo.checkpoint.readers import SUMS, write_sums
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import write_shard
 from model_zoo.tokenization.vocab import load_vocab
@@ -158,6 +159,19 @@ def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
     ):
         assert field in refusal(capsys, script, *arguments(*flags))
     assert checkpoints(tmp_path / 'ckpt') == before
+
+
+def test_a_training_of_an_earlier_version_is_resumed(script, arguments, tmp_path):
+    """Whose job has neither the number of GPUs nor names of classes."""
+    assert run(script, *arguments('--num_steps', 2, '--ckpt_interval', 2)) == 0
+    (folder,) = (tmp_path / 'ckpt' / 'checkpoints').iterdir()
+    state = json.loads((folder / 'state.json').read_text())
+    for name in ('gpus', 'class_names', 'batch_tokens'):
+        del state['config'][name]
+    (folder / 'state.json').write_text(json.dumps(state))
+    write_sums(str(folder / SUMS), [str(path) for path in folder.glob('*.*')])
+    assert run(script, *arguments('--num_steps', 4, '--resume')) == 0
+    assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000004')
 
 
 def test_the_training_is_saved_before_its_last_evaluation(

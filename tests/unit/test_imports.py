@@ -77,6 +77,9 @@ def in_new_interpreter(program):
         'trian',
         'finetune-classifier --help',
         'finetune-squad --lrr 1',
+        'info --help',
+        'doctor --help',
+        'pretrain --help',
         'pytorch_pretrained_bert run_classifier --help',
     ],
 )

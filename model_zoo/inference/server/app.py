@@ -153,7 +153,7 @@ def _add_state(app, models, metrics):
 def describe(served):
     """The entry of a model in ``/v1/models``."""
     pipeline = served.pipeline
-    extras = getattr(getattr(pipeline.block, 'config', None), 'extras', {})
+    extras = pipeline.block.config.extras
     description = {
         'id': served.name,
         'object': 'model',

@@ -1,26 +1,25 @@
 """The bodies of requests: each endpoint's is declared here, for its checks and for OpenAPI.
 
-This needs Pydantic, of the extra ``serve``, so it is imported where routes are made. The options of
-a task are declared by its pipeline, for Python too.
+The options of a task are declared by its pipeline, for Python too.
 """
 
 from typing import Annotated, Any, Literal
 
 import pydantic
 import pydantic_core
+from pydantic import ConfigDict, Field
 
-from ...errors import InputError, UnknownNameError, reporting
+from ...errors import InputError, reporting
+from ...generation.request import Seed, Share, Temperature
+from ...util.fields import Count, Fields, Number, Whole
 from .. import PIPELINES
-from ..pipeline import COUNT
+from ..text import TextGeneration
 
-Count = pydantic.conint(strict=True, ge=1, le=COUNT['maximum'])
-Seed = pydantic.conint(strict=True, ge=0, le=2**32 - 1)
-Temperature = pydantic.confloat(strict=True, ge=0, le=1e6)
-Share = pydantic.confloat(strict=True, gt=0, le=1)
 #: numbers that this server doesn't use, so it takes only the value that changes nothing
-Zero = pydantic.confloat(strict=True, ge=0, le=0)
-One = pydantic.confloat(strict=True, ge=1, le=1)
-Stop = pydantic.conlist(pydantic.constr(strict=True, min_length=1, max_length=1000), max_length=64)
+Zero = Annotated[Number, Field(ge=0, le=0)]
+One = Annotated[Number, Field(ge=1, le=1)]
+StopText = Annotated[str, Field(min_length=1, max_length=1000)]
+Stop = Annotated[list[StopText], Field(max_length=64)]
 _IDS = {'type': 'array', 'items': {'type': 'integer', 'minimum': 0}}
 _PROMPTS = [
     {'type': 'string'},
@@ -30,79 +29,33 @@ _PROMPTS = [
 ]
 
 
-class Body(pydantic.BaseModel):
+class Body(Fields):
     """An object of a request. A field that is null is as if it weren't there."""
 
-    model_config = pydantic.ConfigDict(strict=True, extra='forbid', allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
     @pydantic.model_validator(mode='before')
     @classmethod
-    def _known_fields(cls, content):
+    def _without_nulls(cls, content):
         if not isinstance(content, dict):
             return content
-        if cls.model_config['extra'] == 'forbid':  # Pydantic would keep an error for each name
-            for name in content:
-                UnknownNameError.check('field', name, cls.model_fields)
         return {name: value for name, value in content.items() if value is not None}
 
     @classmethod
-    def read(cls, body):
+    def of_json(cls, body):
         """The request of a body of JSON."""
         with reporting('the body of the request is not JSON', errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
-        if not isinstance(content, dict):
-            raise InputError(f'the body must be a JSON object, not {type(content).__name__}')
-        return cls.of(content)
-
-    @classmethod
-    def of(cls, content):
-        """The request of JSON that is read already; see `read`."""
-        try:
-            return cls.model_validate(content)
-        except pydantic.ValidationError as error:
-            raise cls._refusal(error.errors(include_url=False)) from None
-
-    @classmethod
-    def _refusal(cls, errors):
-        """One line about the first error; all errors of a field that may have several types."""
-        first, (name, *_) = errors[0], errors[0]['loc'] or ('the body',)
-        if first['type'] == 'missing':
-            return InputError(f'{".".join(map(str, first["loc"]))} is missing')
-        cause = first.get('ctx', {}).get('error')
-        if isinstance(cause, UnknownNameError):
-            return cause
-        alike = [error for error in errors if error['loc'][:1] == (name,)]
-        if len(alike) == 1:
-            name = '.'.join(map(str, first['loc']))
-        wanted = dict.fromkeys(
-            str(error.get('ctx', {}).get('error') or error['msg']) for error in alike[:4]
-        )
-        return InputError(f'{name} {_shown(first["input"])}: {", or ".join(wanted)}')
-
-
-def _shown(value):
-    try:
-        return f'{value!r:.40}'
-    except ValueError:  # a number of thousands of digits
-        return type(value).__name__
+        return cls.read(content)
 
 
 # -- Hugging Face ---------------------------------------------------------------------------------
 
 
-class Writing(Body):
-    """Parameters of text generation; what isn't a field is an option of its pipeline."""
-
-    model_config = pydantic.ConfigDict(
-        extra='allow',
-        json_schema_extra=lambda schema: schema['properties'].update(
-            PIPELINES['text-generation'].options()
-        ),
-    )
+class Writing(Body, TextGeneration.Options):
+    """Parameters of text generation: the pipeline's options, and Hugging Face's own."""
 
     details: bool = False
-    return_full_text: bool | None = None
-    seed: Seed | None = None
     stop: Stop = []
     # Hugging Face's, which this server takes only where they change nothing
     adapter_id: Literal[None] = None
@@ -117,28 +70,27 @@ class Writing(Body):
 
     @property
     def of_pipeline(self):
-        """The options of the pipeline."""
-        given = dict(self.model_extra)
-        if {'temperature', 'top_k', 'top_p'} & {*given}:  # as at Hugging Face, these imply sampling
+        """The options of the pipeline that are given."""
+        names = self.model_fields_set & {*TextGeneration.Options.model_fields}
+        given = {name: getattr(self, name) for name in names}
+        if {'temperature', 'top_k', 'top_p'} & names:  # as at Hugging Face, these imply sampling
             given.setdefault('do_sample', True)
-        return given if self.seed is None else {**given, 'seed': self.seed}
+        return given
 
 
 class HuggingFace(Body):
     """``POST /models/NAME``; what isn't a field of its own is a parameter."""
 
-    model_config = pydantic.ConfigDict(
+    model_config = ConfigDict(
         extra='allow', json_schema_extra={'example': {'inputs': 'What a fine day.'}}
     )
 
-    inputs: str | list[Any] | dict[str, Any] = pydantic.Field(
+    inputs: str | list[Any] | dict[str, Any] = Field(
         description='a text, an object with texts, or a list of them'
     )
-    parameters: dict[str, Any] = pydantic.Field({}, description="options of the model's task")
-    options: dict[str, Any] = pydantic.Field(
-        {}, description="ignored (Hugging Face's own machines)"
-    )
-    stream: bool = pydantic.Field(False, description='text generation: stream the tokens')
+    parameters: dict[str, Any] = Field({}, description="options of the model's task")
+    options: dict[str, Any] = Field({}, description="ignored (Hugging Face's own machines)")
+    stream: bool = Field(False, description='text generation: stream the tokens')
 
     @property
     def all_parameters(self):
@@ -175,7 +127,7 @@ Prompts = Annotated[
 class Embeddings(Body):
     """``POST /v1/embeddings``."""
 
-    model_config = pydantic.ConfigDict(
+    model_config = ConfigDict(
         json_schema_extra={
             'example': {'model': 'minilm', 'input': ['A cat sleeps.', 'A kitten is dozing.']}
         }
@@ -184,7 +136,7 @@ class Embeddings(Body):
     model: str
     input: Prompts
     encoding_format: Literal['float', 'base64'] = 'float'
-    dimensions: int | None = pydantic.Field(None, description="the model's own size")
+    dimensions: int | None = Field(None, description="the model's own size")
     user: str = ''
 
 
@@ -198,7 +150,7 @@ class StreamOptions(Body):
 class Completions(Body):
     """``POST /v1/completions``."""
 
-    model_config = pydantic.ConfigDict(
+    model_config = ConfigDict(
         json_schema_extra={
             'example': {'model': 'gpt2', 'prompt': 'Once upon a time', 'max_tokens': 20}
         }
@@ -206,23 +158,23 @@ class Completions(Body):
 
     model: str
     prompt: Prompts
-    max_tokens: pydantic.conint(strict=True, le=COUNT['maximum']) = 16
-    temperature: Temperature = pydantic.Field(1.0, description='0: the most likely token')
+    max_tokens: Annotated[Whole, Field(le=2**31 - 1)] = 16
+    temperature: Temperature = Field(1.0, description='0: the most likely token')
     top_p: Share | None = None
     n: Count = 1
     seed: Seed | None = None
-    stop: pydantic.constr(strict=True, min_length=1, max_length=1000) | Stop = []
+    stop: StopText | Stop = []
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
-    echo: bool = pydantic.Field(False, description='return the prompt, too')
-    logprobs: Zero | None = pydantic.Field(None, description='0: for the generated tokens')
+    echo: bool = Field(False, description='return the prompt, too')
+    logprobs: Zero | None = Field(None, description='0: for the generated tokens')
     user: str = ''
     # fields that this server takes only where they change nothing
     suffix: Literal[''] = ''
     best_of: One | None = None
     presence_penalty: Zero = 0.0
     frequency_penalty: Zero = 0.0
-    logit_bias: pydantic.conlist(Any, max_length=0) = []
+    logit_bias: Annotated[list[Any], Field(max_length=0)] = []
 
     @pydantic.field_validator('logit_bias', mode='before')
     @classmethod
@@ -237,7 +189,7 @@ class SentenceMap(Body):
     """``POST /page/map``."""
 
     model: str
-    texts: pydantic.conlist(str, min_length=2, max_length=200)
+    texts: Annotated[list[str], Field(min_length=2, max_length=200)]
 
 
 class Attentions(Body):
@@ -257,7 +209,7 @@ def documented(body):
     schema = _inlined(schema, schema.pop('$defs', {}))
     if body is HuggingFace:
         schema['properties']['parameters']['anyOf'] = [
-            {'title': task, 'type': 'object', 'properties': pipeline.options()}
+            {**pipeline.Options.model_json_schema(), 'title': task}
             for task, pipeline in PIPELINES.items()
             if task != 'text-generation'
         ] + [Writing.model_json_schema()]

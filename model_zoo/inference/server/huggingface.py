@@ -3,14 +3,13 @@
 import json
 
 from ...errors import InputError, UnknownNameError
+from . import bodies
 from .service import Call
 
 
 def add_routes(app, service):
     """Add the routes to a FastAPI application."""
     from fastapi import Request
-
-    from . import bodies
 
     extra = bodies.documented(bodies.HuggingFace)
 
@@ -19,9 +18,9 @@ def add_routes(app, service):
         """Results of one text or of several, as Hugging Face's inference services give them."""
 
         def prepare(body):
-            content, (model, task) = bodies.HuggingFace.read(body), _split(name, service.models)
+            content, (model, task) = bodies.HuggingFace.of_json(body), _split(name, service.models)
             if service.models.get(model).is_writer:
-                options = bodies.Writing.of(content.all_parameters)
+                options = bodies.Writing.read(content.all_parameters)
                 return _writing_call(service, model, content.inputs, options, content.stream)
             return _call(service, model, task, content.inputs, content.all_parameters)
 
@@ -89,7 +88,7 @@ def _writing_call(service, name, inputs, options, is_stream):
     def finish(outputs):
         results = []
         for number, written in enumerate(job.written):
-            start = '' if options.return_full_text is False else prompts[number // sequences]
+            start = prompts[number // sequences] if checked['full'] else ''
             result = {'generated_text': start + ''.join(token.text for token in written)}
             if options.details:
                 result['details'] = _details(written, options.seed)
@@ -103,7 +102,8 @@ def _writing_call(service, name, inputs, options, is_stream):
                 event = {'index': len(job.written[0]), 'token': _token(written)}
                 if written.finish:
                     text = ''.join(token.text for token in job.written[0])
-                    start = inputs if options.return_full_text is True else ''
+                    is_full = options.of_pipeline.get('return_full_text', False)
+                    start = inputs if is_full else ''
                     details = _details(job.written[0], options.seed)
                     details['input_length'] = len(job.prompts[0])
                     event.update(generated_text=start + text, details=details)

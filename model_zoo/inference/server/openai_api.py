@@ -8,6 +8,7 @@ import uuid
 import numpy as np
 
 from ...errors import InputError
+from . import bodies
 from .service import Call
 
 
@@ -15,13 +16,11 @@ def add_routes(app, service):
     """Add the routes to a FastAPI application."""
     from fastapi import Request
 
-    from . import bodies
-
     @app.post('/v1/embeddings', openapi_extra=bodies.documented(bodies.Embeddings), tags=['OpenAI'])
     async def embeddings(request: Request):
         """Vectors of texts, scaled to length 1."""
         return await service.respond(
-            request, lambda body: _embed(service, bodies.Embeddings.read(body))
+            request, lambda body: _embed(service, bodies.Embeddings.of_json(body))
         )
 
     @app.post(
@@ -30,7 +29,7 @@ def add_routes(app, service):
     async def completions(request: Request):
         """Text that continues a prompt."""
         return await service.respond(
-            request, lambda body: _Completion(service, bodies.Completions.read(body)).call()
+            request, lambda body: _Completion(service, bodies.Completions.of_json(body)).call()
         )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import pydantic_core
+
 from ...errors import InputError
 from ...training import settings
 from ...training.settings import setting
@@ -43,7 +45,6 @@ class Service:
 
     async def respond(self, request, prepare):
         """The response to a request. Only waiting is done in the event loop."""
-        import pydantic_core
         from fastapi.responses import Response, StreamingResponse
 
         loop = asyncio.get_running_loop()
@@ -214,5 +215,6 @@ class Settings(settings.Settings):
         for host in self.allowed_hosts or ():
             if '*' in host.removeprefix('*.') and host != '*':
                 raise InputError(
-                    f'`allowed_hosts` {host!r}: give a name, *.NAME for subdomains, or * for any'
+                    f'{host!r}: give a name, *.NAME for subdomains, or * for any',
+                    field='allowed_hosts',
                 )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...batches.sampling import longest_first
 from ...errors import ZooError
 from ...generation import StreamedText, stream
 from ..pipeline import BATCH_ROWS
@@ -179,26 +180,13 @@ class BatchWorker(Worker):
 def choose_rows(lengths, batch_tokens):
     """The rows of the next batch: the one that has waited longest, and those of similar length.
 
-    The rows that wait are divided into the batches that take the least time altogether, where
-    padding takes as long as text, and each batch takes as long as `BATCH_COST` tokens more.
+    It is one of the batches that take the least time altogether, where padding takes as long as
+    text, and each batch takes as long as `BATCH_COST` tokens more.
     """
     lengths = np.asarray(lengths)
     near = np.argsort(np.abs(lengths - lengths[0]), kind='stable')[:BATCH_ROWS]
-    order = near[np.argsort(lengths[near], kind='stable')]
-    ordered = lengths[order]
-    # the best division of the first rows, for each number of them, and where its last batch begins
-    costs, begins = np.zeros(len(order) + 1), np.zeros(len(order) + 1, int)
-    for end in range(1, len(order) + 1):
-        longest = ordered[end - 1]
-        first = max(0, end - max(1, batch_tokens // longest))
-        sizes = np.arange(end - first, 0, -1)
-        totals = costs[first:end] + longest * sizes + BATCH_COST
-        best = np.argmin(totals)
-        costs[end], begins[end] = totals[best], first + best
-    oldest, end = np.flatnonzero(order == 0)[0], len(order)
-    while begins[end] > oldest:
-        end = begins[end]
-    return order[begins[end] : end].tolist()
+    batches = longest_first(lengths[near], BATCH_ROWS, batch_tokens, BATCH_COST)
+    return next(near[batch].tolist() for batch in batches if 0 in batch)
 
 
 class Written(NamedTuple):

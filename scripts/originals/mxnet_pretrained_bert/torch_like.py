@@ -253,5 +253,5 @@ def find_context(target):
         raise InputError(f'{target!r} is not a device')
     if name == 'cpu':
         return mx.cpu()
-    check_gpu(int(number or 0), f'the device {str(target)!r}')
+    check_gpu(int(number or 0), 'device')
     return mx.gpu(int(number or 0))

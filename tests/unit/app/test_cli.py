@@ -2,6 +2,7 @@
 
 import logging
 import os
+import pickle
 import re
 import subprocess
 
@@ -108,17 +109,34 @@ def test_reader_that_leaves():
     assert 'Traceback' not in errors
 
 
-def test_fields_are_told_as_the_flags_that_set_them(capsys):
+@pytest.mark.parametrize(
+    ('field', 'name'),
+    [
+        ('max_len', '--max_len'),
+        ('dtype', '--fp16'),
+        ('max_seq_length', '--max_seq_length'),
+        ('elsewhere', 'elsewhere'),
+    ],
+)
+def test_a_field_is_told_as_the_flag_that_sets_it(field, name, capsys):
     def main(argv):
         parser = cli.parser('A test.')
         parser.add_argument('--max_len', '--max_seq_length')
         parser.add_argument('--fp16', dest='dtype', action='store_true')
         parser.parse_args(argv)
-        raise InputError('`max_seq_length` 9: `dtype` and `resume`')
+        raise InputError('needs `dtype` and `resume`', field=field)
 
-    assert str(InputError('`lr` 1')) == cli.message_of(InputError('`lr` 1')) == '`lr` 1'
     assert cli.run(main, []) == 1
-    assert capsys.readouterr().err == 'error: --max_seq_length 9: --fp16 and `resume`\n'
+    assert capsys.readouterr().err == f'error: {name} needs --fp16 and `resume`\n'
+
+
+def test_a_field_is_told_by_its_name_in_python():
+    error = InputError('must be at least 1, not 0', field='lr')
+    assert (str(error), error.field) == ('lr must be at least 1, not 0', 'lr')
+    assert str(error) == cli.message_of(error) == str(pickle.loads(pickle.dumps(error)))
+    assert (
+        pickle.loads(pickle.dumps(error)).naming('--{}'.format) == '--lr must be at least 1, not 0'
+    )
 
 
 def test_names_in_the_log_are_text(capfd):
@@ -168,7 +186,7 @@ def many_flags():
     parser.add_config()
     for number in range(cli.MANY):
         parser.add_argument(f'--rare_{number}')
-    parser.add_argument('--lr', type=float)
+    parser.add_argument('--lr', type=float).is_usual = True
     parser.add_argument('--labels', nargs='+')
     parser.add_argument('--fast', action='store_true')
     parser.add_argument('--cased', type=cli.boolean, nargs='?', const=True)
@@ -193,7 +211,7 @@ def test_flags_from_a_file(tmp_path):
     assert (args.lr, args.rare_1, args.labels) == (5e-5, 'c', ['-1b', 'y'])
     assert args.fast and args.cased is False and args.rare_2 is None
     assert not hasattr(args, 'config')
-    cli.write_yaml(str(path), {**vars(args), 'resume': True, 'output_dir': 'out'})
+    cli.write_yaml(str(path), vars(args))
     again = many_flags().parse_args([f'--config={path}'])
     assert again == args
 

@@ -73,7 +73,7 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
 def test_bad_values_that_no_command_line_of_tests_has(flag, value):
     with pytest.raises(InputError) as caught:
         check_training_arguments(parse(f'--{flag}={value}'))
-    assert f'`{flag}`' in str(caught.value)
+    assert caught.value.field == flag
 
 
 def test_checksum_of_data():
@@ -220,6 +220,6 @@ def test_the_loss_scale_of_a_flag(caplog):
     assert (fixed.value, fixed.dynamic) == (128, False)
     assert scale() is None and not caplog.text
     assert scale('--loss_scale', 128) is None
-    assert '--loss_scale has an effect with --dtype float16 only' in caplog.text
+    assert '`loss_scale` has an effect with' in caplog.text
     with pytest.raises(InputError):
         scale('--loss_scale', -1)

@@ -106,14 +106,17 @@ def test_flags_name_flags_that_go_along():
 
 
 def test_the_log_says_once_why_a_flag_has_no_effect(tmp_path, capsys):
-    parser = cli.parser('A test.')
-    parser.add_argument('--gpu', type=int)
-    add_originals(parser, 'extract_features')
-    found = parser.parse_args(['--use_tpu=True', '--tpu-name', 'x', '--no_cuda'])
-    convert_originals(found, 'extract_features')
-    assert vars(found) == {'gpu': None}
-    cli.setup_logging()
-    cli.setup_logging()
+    def main(argv):
+        parser = cli.parser('A test.')
+        parser.add_argument('--gpu', type=int)
+        add_originals(parser, 'extract_features')
+        found = parser.parse_args(argv)
+        convert_originals(found, 'extract_features')
+        assert vars(found) == {'gpu': None}
+        cli.setup_logging()
+        cli.setup_logging()
+
+    assert cli.run(main, ['--use_tpu=True', '--tpu-name', 'x', '--no_cuda']) == 0
     told = capsys.readouterr().err
     for flag in ('use_tpu', 'tpu_name'):
         assert told.count(f'--{flag} has no effect: there is no TPU') == 1

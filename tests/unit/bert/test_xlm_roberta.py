@@ -5,7 +5,7 @@ import pytest
 from variant_models import MAKERS
 
 import bert
-from model_zoo.tokenization import library_files
+from bert.sentence_pieces import open_model
 
 
 @pytest.fixture(scope='module')
@@ -31,8 +31,8 @@ def test_tokenizer(folder):
         'red',
     ]
     text = 'the cat'
-    spans = tokenizer.tokenize_with_offsets(text)
-    assert ''.join(text[start:end] for _, (start, end) in spans).replace(' ', '') == 'thecat'
+    spans = tokenizer.encode(text).offsets
+    assert ''.join(text[start:end] for start, end in spans).replace(' ', '') == 'thecat'
     assert tokenizer.decode(encoding, skip_special_tokens=True) == 'the cat red'
     unknown = tokenizer.encode('\u4e2d', add_special_tokens=False)
     assert 3 in unknown  # <unk>
@@ -44,7 +44,7 @@ def test_tokenizer(folder):
 
 def test_ids_are_fairseqs(folder):
     path = str(folder / 'sentencepiece.bpe.model')
-    tokenizer, processor = bert.XLMRobertaTokenizer(path), library_files.open_model(path)
+    tokenizer, processor = bert.XLMRobertaTokenizer(path), open_model(path)
     for number in range(3, processor.GetPieceSize()):
         assert tokenizer.convert_tokens_to_ids(processor.IdToPiece(number)) == number + 1
     for place, token in enumerate(('<s>', '<pad>', '</s>', '<unk>')):

@@ -10,7 +10,7 @@ import pytest
 
 from model_zoo.checkpoint.torch_file import read_pickle
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.tokenization.vocab import read_words
+from transfo_xl.vocabulary import read_words
 
 
 @pytest.fixture

@@ -85,14 +85,12 @@ def test_special_tokens_are_the_originals(expected, tokenizer):
 
 def test_offsets_cover_what_the_pieces_were_made_of(expected, tokenizer):
     text = 'Caf\u00e9\u0301s, THE\u4e2dx'
-    found = tokenizer.tokenize_with_offsets(text)
-    assert [piece for piece, _ in found] == tokenizer.tokenize(text)
-    parts = [text[start:end] for _, (start, end) in found]
+    parts = [text[start:end] for start, end in tokenizer.encode(text).offsets]
     assert ''.join(parts) == text.replace(' ', '')
     assert '\u00e9\u0301s' in ''.join(parts) and parts[-1] == 'x' and parts[-2] == '\u4e2d'
     for case in expected['cases']:
-        pieces = tokenizer.tokenize_with_offsets(case['text'])
-        assert [piece for piece, _ in pieces] == case['tokens']
+        encoding = tokenizer.encode(case['text'])
+        assert encoding.tokens == case['tokens'] and len(encoding.offsets) == len(encoding)
 
 
 def test_spacy_and_ftfy_are_taken_where_they_are(folder, monkeypatch):
@@ -104,7 +102,7 @@ def test_spacy_and_ftfy_are_taken_where_they_are(folder, monkeypatch):
     breaks = with_spacy(monkeypatch, folder, lambda text: ['A', '\n ', 'b'])
     assert breaks.tokenize('A \n b') == ['a</w>', '\n</w>', 'b</w>']
     with pytest.raises(InputError):
-        tokenizer.tokenize_with_offsets('a')
+        assert tokenizer.encode('a').offsets
     tokenizer.set_special_tokens(['_x_'])
     assert tokenizer.tokenize('THE\u2019 \n a') == tokens
 

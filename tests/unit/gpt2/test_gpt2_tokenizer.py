@@ -1,6 +1,7 @@
 """GPT-2's tokenizer: the release's tokens and ids, every text comes back, offsets, files."""
 
 import json
+import pickle
 
 import gluonnlp
 import pytest
@@ -47,15 +48,32 @@ def test_any_text_comes_back(tokenizer, text):
     assert tokenizer.decode(ids) == text
     batch = tokenizer.encode_batch([text, text * 2])
     assert tokenizer.decode(batch['input_ids'][0, : batch['valid_length'][0]]) == text
-    found = tokenizer.tokenize_with_offsets(text)
-    assert [piece for piece, _ in found] == tokenizer.convert_ids_to_tokens(ids)
+    assert ids.tokens == tokenizer.convert_ids_to_tokens(ids)
     last = 0
-    for piece, (start, end) in found:
+    for piece, (start, end) in zip(ids.tokens, ids.offsets):
         assert start <= last <= end and start < end
         if len(piece) == len(text[start:end].encode()):  # no character is shared with another one
             assert tokenizer.decode(tokenizer.convert_tokens_to_ids([piece])) == text[start:end]
         last = end
     assert last == len(text)
+
+
+@pytest.fixture(scope='module')
+def in_python(tokenizer):
+    """The same tokenizer, all of whose words are found in Python."""
+    tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    tokenizer.splitter.suits_rust = lambda text: False
+    return tokenizer
+
+
+@hypothesis.settings(max_examples=300, deadline=None, database=None)
+@hypothesis.given(text=hypothesis.strategies.text())
+def test_both_roads_agree(tokenizer, in_python, text):
+    # newer than the tables of the library: letters, a number
+    for each in (text, f"{text} it's\n 3", f'{text}\U0001e4d0 a\U0002ebf0\U00010d40'):
+        fast, other = tokenizer.encode(each), in_python.encode(each)
+        for field in ('input_ids', 'tokens', 'offsets', 'words', 'word_ids'):
+            assert list(fast[field]) == list(other[field])
 
 
 def test_lone_surrogates_are_replaced(tokenizer):

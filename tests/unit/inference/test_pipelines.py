@@ -208,7 +208,7 @@ def test_choices_and_next_sentence(saved):
     assert one['score'] == max(one['scores']) == one['scores'][one['label']]
     follows = model_zoo.pipeline(saved(bert.BertForNextSentencePrediction))
     assert follows(('the cat', 'sleeps'))['label'] in ('IsNext', 'NotNext')
-    with pytest.raises(InputError, match='pairs'):
+    with pytest.raises(InputError):
         follows('the cat')
 
 
@@ -248,28 +248,34 @@ def test_rerank(saved):
     assert rank(('where ?', found[0]['text'])) == pytest.approx(scores[0])
     assert rank({'query': 'where ?', 'documents': []}) == []
     for item in ('where ?', {'query': 'where ?'}, {'query': 'a', 'documents': 'a'}):
-        with pytest.raises(InputError, match='rerank takes'):
+        with pytest.raises(InputError):
             rank(item)
-    with pytest.raises(InputError, match='one output, a score; this one has 2'):
+    with pytest.raises(InputError):
         model_zoo.pipeline('rerank', saved(bert.BertForSequenceClassification, ['bad', 'good']))
 
 
 @pytest.mark.parametrize(
-    'call, message',
+    'inputs, options',
     [
-        (lambda c: c(3), 'text-classification takes'),
-        (lambda c: c([b'text']), 'decode'),
-        (lambda c: c([None]), 'str'),
-        (lambda c: c({'txt': 'a'}), 'text_pair'),
-        (lambda c: c('a', top_k=0), 'top_k'),
-        (lambda c: c('a', function_to_apply='tanh'), 'function_to_apply'),
-        (lambda c: c('a', topk=2), 'top_k'),
-        (lambda c: c('a', batch_size=2), r'pipeline\(\) `batch_tokens`'),
+        (3, {}),
+        ([b'text'], {}),
+        ([None], {}),
+        ({'txt': 'a'}, {}),
+        ('a', {'top_k': 0}),
+        ('a', {'top_k': True}),
+        ('a', {'top_k': 10**5000}),
+        ('a', {'function_to_apply': 'tanh'}),
+        ('a', {'topk': 2}),
+        ('a', {'batch_size': 2}),
     ],
 )
-def test_bad_input(classifier, call, message):
-    with pytest.raises((InputError, UnknownNameError), match=message):
-        call(classifier)
+def test_bad_input(classifier, inputs, options):
+    with pytest.raises((InputError, UnknownNameError)):
+        classifier(inputs, **options)
+
+
+def test_options_may_be_of_numpy(classifier):
+    assert classifier('a', top_k=np.int64(2)) == classifier('a', top_k=2)
 
 
 def test_arguments_of_transformers(saved):
@@ -278,26 +284,26 @@ def test_arguments_of_transformers(saved):
         'sentiment-analysis', model=folder, tokenizer=folder, truncation=True
     )
     assert found('good')[0]['label'] in ('bad', 'good')
-    for arguments, ours in (
-        ({'device': -1}, 'ctx'),
-        ({'torch_dtype': 'float32'}, 'precision'),
-        ({'truncation': 'only_second'}, 'truncation'),
-        ({'tokenizer': 'bert-base-uncased'}, 'open_model'),
+    for arguments in (
+        {'device': -1},
+        {'torch_dtype': 'float32'},
+        {'truncation': 'only_second'},
+        {'tokenizer': 'bert-base-uncased'},
     ):
-        with pytest.raises(InputError, match=ours):
+        with pytest.raises(InputError):
             model_zoo.pipeline('text-classification', folder, **arguments)
 
 
 def test_bad_pipelines(saved, tmp_path):
-    with pytest.raises(InputError, match='trained for it'):
+    with pytest.raises(InputError):
         model_zoo.pipeline('text-classification')
-    with pytest.raises(UnknownNameError, match='the tasks are text-classification, .*, rerank'):
+    with pytest.raises(UnknownNameError):
         model_zoo.pipeline('summarization')
-    with pytest.raises(UnknownNameError, match='mean sentence-similarity'):
+    with pytest.raises(UnknownNameError):
         model_zoo.pipeline('sentence-similarty')
-    with pytest.raises(CheckpointError, match='classifier'):
+    with pytest.raises(CheckpointError):
         model_zoo.pipeline('text-classification', saved(bert.BertModel))
-    with pytest.raises(InputError, match='max_length'):
+    with pytest.raises(InputError):
         model_zoo.pipeline(saved(bert.BertModel), max_length=1000)
-    with pytest.raises(InputError, match='cannot do'):
+    with pytest.raises(InputError):
         model_zoo.pipeline('text-generation', saved(bert.BertModel))

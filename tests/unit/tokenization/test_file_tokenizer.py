@@ -12,7 +12,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.bpe_files import read_bpe_vocab
+from model_zoo.tokenization.bpe import read_bpe_vocab
 from model_zoo.tokenization.encoding import call_rust
 from model_zoo.tokenization.vocab import make_vocab
 
@@ -204,7 +204,7 @@ def test_ids_that_no_token_has(tmp_path):
     rust.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer = FileTokenizer(rust)
     assert len(tokenizer) == 5 and tokenizer.vocab['b'] == 4
-    assert tokenizer.encode('b a') == [4, 0]
+    assert tokenizer.encode('b a') == [4, 0] and tokenizer.decode([4, 2, 0]) == 'b a'
     with pytest.raises(InputError, match='no padding token'):
         tokenizer.encode_batch(['a', 'b b'])
 

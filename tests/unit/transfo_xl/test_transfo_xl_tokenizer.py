@@ -10,7 +10,6 @@ import pytest
 
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.vocab_file import find_vocab_file
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus, get_lm_corpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
 
@@ -159,7 +158,7 @@ def test_the_originals_files(expected, fixtures, tmp_path, name):
         assert tokenizer.counter == expected['pickles']['counter']
         assert list(tokenizer.counter) == list(expected['pickles']['counter'])
     for path in (tmp_path, copy):
-        assert find_vocab_file(path=str(path)).vocab.idx_to_token == want
+        assert TransfoXLTokenizer.from_pretrained(path).vocab.idx_to_token == want
 
 
 def test_vocab_has_the_same_ids(tokenizer, tmp_path):
@@ -169,7 +168,8 @@ def test_vocab_has_the_same_ids(tokenizer, tmp_path):
     tokenizer.add_symbol('new')
     assert tokenizer.vocab['new'] == len(tokenizer) - 1
     tokenizer.save_pretrained(tmp_path)
-    assert find_vocab_file(path=str(tmp_path)).vocab.idx_to_token == tokenizer.idx2sym
+    again = TransfoXLTokenizer.from_pretrained(tmp_path)
+    assert again.vocab.idx_to_token == tokenizer.idx2sym
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....analysis import attention_of
 from ....errors import InputError
+from .. import bodies
 from ..service import Call
 from ..worker import OverloadedError
 
@@ -45,8 +46,6 @@ def add_routes(app, service):
     from fastapi import Request
     from fastapi.responses import Response
 
-    from .. import bodies
-
     waiting = set()
 
     def add_file(name, path):
@@ -64,7 +63,7 @@ def add_routes(app, service):
         """Positions of sentences in the plane, and their similarities."""
 
         def prepare(body):
-            content = bodies.SentenceMap.read(body)
+            content = bodies.SentenceMap.of_json(body)
             served = service.served(content.model, is_writer=False)
             pipeline = served.of_task('feature-extraction')
             options = {'return_tensors': True, 'pooling': 'model', 'normalize': True}
@@ -77,7 +76,7 @@ def add_routes(app, service):
     @app.post('/page/attentions', include_in_schema=False)
     async def attentions(request: Request):
         """A text's tokens, and the attentions of each layer and head."""
-        content = await service.in_thread(bodies.Attentions.read, await request.body())
+        content = await service.in_thread(bodies.Attentions.of_json, await request.body())
         text, pair = content.text, content.text_pair
         service.meter([text, pair or ''])
         served = service.models.get(content.model)

@@ -1,0 +1,109 @@
+"""SentencePiece's models, for BERT and XLM-R."""
+
+import os
+
+from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
+from tokenizers import Tokenizer as Library
+
+from model_zoo.checkpoint.tensorflow_file import read_message
+from model_zoo.errors import InputError
+from model_zoo.tokenization.encoding import call_rust
+from model_zoo.tokenization.library_files import PREFIX
+from model_zoo.util.files import atomic_write, file_in
+
+__all__ = ['open_model', 'save_model', 'segment', 'unigrams']
+
+
+def open_model(path):
+    """Read a SentencePiece model."""
+    import sentencepiece
+
+    path = os.fspath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f'{path!r} is not a SentencePiece model: it is not a regular file')
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        processor.Load(path)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f'{path!r} is not a readable SentencePiece model: {error}') from error
+    return processor
+
+
+def save_model(processor, path, name):
+    """Write a SentencePiece model to a file, or to `name` in a folder; returns the path."""
+    path = file_in(path, name)
+    with atomic_write(path, 'wb') as file:
+        file.write(processor.serialized_model_proto())
+    return path
+
+
+def fairseq_ids(processor):
+    """Tokens and ids of a model's pieces as fairseq has them, for XLM-R.
+
+    Its special tokens come first, and ``<mask>`` last.
+    """
+    try:
+        pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
+    except UnicodeDecodeError as error:
+        raise InputError(f'a piece of the SentencePiece model is not UTF-8: {error}') from error
+    tokens = ['<s>', '<pad>', '</s>', '<unk>', *pieces, '<mask>']
+    return {token: number for number, token in enumerate(tokens)}
+
+
+# numbers of fields in sentencepiece_model.proto
+_TRAINER, _NORMALIZER = 2, 3
+_MODEL_TYPE, _BYTE_FALLBACK, _CHARSMAP = 3, 35, 2
+_UNIGRAM = 1
+
+
+def unigrams(processor):
+    """A unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
+    tokens = list(fairseq_ids(processor))
+    message = read_message(processor.serialized_model_proto())
+    trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
+    if trainer.get(_MODEL_TYPE, [_UNIGRAM])[0] != _UNIGRAM or trainer.get(_BYTE_FALLBACK, [0])[0]:
+        raise InputError(
+            'only a SentencePiece model of the kind unigram, without bytes as pieces, can be opened'
+        )
+    scores = {
+        processor.IdToPiece(number): processor.GetScore(number)
+        for number in range(processor.GetPieceSize())
+        if not (processor.IsControl(number) or processor.IsUnknown(number))
+    }
+    model = models.Unigram(
+        [(token, scores.get(token, 0.0)) for token in tokens],
+        unk_id=tokens.index('<unk>'),
+        byte_fallback=False,
+    )
+    rust = Library(model)
+    charsmap = normalizer.get(_CHARSMAP, [b''])[0]
+    rust.normalizer = normalizers.Sequence(
+        [
+            *([call_rust(normalizers.Precompiled, charsmap)] if charsmap else []),
+            normalizers.Strip(left=False, right=True),
+            normalizers.Replace(Regex(' {2,}'), PREFIX),
+        ]
+    )
+    rust.pre_tokenizer = pre_tokenizers.Metaspace(PREFIX, prepend_scheme='always')
+    rust.decoder = decoders.Metaspace(PREFIX)  # 'always' by default
+    return rust
+
+
+def segment(processor, word, **options):
+    """Pieces of `word` and their spans in its characters.
+
+    A piece with only the prefix has an empty span. If one character became several pieces (a
+    ligature), all of them have its span; the library gives it to the last one.
+    """
+    if hasattr(processor, 'EncodeAsOffsetMapping'):
+        result = processor.Encode(word, out_type='offset_mapping', **options)
+        pieces, offsets = result['pieces'], list(result['offsets'])
+    else:  # older versions of the library, which have this instead
+        result = processor.Encode(word, out_type='immutable_proto', **options).pieces
+        pieces = [piece.piece for piece in result]
+        offsets = [(piece.begin, piece.end) for piece in result]
+    for position in range(len(pieces) - 2, -1, -1):
+        start, end = offsets[position]
+        if start == end and pieces[position] != PREFIX:
+            offsets[position] = start, offsets[position + 1][1]
+    return pieces, offsets
