@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..blocks import files
+from ..blocks import weights
 from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
@@ -290,7 +290,7 @@ def _log_to(stack):
         if not package.hasHandlers():  # the file alone would hide the warnings
             handlers.append(_Warner(logging.WARNING))
             # of new heads, which are what is trained
-            handlers[-1].addFilter(lambda record: record.name != files.__name__)
+            handlers[-1].addFilter(lambda record: record.name != weights.__name__)
         level = package.level
         for handler in handlers:
             package.addHandler(handler)

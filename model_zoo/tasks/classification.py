@@ -23,7 +23,7 @@ from ..batches import Sample
 from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
-from ..pretrained import is_model_folder
+from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import (
     PAIRS,
@@ -464,7 +464,7 @@ class ClassificationTask(Task):
         check_task_choice(settings, not settings.only_inference, self._given)
         if settings.task_name is None:
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
-        if settings.teacher is not None and not is_model_folder(settings.teacher):
+        if settings.teacher is not None and not names_files(settings.teacher):
             raise InputError(
                 f'{settings.teacher!r}: there is no folder of a model', field='teacher'
             )
@@ -478,10 +478,8 @@ class ClassificationTask(Task):
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
             self.record,
-            choice.model,
+            choice.located,
             settings.labels,
-            dataset=settings.bert_dataset,
-            config=choice.config,
             parameters=deployed or settings.model_parameters,
             teacher=settings.teacher,
             trains=not settings.only_inference,

@@ -90,7 +90,7 @@ class DataSet:
         for regression, and for a custom task whose labels are yet to be read from its training file
         (`infer_labels`).
     metrics : tuple of str
-        Keys of ``METRICS``. The first decides which epoch is the best one.
+        Names of metrics. The first decides which epoch is the best one.
     regression : bool
         Labels are real numbers, and the model has one output.
     label_aliases : mapping of str to str

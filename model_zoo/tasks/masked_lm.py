@@ -17,8 +17,7 @@ from mxnet.gluon import HybridBlock
 
 from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
-from ..opening import config_of_folder, find_family
-from ..pretrained import get_entry, is_model_folder, resolve
+from ..pretrained import get_entry, names_files
 from ..records import is_path
 from ..training.objective import Objective
 from ..training.workers import Workers
@@ -132,7 +131,7 @@ class MaskedLMTask(TextTask):
     def prepare(self, rows, choice=None):
         settings = self.settings
         if choice is not None:
-            self.head = pretraining_class(settings, choice.model, choice.dataset)
+            self.head = pretraining_class(settings, choice.located)
 
     def fit(self, model, tokenizer):
         settings, self._vocab = self.settings, tokenizer.vocab
@@ -233,27 +232,27 @@ def make_sample_options(settings, next_sentence):
     return options
 
 
-def pretraining_class(settings, model, dataset=None):
+def pretraining_class(settings, located):
     """The class of the block to pre-train: that of 'pretraining', or of 'masked_lm' if that is
     asked for, or the model has no next sentences.
     """
-    family = find_family(model, dataset, 'bert')
+    family = located.family
     if 'replaced_words' in family.tasks and not settings.from_scratch:
-        _check_generator(model, dataset)
+        _check_generator(located)
     both = 'pretraining' in family.tasks and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
 
 
-def _check_generator(model, dataset):
-    if is_model_folder(model):
-        refused = _DISCRIMINATOR in (config_of_folder(model).get('architectures') or ())
+def _check_generator(located):
+    if located.model is None:
+        refused = _DISCRIMINATOR in located.architectures
     else:
-        refused = 'decoder' in get_entry(*resolve(model, dataset)).lacks
+        refused = 'decoder' in get_entry(located.model, located.dataset).lacks
     if refused:
         raise InputError(
-            f'{model!r} is a discriminator, which finds words that a generator has replaced: this '
-            'needs both at a time, and is not built here. Its generator can be trained on masked '
-            'words: name that, such as google/electra-small-generator'
+            f'{located.name!r} is a discriminator, which finds words that a generator has '
+            'replaced: this needs both at a time, and is not built here. Its generator can be '
+            'trained on masked words: name that, such as google/electra-small-generator'
         )
 
 
@@ -278,10 +277,7 @@ class PretrainingTask(MaskedLMTask):
         check_files(settings, 'vocab_file')
         given = settings.pretrained_parameters or settings.model_parameters
         settings.from_scratch = not (
-            settings.pretrained
-            or given
-            or settings.init_checkpoint
-            or is_model_folder(settings.model)
+            settings.pretrained or given or settings.init_checkpoint or names_files(settings.model)
         )
 
     def sources(self):

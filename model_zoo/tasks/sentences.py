@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
-from ..opening import locate
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import (
     SPLITS,
@@ -186,10 +185,8 @@ class SentenceTask(Task):
 
     def prepare(self, rows, choice=None):
         settings = self.settings
-        files = locate(
-            settings.bert_model, dataset_name=settings.bert_dataset, weights=False, vocab=False
-        ).files
-        self._own = modules_of(files) or SentenceModules()
+        own = None if choice is None else modules_of(choice.located.files)
+        self._own = own or SentenceModules()
         settings.pooling = settings.pooling or self._own.pooling
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
