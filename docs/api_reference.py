@@ -112,15 +112,20 @@ def entry(module, name, value):
 
 
 def comment_of(module, name):
-    """The lines of the ``#:`` comment at a constant of `module`, or of the package `module`.
+    """The lines of the ``#:`` comment where the constant `name` of a module is defined.
 
     Raises
     ------
     ExtensionError
         If there is none.
     """
-    within = [each for each in sys.modules if each.startswith(module + '.')]
-    for each in (module, *sorted(within)):
+    value, package = getattr(sys.modules[module], name), module.partition('.')[0]
+    others = [
+        each
+        for each, loaded in sorted(sys.modules.items())
+        if each.startswith(f'{package}.') and getattr(loaded, name, None) is value
+    ]
+    for each in (module, *others):
         found = ModuleAnalyzer.for_module(each).find_attr_docs().get(('', name))
         if found:
             return found

@@ -9,12 +9,11 @@ the checkpoint               a data set with     a data set without     a regres
                              known labels        known labels
 ===========================  ==================  =====================  ============================
 names its labels             these, if they      these                  refused
-                             match; else refused
+                             match, or refused
 numbers its labels           in its order        the file's words, or   refused
                                                  the numbers
 says nothing                 in its order        the file's             taken
-has one output, or another   refused             refused                taken
-task without classes
+has no classes               refused             refused                taken
 ===========================  ==================  =====================  ============================
 """
 
