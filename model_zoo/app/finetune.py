@@ -60,7 +60,9 @@ _KEYWORDS = {
     'text_pair_column': 'text_pair',
     'train_file': 'train',
 }
-_ELSEWHERE = {  # names of transformers' settings
+#: names of transformers' settings, and other usual ones
+_ELSEWHERE = {
+    'early_stopping': 'early_stop',
     'learning_rate': 'lr',
     'max_length': 'max_len',
     'max_steps': 'training_steps',
@@ -230,10 +232,16 @@ def _task_class(task):
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
     known = cls.defaults()
-    for name in more:
+    for name in list(more):
         if name not in known and _ELSEWHERE.get(name) in known:
-            raise UnknownNameError(f'unknown setting {name!r}: it is called {_ELSEWHERE[name]!r}')
-        UnknownNameError.check('setting', name, known)
+            more[_ELSEWHERE[name]] = more.pop(name)
+        else:
+            UnknownNameError.check('setting', name, known)
+    weights = more.get('class_weights')
+    if isinstance(weights, dict):
+        more['class_weights'] = [f'{label}={weight}' for label, weight in weights.items()]
+    elif isinstance(weights, str):
+        more['class_weights'] = [weights]
     for name, value in task_class.in_python.items():
         if settings is None or getattr(settings, name) == known[name]:
             more.setdefault(name, value)

@@ -62,6 +62,7 @@ class Training:
     evaluate: Callable | None = None
     max_grad_norm: float | None = 1.0
     schedule: Callable | None = None
+    num_steps: int | None = None
     num_epochs: int | None = None
     updater: dict = dataclasses.field(default_factory=dict)
     callbacks: Sequence = ()
@@ -213,7 +214,7 @@ class Run:
         # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
         # Epochs may be a fraction; TensorFlow's scripts round their updates down.
-        num_steps = args.training_steps
+        num_steps = training.num_steps or args.training_steps
         if num_steps is None:
             batches = len(training.loader)
             logger.info('%d batches per epoch', batches)

@@ -11,6 +11,7 @@ from ..errors import InputError
 from ..tasks.labels import name_labels, write_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
+from ..training.updater import freeze_parameters
 from ..training.workers import make_workers
 from .engines import calibrate, check_engine, forward_of, load_exported
 from .job import describe, describe_model, job_of
@@ -133,6 +134,11 @@ class TaskRun:
             self._check_block(opened[0])
         self.model, self.tokenizer = opened or self._open(choice)
         self._block = task.fit(self.model, self.tokenizer)
+        if isinstance(settings, FinetuneSettings) and settings.freeze is not None:
+            layers = self.model.config.num_layers
+            freeze_parameters(
+                self.model, layers if settings.freeze == 'encoder' else int(settings.freeze)
+            )
         # bad dev and test sets fail before the training
         order = sorted(rows, key=lambda name: name == 'train')
         self.sets = {name: self._load(name, rows[name]) for name in order}
@@ -262,6 +268,7 @@ class TaskRun:
 
         sets = {'train': data, **self.sets} if task.unit else {}
         sizes = {name: task.size(part.rows) for name, part in sets.items()}
+        task.initialize(self.model, data)
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)

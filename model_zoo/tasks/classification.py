@@ -34,7 +34,8 @@ from ..records import (
     is_table,
     read_records,
 )
-from ..training.objective import Objective
+from ..registry import family_of_class
+from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import sigmoid, softmax
 from .classification_data import (
     custom_task,
@@ -48,6 +49,7 @@ from .classification_data import (
     read_file,
 )
 from .labels import adopt_labels, name_labels
+from .linear import fit_head
 from .settings import ClassificationSettings
 from .tables import check_files, write_table
 from .task import (
@@ -522,6 +524,64 @@ class ClassificationTask(Task):
             return super().loss(model, batch)
         return losses.binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
+    def objective(self, model, data):
+        weights = self._class_weights(data.rows)
+        if weights is None:
+            return super().objective(model, data)
+
+        def loss(batch):
+            labels = batch.labels
+            factors = mx.nd.array(weights, ctx=labels.context).take(labels)
+            scores = mx.nd.log_softmax(model(*batch.inputs).astype('float32'))
+            return -(factors * mx.nd.pick(scores, labels)).mean()
+
+        return mean_over_examples(loss)
+
+    def _class_weights(self, rows):
+        """The weight of each class in the loss, (classes,); None for equal ones."""
+        given = self.settings.class_weights
+        if given is None:
+            return None
+        if given == ['balanced']:
+            counts = np.bincount(self.numbers(rows), minlength=len(self.labels))
+            return len(rows) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        weights = np.ones(len(self.labels))
+        for item in given:
+            label, _, weight = item.rpartition('=')
+            try:
+                label = self.record.parse_label(label.strip())
+                weights[self.record.label_id(label)] = float(weight)
+            except ValueError:
+                problem = f'{item!r}: give balanced, or LABEL=WEIGHT with one of the labels'
+                raise InputError(problem, field='class_weights') from None
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise InputError('weights must be finite and at least 0', field='class_weights')
+        return weights
+
+    def initialize(self, model, data):
+        """With `method` linear, fit the head to the encoder's vectors: see `linear.fit_head`."""
+        settings, record = self.settings, self.record
+        if settings.method != 'linear':
+            return
+        encoder = family_of_class(type(model)).block_class('sentence_embedding')
+        encoder = encoder(model.base, pooling=model.pooling)
+        vectors = self.predict(functools.partial(self.forward, encoder), data)
+        labels = self.numbers(data.rows)
+        weights = self._class_weights(data.rows)
+        fit_head(
+            model.classifier,
+            vectors.astype(np.float32),
+            labels.astype(np.float32) if record.regression else labels,
+            None if weights is None else dict(enumerate(weights)),
+            settings.seed,
+        )
+
+    def training(self):
+        if self.settings.method != 'linear':
+            return super().training()
+        # one update at a rate of 0: the head is fitted, and all else is as after a training
+        return {'num_steps': 1, 'schedule': lambda num_steps: lambda number: 0.0}
+
     def teacher(self, contexts):
         if self.settings.teacher is None:
             return None
@@ -565,7 +625,10 @@ class ClassificationTask(Task):
         return read_examples(record, data_dir, segment)
 
     def model_options(self):
-        return {'num_labels': self.record.num_labels}
+        options = {'num_labels': self.record.num_labels}
+        if self.settings.method == 'linear':
+            options['pooling'] = 'mean'
+        return options
 
     def encode(self, rows, tokenizer):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)

@@ -171,6 +171,20 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         usual=True,
         excludes=('regression', 'teacher'),
     )
+    method: str = setting(
+        'full',
+        "full: train the whole model; linear: fit a linear classifier to the encoder's vectors, in "
+        'seconds',
+        choices=['full', 'linear'],
+        usual=True,
+        excludes=('teacher', 'freeze', 'comm_backend'),
+    )
+    class_weights: list[str] | None = setting(
+        None,
+        "balanced, for classes of unequal numbers of rows, or labels' weights in the loss, such as "
+        'bad=3 good=1',
+        excludes=('regression', 'multi_label', 'teacher'),
+    )
     label_order: str = setting(
         GLUONNLP,
         "order of a new model's labels: GluonNLP's, or that of pytorch-pretrained-BERT and Google",

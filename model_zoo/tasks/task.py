@@ -14,7 +14,7 @@ import numpy as np
 
 from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
-from ..errors import InputError, ZooError
+from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
@@ -184,8 +184,8 @@ class Task:
 
     @property
     def score_name(self):
-        """Name of the score that compares epochs."""
-        return self.metric
+        """Name of the score that compares epochs, of which more is better."""
+        return 'negative loss' if self.best_by == 'loss' else self.best_by
 
     @property
     def is_exported(self):
@@ -335,6 +335,9 @@ class Task:
         """The mean loss of a batch, an NDArray of shape (1,)."""
         return model(*batch.inputs, batch.labels)
 
+    def initialize(self, model, data):
+        """Set parameters by the training set before the first update."""
+
     def objective(self, model, data):
         """What the training minimizes; by default the mean of `loss` over the examples."""
         return mean_over_examples(lambda batch: self.loss(model, batch))
@@ -342,14 +345,20 @@ class Task:
     def training(self):
         """Further options of `Training`, such as a schedule."""
         settings = self.settings
-        if not isinstance(settings, ScheduleSettings):
+        if isinstance(settings, ScheduleSettings):
+            name, more = settings.lr_schedule, {'max_grad_norm': settings.max_grad_norm}
+            first_step = 1
+        elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
+            name, more = f'warmup_{settings.lr_schedule}', {}
+            first_step = 0  # as GluonNLP's linear one, see `finetune_schedule`
+        else:
             return {}
 
         def schedule(num_steps):
             rates = settings.lr, settings.warmup_ratio, num_steps
-            return get_schedule(settings.lr_schedule, *rates, first_step=1)
+            return get_schedule(name, *rates, first_step=first_step)
 
-        return {'max_grad_norm': settings.max_grad_norm, 'schedule': schedule}
+        return {**more, 'schedule': schedule}
 
     def teacher(self, contexts):
         """The teacher of the trained model, see `classification.Teacher`; or None."""
@@ -367,7 +376,7 @@ class Task:
         Returns
         -------
         (float, dict)
-            The mean of `metric` over the sets (0 if there are none), and segment -> its scores and
+            The mean of `best_by` over the sets (0 if there are none), and segment -> its scores and
             ``samples_per_second``.
         """
         report = {}
@@ -376,8 +385,16 @@ class Task:
             shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
             logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
             report[segment] = {**scores, 'samples_per_second': speed}
-        primary = [scores[self.metric] for scores in report.values()]
+        name = self.best_by
+        for scores in report.values():
+            UnknownNameError.check('score', name, scores)
+        primary = [-scores[name] if name == 'loss' else scores[name] for scores in report.values()]
         return float(np.mean(primary)) if primary else 0.0, report
+
+    @property
+    def best_by(self):
+        """The name of the score that chooses the best epoch; of a loss, less is better."""
+        return getattr(self.settings, 'best_by', None) or self.metric
 
     def forward(self, model, batch):
         """The outputs of a model without labels."""

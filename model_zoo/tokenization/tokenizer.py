@@ -43,7 +43,7 @@ from .vocab_file import find_vocab_file
 if TYPE_CHECKING:
     from ..batches import Batch
 
-__all__ = ['FileTokenizer', 'open_tokenizer']
+__all__ = ['open_tokenizer']
 
 TokenizerType = TypeVar('TokenizerType')
 

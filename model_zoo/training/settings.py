@@ -63,6 +63,7 @@ def setting(
     on_resume='same',
     needs=(),
     excludes=(),
+    takes_numbers=False,
     flag=None,
 ):
     """A field of a `Settings` class.
@@ -85,6 +86,8 @@ def setting(
         batches an update has, whose product must be the same.
     needs, excludes : tuple of str
         Other fields that must, or can't, be given with this one.
+    takes_numbers : bool
+        Whether a text may be given as a number.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     """
@@ -92,6 +95,7 @@ def setting(
     bounds = {name: value for name, value in bounds.items() if value is not None}
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
     metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
+    metadata['takes_numbers'] = takes_numbers
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -187,6 +191,8 @@ def _converted(field, item_type, value):
     if item_type is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if item_type is str and is_number and field.metadata['takes_numbers']:
+        value = str(value)
     if item_type is int and is_number and value == int(value):
         value = int(value)
     fits = is_number if item_type is float else isinstance(value, item_type)
@@ -499,6 +505,21 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
 
     encoding: str | None = text_encoding()
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
+    lr_schedule: str = setting(
+        'linear',
+        'the learning rate after the warm-up: to 0 in a line or along a cosine, or constant',
+        choices=['linear', 'cosine', 'constant'],
+    )
+    best_by: str | None = setting(
+        None,
+        "the dev score that chooses the best epoch, such as macro_f1; default: the task's metric",
+    )
+    freeze: str | None = setting(
+        None,
+        'encoder, or a number of layers: the embeddings and these layers keep their parameters',
+        takes_numbers=True,
+        flag={'metavar': 'encoder|N'},
+    )
     only_inference: bool = setting(
         False,
         'evaluate the dev set and predict the test set',
@@ -515,6 +536,11 @@ class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, Train
         choices=['float32', 'bfloat16', 'int8'],
         on_resume='free',
     )
+
+    def check(self):
+        super().check()
+        if not (self.freeze in (None, 'encoder') or str(self.freeze).isdecimal()):
+            raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
 
 
 @dataclasses.dataclass

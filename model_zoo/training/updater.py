@@ -3,9 +3,11 @@
 import contextlib
 import dataclasses
 import math
+import re
 
 import mxnet as mx
 
+from ..errors import InputError
 from ..optimizer import clip_grad_global_norm, grad_global_norm
 from ..optimizer.adam import DecoupledAdam
 
@@ -59,6 +61,25 @@ class LossScale:
     def exhausted(self):
         """Whether gradients overflow for another reason than the scale."""
         return self.value < 1 if self.dynamic else self.overflows >= _HOPELESS
+
+
+def freeze_parameters(block, layers):
+    """Keep the embeddings and the first layers of a block's encoder out of the training.
+
+    Parameters
+    ----------
+    block : ZooBlock
+    layers : int
+        The poolers and heads are trained even if this is the number of all layers.
+    """
+    total = block.config.num_layers
+    if layers > total:
+        raise InputError(f'{layers}: the model has {total} layers', field='freeze')
+    for name, parameter in block.parameters_by_name().items():
+        layer = re.match(r'encoder\.layers\.(\d+)\.', name)
+        is_embedding = name.startswith(('word_embed.', 'token_type_embed.', 'encoder.'))
+        if is_embedding if layer is None else int(layer[1]) < layers:
+            parameter.grad_req = 'null'
 
 
 class HostTrainer(mx.gluon.Trainer):

@@ -1,0 +1,144 @@
+"""Settings that small data needs: frozen layers, schedules, and what chooses the best epoch."""
+
+import numpy as np
+import pytest
+import tiny
+
+import model_zoo
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.training import Callback
+
+ROWS = [('a b', 'yes'), ('c d', 'no'), ('a a b', 'yes'), ('d c c', 'no')] * 4
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('tiny') / 'model'
+    tiny.save_bert(folder, list('abcd'))
+    return str(folder)
+
+
+def train(folder, **options):
+    options = {'epochs': 2, 'batch_size': 8, 'lr': 1e-2, 'seed': 1, **options}
+    return model_zoo.finetune(folder, 'text-classification', ROWS, ROWS, **options)
+
+
+def parameters(block):
+    return {name: p.data().asnumpy() for name, p in block.parameters_by_name().items()}
+
+
+@pytest.mark.parametrize('freeze', ['encoder', '1', 1])
+def test_frozen_layers_keep_their_parameters(folder, freeze):
+    before = parameters(model_zoo.open_model(folder, 'classification')[0])
+    after = parameters(train(folder, freeze=freeze).model)
+    changed = {name for name in after if not np.array_equal(before[name], after[name])}
+    assert {'pooler.weight', '^classifier.weight'} <= changed
+    layers = {name.split('.')[2] for name in changed if name.startswith('encoder.layers.')}
+    total = len({name.split('.')[2] for name in after if name.startswith('encoder.layers.')})
+    frozen = total if freeze == 'encoder' else 1
+    assert layers == {str(number) for number in range(frozen, total)}
+    assert 'word_embed.weight' not in changed
+
+
+@pytest.mark.parametrize('freeze', ['all', '-1', 99])
+def test_what_can_not_be_frozen(folder, freeze):
+    with pytest.raises(InputError) as caught:
+        train(folder, freeze=freeze)
+    assert caught.value.field == 'freeze'
+
+
+class Rates(Callback):
+    """Keeps the learning rates."""
+
+    def __init__(self):
+        self.rates = []
+
+    def on_log(self, loop, record):
+        self.rates.append(record['lr'])
+
+
+def test_schedules(folder):
+    rates = {}
+    for name in ('linear', 'cosine', 'constant'):
+        kept = Rates()
+        options = {'lr_schedule': name, 'warmup_ratio': 0.5, 'log_interval': 1, 'epochs': 4}
+        train(folder, **options, callbacks=[kept])
+        rates[name] = kept.rates
+    assert rates['linear'][5] < rates['cosine'][5] < rates['constant'][5]
+    assert rates['cosine'][7] < rates['linear'][7]
+    assert rates['linear'][:4] == rates['cosine'][:4] == rates['constant'][:4]
+    assert rates['constant'][-1] == pytest.approx(1e-2)
+
+
+@pytest.mark.parametrize('form', ['classes', 'pairs', 'numbers', 'several labels'])
+def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
+    """It is fitted, saved, opened, exported and served as any other."""
+    rows, options = ROWS, {}
+    if form == 'pairs':
+        rows = [(text, 'b', label) for text, label in ROWS]
+    elif form == 'numbers':
+        rows = [(text, float(label == 'yes')) for text, label in ROWS]
+        options = {'regression': True}
+    elif form == 'several labels':
+        rows = [(text, [label, 'all'] if label == 'yes' else [label]) for text, label in ROWS]
+        options = {'multi_label': True}
+    trained = model_zoo.finetune(
+        folder, 'text-classification', rows, rows, method='linear', output_dir=tmp_path, **options
+    )
+    assert len(trained.history) == 1
+    assert trained.scores[trained.task.metric] > 0.9
+    first = [rows[0][:-1] if form == 'pairs' else rows[0][0]]
+    opened = model_zoo.pipeline('text-classification', str(tmp_path / 'best_model'))
+    assert opened.block.pooling == 'mean'
+    for answer, again in zip(*(np.ravel(use(first)) for use in (trained, opened)), strict=True):
+        assert answer['label'] == again['label']
+        assert answer['score'] == pytest.approx(again['score'], abs=1e-5)
+    before = parameters(model_zoo.open_model(folder, 'classification')[0])
+    changed = {
+        name
+        for name, value in parameters(trained.model).items()
+        if not np.array_equal(before[name], value)
+    }
+    assert changed == {'^classifier.weight', '^classifier.bias'}
+
+
+def test_class_weights(folder):
+    rows = [('a b', 'yes')] * 2 + [('c d', 'no')] * 14
+    options = {'labels': ['no', 'yes'], 'epochs': 1, 'lr': 0, 'log_interval': 1}
+
+    class Losses(Callback):
+        def __init__(self):
+            self.losses = []
+
+        def on_log(self, loop, record):
+            self.losses.append(record['loss'])
+
+    def loss(**more):
+        kept = Losses()
+        options['batch_size'] = len(rows)
+        model_zoo.finetune(
+            folder, 'text-classification', rows, **options, seed=1, callbacks=[kept], **more
+        )
+        return kept.losses[0]
+
+    yes, no = loss(class_weights={'yes': 1, 'no': 0}), loss(class_weights={'yes': 0, 'no': 1})
+    assert loss() == pytest.approx(yes + no, rel=1e-4)
+    assert loss(class_weights='balanced') == pytest.approx(4 * yes + no * 8 / 14, rel=1e-4)
+
+
+@pytest.mark.parametrize('weights', [{'maybe': 1}, {'yes': -1}, {'yes': 'much'}, 'even'])
+def test_bad_class_weights(folder, weights):
+    with pytest.raises(InputError) as caught:
+        train(folder, class_weights=weights)
+    assert caught.value.field == 'class_weights'
+
+
+def test_early_stopping(folder):
+    assert len(train(folder, early_stopping=1, epochs=4, lr=0).history) == 2
+
+
+def test_the_best_epoch_by_any_score(folder):
+    trained = train(folder, best_by='loss', epochs=3)
+    assert trained.scores['loss'] == min(record['loss'] for record in trained.history)
+    with pytest.raises(UnknownNameError):
+        train(folder, best_by='bleu')
