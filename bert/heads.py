@@ -11,7 +11,7 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.blocks.config import check_count
-from model_zoo.blocks.heads import TaskMixin
+from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.losses import (

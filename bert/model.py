@@ -5,7 +5,7 @@ from operator import attrgetter
 import mxnet as mx
 from mxnet.gluon import HybridBlock, nn
 
-from model_zoo.blocks.heads import AttentionBlock
+from model_zoo.blocks.attention_block import AttentionBlock
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import ACTIVATIONS, EncoderStack
 from model_zoo.layers.graphs import uses_standard_operators
@@ -16,6 +16,9 @@ from model_zoo.util.arrays import check_range, check_shape
 from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import KERAS, bert_mappings
+
+#: values of the input `output_all_encoded_layers`, as lists without arrays
+_ALL_LAYERS, _LAST_LAYER = [], [[]]
 
 
 class BertBlock(AttentionBlock):
@@ -299,13 +302,9 @@ class BertModel(BertBlock):
 
     def run(self, *inputs):
         *inputs, all_layers = inputs
-        usual = self.output_all_encodings
-        if all_layers is not None:
-            self.output_all_encodings = bool(all_layers)
-        try:
-            return super().run(*inputs)
-        finally:
-            self.output_all_encodings = usual
+        if all_layers is not None:  # Gluon's graphs take nothing but arrays and lists of them
+            all_layers = _ALL_LAYERS if all_layers else _LAST_LAYER
+        return super().run(*inputs, all_layers)
 
     def hybrid_forward(
         self,
@@ -336,8 +335,11 @@ class BertModel(BertBlock):
             if masked_positions is not None:
                 vectors = self._gather(F, sequence, masked_positions)  # (B, M, C)
             masked_lm = self.decoder(vectors, word_weight)  # (B, M, V)
+        all_layers = self.output_all_encodings
+        if output_all_encoded_layers is not None:
+            all_layers = output_all_encoded_layers == _ALL_LAYERS
         return self.join_outputs(
-            states if self.output_all_encodings else sequence,
+            states if all_layers else sequence,
             attentions if self.output_attentions else None,
             pooled,
             next_sentence,

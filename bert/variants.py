@@ -3,8 +3,8 @@
 from mxnet.gluon import nn
 
 from model_zoo.layers.cells import ACTIVATIONS
-from model_zoo.opening import model_function
 from model_zoo.registry import Family, register_family
+from model_zoo.zoo import model_function
 
 from .catalogue import FIXED, HPARAMS
 from .model import BertModel
@@ -91,13 +91,4 @@ def add_model(family, name, title, decoder=None):
         'output_all_encodings': False,
         'keep_multihead_output': False,
     }
-    order = (
-        'dataset_name',
-        'vocab',
-        'pretrained',
-        'ctx',
-        'use_decoder',
-        'root',
-        'hparam_allow_override',
-    )
-    return model_function(family, name, title, family.base.__module__, options, order, ('decoder',))
+    return model_function(family, name, title, family.base.__module__, options, ('decoder',))

@@ -2,9 +2,9 @@
 
 import functools
 
-from model_zoo.opening import model_function
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
+from model_zoo.zoo import model_function
 
 from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
 from .catalogue import FIXED, HPARAMS, PRETRAINED

@@ -25,7 +25,7 @@ from model_zoo.inference.engines import make_engine
 from model_zoo.inference.pipeline import Pipeline, Row
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
-from model_zoo.opening import find_family, open_model
+from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
 from model_zoo.util.arrays import POOLINGS
 
@@ -451,14 +451,14 @@ def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
             f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
             'weights do not have: name the weights that belong to it in params_path'
         )
-    return open_model(
+    tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
+    located = locate(
         model,
-        find_family(model, dataset_name, 'bert').base,
         dataset_name=dataset_name,
         weights=params_path or True,
-        tokenizer=BertSPTokenizer(sentencepiece) if sentencepiece else None,
-        ctx=ctx,
+        vocab=tokenizer is None,
+        like='bert',
         root=root,
         exported=True,
-        use_pooler=False,
     )
+    return open_model(located, located.family.base, tokenizer=tokenizer, ctx=ctx, use_pooler=False)

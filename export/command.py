@@ -2,20 +2,19 @@
 
 import itertools
 import logging
-import os
 import types
 
 import mxnet as mx
 
-from model_zoo import opening
 from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.task_run import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
-from model_zoo.pretrained import files_in_folder, names_files, resolve
+from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
+from model_zoo.pretrained import is_place
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
-from model_zoo.registry import get_family, list_families
+from model_zoo.registry import list_families
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task
 from model_zoo.tasks.labels import adopt_labels
@@ -24,7 +23,7 @@ from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab_file import find_vocab_file
-from model_zoo.util.reading import read_json, read_lines
+from model_zoo.util.reading import read_lines
 
 from .onnx_file import Measures
 
@@ -76,13 +75,13 @@ def check_int8_arguments(args):
         raise InputError('--text_columns and --label_column go together')
 
 
-def read_measures(args, tokenizer):
+def read_measures(args, tokenizer, located):
     """What the command's flags say of INT8."""
     if not (args.calib_data or args.dev_data):
         return None
     if tokenizer is None:
         raise InputError('--calib_data and --dev_data need a vocabulary, and none is known')
-    task = _task(args)
+    task = _task(args, located)
     if task is None and args.dev_data:
         raise InputError(
             '--dev_data is for classification and regression with --text_columns, for tagging '
@@ -91,7 +90,7 @@ def read_measures(args, tokenizer):
     if task is None:
         calibration, about = _lines(args, tokenizer), {}
     else:
-        calibration, about = _of_task(args, tokenizer, task)
+        calibration, about = _of_task(args, tokenizer, task, located)
     batches = list(itertools.islice(calibration.epoch(0), args.num_calib_batches))
     return Measures(batches, bool(args.calib_data), args.calib_mode, **about)
 
@@ -121,7 +120,7 @@ def _lines(args, tokenizer):
     )
 
 
-def _task(args):
+def _task(args, located):
     """The task whose files --calib_data and --dev_data are; None if they are lines of texts."""
     if args.task == 'tagging':
         return TaggingTask(TaggingSettings(max_seq_length=args.max_len))
@@ -144,21 +143,20 @@ def _task(args):
             regression=args.task == 'regression',
             files={segment: path for segment, path in paths.items() if path},
         ),
-        args.model_name,
-        dataset=args.dataset_name,
+        located,
         parameters=args.model_parameters,
     )
     settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
     return ClassificationTask(settings, record)
 
 
-def _of_task(args, tokenizer, task):
+def _of_task(args, tokenizer, task, located):
     """Return a loader of the calibration texts and, with --dev_data, `Measures`' score."""
     paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
     if task.head == 'tagging':
-        task.prepare({'train': rows['calib']}, types.SimpleNamespace(model=args.model_name))
+        task.prepare({'train': rows['calib']}, types.SimpleNamespace(located=located))
     calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
     if 'dev' not in rows:
         return calibration, {}
@@ -188,73 +186,53 @@ def tasks():
     return sorted({'model', *_TRAINED, *names})
 
 
-def task_of(name):
+def locate_model(args):
+    """What the model is that the command's arguments name."""
+    weights = True if is_place(args.model_name) and args.model_parameters is None else None
+    return locate(args.model_name, dataset_name=args.dataset_name, weights=weights, vocab=False)
+
+
+def task_of(located):
     """The task of the model in a folder, or None if that doesn't say it."""
-    if not _is_folder(name):
+    if located.model is not None:
         return None
-    family = opening.find_family(name)
-    config = files_in_folder(name).config
-    if config is None:
-        return None
-    fields = read_json(config, shape=dict)
-    names = fields.get('architectures') or ()
+    family, names = located.family, located.architectures
     task = 'model' if family.base.__name__ in names else family.task_named(names)
-    if task == 'classification' and len(fields.get('id2label') or '12') == 1:
+    if task == 'classification' and len(located.fields.get('id2label') or '12') == 1:
         return 'regression'
     return task
 
 
-def _modules(args):
-    """The modules of sentence-transformers that the model has, or None."""
-    if _is_folder(args.model_name):
-        return modules_of(files_in_folder(args.model_name))
-    return modules_of(opening.locate(args.model_name, weights=False, vocab=False).files)
-
-
-def copy_modules(args):
+def copy_modules(args, located):
     """Copy the modules of sentence-transformers beside an ONNX file of their transformer."""
-    files = files_in_folder(args.model_name) if _is_folder(args.model_name) else None
-    if args.task != 'model' or files is None or files.modules is None:
+    if args.task != 'model' or located.model is not None or located.files.modules is None:
         return []
-    return copy_sentence_modules(files, args.output_dir)
+    return copy_sentence_modules(located.files, args.output_dir)
 
 
-def build_block(args):
+def build_block(args, located):
     """The block that the command's arguments describe, with parameters."""
-    family = _family(args)
+    family = located.family
     if 'bert' in (family.name, family.variant_of) and args.task in _TRAINED:
-        block = _build_trained(args, family)
+        block = _build_trained(args, located)
     else:
-        block = _open(args, family)
-    if args.task == 'regression' and not _is_folder(args.model_name):  # a folder says what it is
+        block = _open(args, located)
+    if args.task == 'regression' and located.model is not None:  # a folder says what it is
         block.config.extras['problem_type'] = 'regression'
     block.cast(args.dtype)
     return block
 
 
-def _is_folder(name):
-    return os.path.isdir(name) and names_files(name, weights=False)
-
-
-def _family(args):
-    if _is_folder(args.model_name):
-        files = files_in_folder(args.model_name)
-        if files.config is None:
-            raise InputError(f'the directory {args.model_name!r} has no config.json')
-        if files.weights is None:  # they come from --model_parameters
-            return get_family('bert')
-    return opening.find_family(args.model_name, args.dataset_name)
-
-
-def _open(args, family):
+def _open(args, located):
     """A block whose head the weights have, or which has none with weights of its own."""
+    family = located.family
     block_class = family.base if args.task == 'model' else family.block_class(args.task)
     options = {}
     if args.task == 'model' and args.all_layers:
         options['output_all_encodings'] = True
     if args.task == 'sentence_embedding':
         options.update(pooling=args.pooling, normalize=args.normalize)
-        own = None if args.is_given('pooling') else _modules(args)
+        own = None if args.is_given('pooling') else modules_of(located.files)
         if own is not None:
             options['pooling'] = own.pooling
             options['normalize'] |= normalized in own.steps
@@ -262,13 +240,13 @@ def _open(args, family):
         if args.task != 'tagging':
             raise InputError(f'--num_classes is not for {args.task}')
         options['num_labels'] = args.num_classes
-    if args.model_parameters is None and args.dataset_name is None:
-        return opening.open_block(args.model_name, block_class, exact=True, **options)[0]
-    return opening.open_model(
+    return open_model(
         args.model_name,
         block_class,
         dataset_name=args.dataset_name,
         weights=args.model_parameters or True,
+        exact=args.model_parameters is None and args.dataset_name is None,
+        tokenizer=False,
         **options,
     ).block
 
@@ -279,43 +257,50 @@ def find_tokenizer(args, block):
     if tokenizer is not None:
         return tokenizer
     try:
-        return opening.open_tokenizer(
+        return open_tokenizer(
             args.model_name, dataset_name=args.dataset_name, weights=args.model_parameters
         )
     except ZooError:
         return None
 
 
-def _build_trained(args, family):
+def _build_trained(args, located):
     task, head = _TRAINED[args.task]
-    block_class = family.block_class(task)
+    block_class = located.family.block_class(task)
     config_class = block_class.config_class
-    weights, fields = _find_model(args, block_class)
+    path, fields, weights = args.model_parameters, {}, None
+    if located.model is None:
+        path = path or located.files.weights
+        fields = config_class.from_fields(located.fields, located.files.config).to_dict()
+    else:
+        fields.update(block_class.architectures[located.model])
+    if args.vocab_size is not None:
+        fields['vocab_size'] = args.vocab_size
     outputs, options = None, {}
-    if weights:
+    if path:
         any_size = config_class.from_dict({'vocab_size': 1, **fields})
-        tensors = opening.read_weights(block_class, weights, any_size).tensors
+        weights = read_weights(block_class, path, any_size)
+        tensors = weights.tensors
         if f'^{head}.weight' not in tensors:
             raise CheckpointError(
-                f'{weights!r} has no {head} for {args.task}: it holds the parameters of another '
+                f'{path!r} has no {head} for {args.task}: it holds the parameters of another '
                 'task, or of BERT alone'
             )
         outputs = tensors[f'^{head}.weight'].shape[0]
         if 'word_embed.weight' in tensors:
             fields.setdefault('vocab_size', tensors['word_embed.weight'].shape[0])
-        for part in block_class.optional_parts:  # what the outputs don't need is left out
-            if any(name.startswith(part) for name in tensors):
-                options[f'use_{part}'] = True
+        # what the outputs don't need is left out
+        options = {f'use_{part}': True for part in block_class.optional_parts if weights.has(part)}
     if 'vocab_size' not in fields:
-        fields['vocab_size'] = _vocab_size(args, family)
+        fields['vocab_size'] = _vocab_size(located)
     if task == 'classification':
-        options['num_labels'] = _num_labels(args, outputs, weights)
+        options['num_labels'] = _num_labels(args, outputs, path)
         options['dropout'] = args.dropout
     elif args.num_classes is not None:
         raise InputError(f'--num_classes is not for {args.task}')
     block = block_class(config_class.from_dict(fields), **options)
-    if weights:
-        block.load_parameters(weights, ctx=mx.cpu(), cast_dtype=True)
+    if weights is not None:
+        block.load_weights(weights, mx.cpu())
     else:
         _log.warning(
             '--model_parameters is not given: the parameters of the export are random ones'
@@ -324,33 +309,22 @@ def _build_trained(args, family):
     return block
 
 
-def _find_model(args, block_class):
-    """Path of the weights or None, and the fields of the configuration as far as known."""
-    given = {} if args.vocab_size is None else {'vocab_size': args.vocab_size}
-    if _is_folder(args.model_name):
-        files = files_in_folder(args.model_name)
-        fields = block_class.config_class.from_json_file(files.config).to_dict()
-        return args.model_parameters or files.weights, {**fields, **given}
-    args.model_name, args.dataset_name = resolve(args.model_name, args.dataset_name)
-    return args.model_parameters, {**block_class.architectures[args.model_name], **given}
-
-
-def _vocab_size(args, family):
+def _vocab_size(located):
     try:
-        file = find_vocab_file(args.model_name, args.dataset_name)
+        file = find_vocab_file(located.model, located.dataset)
     except PretrainedNotFoundError as error:
         raise PretrainedNotFoundError(
             f'{error}; or pass --vocab_size, the number of its tokens'
         ) from error
-    return len(family.vocab_of(file))
+    return len(located.family.vocab_of(file))
 
 
-def _num_labels(args, outputs, weights):
+def _num_labels(args, outputs, path):
     """Number of outputs: of the file, of the flag, or the task's usual one."""
     usual = 1 if args.task == 'regression' else 2
     wanted = args.num_classes or outputs or usual
     if outputs not in (None, wanted):
-        raise InputError(f'--num_classes {wanted}: {weights!r} has {outputs}')
+        raise InputError(f'--num_classes {wanted}: {path!r} has {outputs}')
     if (wanted == 1) != (args.task == 'regression'):
         raise InputError(
             f'--task {args.task} with {wanted} output(s): regression has 1, classification more'

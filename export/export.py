@@ -49,7 +49,7 @@ from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.layers.sequences import Mask
 from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS
-from model_zoo.tasks.labels import write_labels
+from model_zoo.pretrained.labels import write_labels
 from model_zoo.util.arrays import flatten
 from model_zoo.util.files import make_writable_dir
 
@@ -342,11 +342,11 @@ def _parse(argv):
         name = os.path.basename(os.path.normpath(args.model))
         args.output_dir = f'{name}_exported'
     args.model_name = args.model or args.model_name
-    if args.task is None:
-        args.task = command.task_of(args.model_name)
+    located = command.locate_model(args)
+    args.task = args.task or command.task_of(located)
     if args.task is None:
         parser.error(f'--task is required: {args.model_name!r} does not say its task')
-    return args
+    return args, located
 
 
 def _check(args):
@@ -377,13 +377,13 @@ def _check(args):
 
 def main(argv=None):
     """Run the command; returns its exit status."""
-    args = _parse(argv)
+    args, located = _parse(argv)
     cli.setup_logging()
     _check(args)
     if args.format != 'symbol':
         MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     make_writable_dir(args.output_dir)  # before the work, not after
-    block = command.build_block(args)
+    block = command.build_block(args, located)
     limit = block.context_length or math.inf
     length = min(64, limit) if args.seq_length is None else args.seq_length
     if not 1 <= length <= limit:
@@ -404,9 +404,9 @@ def main(argv=None):
             tokenizer,
             optimize=args.optimize,
             precision=args.precision,
-            measures=command.read_measures(args, tokenizer),
+            measures=command.read_measures(args, tokenizer, located),
         )
-        paths += command.copy_modules(args)
+        paths += command.copy_modules(args, located)
     print('\n'.join(paths))
     logger.info('written to %s; next: %s', args.output_dir, _next(args, paths))
 

@@ -18,6 +18,7 @@ from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import choose_layers
 from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
+from model_zoo.pretrained.labels import label_fields
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
@@ -337,9 +338,7 @@ def _config(block, tokenizer):
     _, fields = block.config.to_format('huggingface', architecture)
     count = getattr(block, 'num_labels', None)
     if count is not None:
-        names = block.label_names
-        fields['id2label'] = {str(number): name for number, name in enumerate(names)}
-        fields['label2id'] = {name: number for number, name in enumerate(names)}
+        fields.update(label_fields(block.label_names))
     for name in ('pad_token_id', 'bos_token_id', 'eos_token_id'):
         token = None if tokenizer is None else getattr(tokenizer, name)
         if token is not None and name not in block.config.fixed:  # RoBERTa's positions need its own

@@ -1,9 +1,9 @@
 """The family OpenAI GPT, and the model that it adds to the zoo."""
 
 from model_zoo.blocks.decoder_config import HPARAMS, OPTIONS
-from model_zoo.opening import model_function
 from model_zoo.pretrained import register_pretrained
 from model_zoo.registry import Family, register_family
+from model_zoo.zoo import model_function
 
 from .catalogue import PRETRAINED
 from .heads import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel

@@ -3,9 +3,9 @@
 import functools
 
 from model_zoo.blocks.decoder_config import HPARAMS, OPTIONS
-from model_zoo.opening import model_function
 from model_zoo.pretrained import register_pretrained
-from model_zoo.registry import Family, register_family, register_model
+from model_zoo.registry import Family, register_family
+from model_zoo.zoo import model_function, register_model
 
 from .catalogue import PRETRAINED
 from .heads import GPT2DoubleHeadsModel, GPT2LMHeadModel

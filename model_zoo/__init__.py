@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from .app.finetune import finetune
     from .inference import pipeline
     from .opening import open_model
-    from .registry import get_model, list_models, register_model
+    from .zoo import get_model, list_models, register_model
 
 #: public name -> the module that has it
 _PLACES = {
     'TextClassifier': 'app.estimator',
     'finetune': 'app.finetune',
-    'get_model': 'registry',
-    'list_models': 'registry',
+    'get_model': 'zoo',
+    'list_models': 'zoo',
     'open_model': 'opening',
     'pipeline': 'inference',
-    'register_model': 'registry',
+    'register_model': 'zoo',
 }
 _MODULES = (
     'checkpoint',
@@ -49,6 +49,7 @@ _MODULES = (
     'pretrained',
     'registry',
     'tokenization',
+    'zoo',
 )
 
 
@@ -97,7 +98,7 @@ class _Watch:
 
 def _join():
     """Load the optimizers, and what `get_model` needs, which is GluonNLP's from now on, too."""
-    for name in ('optimizer', 'opening', 'registry'):
+    for name in ('optimizer', 'opening', 'zoo'):
         importlib.import_module(f'.{name}', __name__)
 
 

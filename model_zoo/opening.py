@@ -1,39 +1,34 @@
-"""From the name of a model, a folder, or a file to a block and its tokenizer: the only way in.
+"""From the name of a model, a folder or a file to a block and its tokenizer: the only way in.
 
-`locate` looks for the files once, the weights are read once, and their names are translated once.
-What a family is like comes from its `Family` record: neither blocks nor families are imported here.
+`locate` finds out once what the model is and where its files are. `open_model` and `open_tokenizer`
+take a name or what `locate` returned, read the weights once, and translate their names once. What a
+family is like comes from its `Family`: neither blocks nor families are imported here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 import logging
 import operator
 import os
-import warnings
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import mxnet as mx
 
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
-from .pretrained import Files, find_files, get_entry, names_files, resolve
-from .pretrained.files import LABEL_ORDER, ONNX_NAME, ORIGINALS
+from .pretrained import Files, check_weights, find_files, get_entry, names_files, resolve
+from .pretrained.files import ONNX_NAME
+from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
-from .registry import (
-    Family,
-    family_of_class,
-    get_family,
-    list_families,
-    register_model,
-    register_path_builder,
-)
+from .registry import Family, family_of_class, get_family, list_families
 from .tokenization.vocab_file import VocabFile
 from .util.arrays import check_gpu
-from .util.reading import read_json
+from .util.choices import ORIGINALS
 
 if TYPE_CHECKING:
     from .blocks.block import ZooBlock
@@ -46,25 +41,58 @@ __all__ = [
     'Opened',
     'Weights',
     'check_vocab',
-    'config_of_folder',
-    'find_family',
+    'configure',
     'locate',
-    'model_function',
-    'open_block',
+    'open_parts',
     'open_tokenizer',
     'read_weights',
-    'small_files',
 ]
 
 _log = logging.getLogger(__name__)
 
 
-class Located(NamedTuple):
-    """Where a model is, and what it is."""
+@dataclasses.dataclass(frozen=True)
+class Located:
+    """What a model is, and where its files are.
 
+    Parameters
+    ----------
+    name : str
+        The name, folder or file that was asked for.
+    family : Family
+    files : Files
+    model, dataset : str, optional
+        The catalogue's names; no model for a folder or a file. No data set means the default one.
+    path : str, optional
+        The folder or file of the weights if these aren't the catalogue's.
+    is_new : bool
+        Whether the parameters are to be random ones.
+    """
+
+    name: str
     family: Family
-    model: str | None
     files: Files
+    model: str | None = None
+    dataset: str | None = None
+    path: str | None = None
+    is_new: bool = False
+
+    @property
+    def fields(self):
+        """Fields of the configuration; empty if there is none."""
+        return self.files.fields
+
+    @property
+    def architectures(self):
+        """Names of classes in the configuration."""
+        return self.fields.get('architectures') or ()
+
+    @functools.cached_property
+    def labels(self):
+        """The `Labels` of the model's outputs."""
+        if self.path is None:
+            return Labels(self.name, get_entry(self.model, self.dataset).labels)
+        return Labels.of(self.path, self.files)
 
 
 def locate(
@@ -77,81 +105,72 @@ def locate(
     vocab_file=None,
     vocab=True,
     family=None,
+    like=None,
     format=None,
     root=None,
     exported=False,
 ):
-    """Look for a model, once; `open_model` documents the arguments."""
+    """Find out what a model is, and where its files are.
+
+    `open_model` documents the other arguments.
+
+    Parameters
+    ----------
+    weights : bool or str, optional
+        None: only what the model is; nothing large is fetched.
+    vocab : bool
+        Whether the vocabulary is needed.
+    like : str, optional
+        Name of the family that the model must be of, or a variant of. It is assumed where the files
+        don't tell another.
+
+    Returns
+    -------
+    Located
+    """
+    name = os.fspath(name_or_folder)
     path = os.fspath(weights) if isinstance(weights, (str, os.PathLike)) else None
-    vocab = vocab and vocab_file is None
-    if names_files(name_or_folder):
+    if names_files(name):
         model = dataset = None
         files = find_files(
-            path=name_or_folder,
+            path=name,
             root=root,
             weights=weights is True,
-            vocab=vocab,
+            vocab=vocab and vocab_file is None,
             format=format,
             exported=exported,
         )
         if path is not None:
             other = find_files(path=path, root=root, vocab=False)
             files = dataclasses.replace(files, weights=other.weights)
+        path = path or name
     else:
-        model, dataset = resolve(os.fspath(name_or_folder), dataset_name)
+        model, dataset = resolve(name, dataset_name)
+        # the size of a new model is its vocabulary's
+        vocab = vocab or (weights is False and config is None)
+        vocab = vocab and vocab_file is None
         files = find_files(model, dataset, root, path, bool(weights), vocab, format)
         # by the name of its size it is a BERT like others
         modules = dataset if dataset_name is None and dataset in KNOWN else None
         files = dataclasses.replace(files, modules=modules)
     if config is not None:
         files = dataclasses.replace(files, config=os.fspath(config))
-    family = _family_of(name_or_folder, task, family, model, files)
+    family = _family_of(name, task, family, like, model, files)
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
-    if weights is False:  # their names may have told the family
+    if weights is False:  # they may have told the family
         files = dataclasses.replace(files, weights=None)
-    return Located(family, model, files)
+    return Located(name, family, files, model, dataset, path, weights is False)
 
 
-#: keywords of `locate`
-WHERE = frozenset(inspect.signature(locate).parameters) - {'name_or_folder', 'task'}
+#: keywords of `locate` that `open_model` has, too
+WHERE = frozenset(
+    ('dataset_name', 'weights', 'config', 'vocab_file', 'family', 'format', 'root', 'exported')
+)
 
 
-def find_family(name_or_folder, dataset_name=None, like=None):
-    """The `Family` of a model; nothing large is fetched.
-
-    With `like`, a family's name, it is that family or a variant of it. Of a model of another
-    family, it is `like`, which the model can't be opened with.
-    """
-    where = {'dataset_name': dataset_name, 'weights': False, 'vocab': False}
-    try:
-        family = locate(name_or_folder, **where).family
-    except NoConfigurationError:
-        if like is None:
-            raise
-        return get_family(like)
-    return family if like in (None, family.variant_of) else get_family(like)
-
-
-def config_of_folder(folder):
-    """Fields of a configuration in a folder, here or on the hub, or beside a file of weights.
-
-    None of a configuration that is missing, or can't be read.
-    """
-    try:
-        path = small_files(folder).config
-        return {} if path is None else read_json(path, shape=dict)
-    except InputError:
-        return {}
-
-
-def small_files(path):
-    """The files at a path or place; nothing large is fetched for them."""
-    return find_files(path=path, weights=False, vocab=False)
-
-
-def _family_of(name, task, family, model, files):
+def _family_of(name, task, family, like, model, files):
     """The `Family` that a class, a name, a model, or files belong to."""
     if isinstance(task, type):
         # a class of the user's own needs no registered names
@@ -161,10 +180,15 @@ def _family_of(name, task, family, model, files):
     elif model is not None:
         result = get_family(get_entry(model).family)
     else:
-        return _family_of_files(name, files)
+        try:
+            result = _family_of_files(name, files)
+        except NoConfigurationError:
+            if like is None:
+                raise
+            result = get_family(like)
     if model is not None and model not in result.base.architectures:
-        raise InputError(f'{os.fspath(name)!r} is not a model of the family {result.name}')
-    return result
+        raise InputError(f'{name!r} is not a model of the family {result.name}')
+    return result if like in (None, result.variant_of) else get_family(like)
 
 
 def _family_of_files(name, files):
@@ -175,23 +199,16 @@ def _family_of_files(name, files):
     if released:
         return released[0]
     if files.config is None:
-        try:
-            if files.weights is None and os.path.exists(name):
-                find_files(path=name, vocab=False)  # tells what the folder lacks
-        except InputError as error:
-            raise NoConfigurationError(str(error)) from error
+        check_weights(files, name)
         raise NoConfigurationError.of(files)
-    fields = read_json(files.config, 'the configuration')
-    if not isinstance(fields, dict):
-        raise InputError(f'the configuration {files.config!r} is not a JSON object')
-    model_type = fields.get('model_type')
+    model_type = files.fields.get('model_type')
     if model_type is not None:
         for family in families:
             if family.base.config_class.model_type == model_type:
                 return family
         known = [family.base.config_class.model_type for family in families]
         raise UnknownNameError.of(f'model_type in {files.config!r}', model_type, known)
-    candidates = _narrow(_families_like(fields), name)
+    candidates = _narrow(_families_like(files.fields), files)
     if len(candidates) == 1:
         return candidates[0]
     fits = ' or '.join(family.name for family in candidates)
@@ -213,20 +230,19 @@ def _families_like(fields):
     return [family for family in families if likeness(family) == most] if most else []
 
 
-def _narrow(families, name):
+def _narrow(families, files):
     """Of families with like configurations those that the vocabulary, then the weights fit."""
-    file = None
-    if len(families) > 1:
-        with contextlib.suppress(ZooError):  # there may be none
-            file = VocabFile.of(find_files(path=name, weights=False))
+    file = VocabFile.of(files)
+    if len(families) > 1 and file is not None:
+        with contextlib.suppress(ZooError):  # who opens the tokenizer is told
             families = [family for family in families if family.takes_vocab(file)] or families
     # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
     originals = [family for family in families if family.variant_of is None]
     if len(families) > 1 and file is not None and len(originals) == 1:
         return originals
-    if len(families) > 1:
+    if len(families) > 1 and files.weights is not None:
         with contextlib.suppress(ZooError):
-            tensors, metadata = read_tensors(find_files(path=name, vocab=False).weights)
+            tensors, metadata = read_tensors(files.weights)
             counts = [family.base.count_known(tensors, metadata) for family in families]
             families = [family for family, count in zip(families, counts) if count == max(counts)]
             originals = [family for family in families if family.variant_of is None]
@@ -336,10 +352,10 @@ def open_model(
     task: str | type | None = None,
     *,
     dataset_name: str | None = None,
-    weights: bool | str | os.PathLike = True,
+    weights: bool | str | os.PathLike | dict[str, Any] = True,
     config: str | os.PathLike | None = None,
     vocab_file: str | os.PathLike | None = None,
-    tokenizer: Tokenizer | None = None,
+    tokenizer: Tokenizer | Literal[False] | None = None,
     do_lower_case: bool | None = None,
     family: str | None = None,
     format: str | None = None,
@@ -371,15 +387,15 @@ def open_model(
         that ``get_model`` builds, and a folder the model that its files name, or that fits them.
     dataset_name : str, optional
         Data set of a named model's weights; by default the model's usual one.
-    weights : bool or str
-        A path: weights instead of the name's or folder's. False: a new model with random
-        parameters.
+    weights : bool, str or dict of str to array
+        A path, or arrays by the names of any format: weights instead of the name's or folder's.
+        False: a new model with random parameters.
     config : str, optional
         Path of the configuration, if it isn't beside the weights.
     vocab_file : str, optional
         Path of a vocabulary to use instead of the weights' own.
-    tokenizer : Tokenizer, optional
-        Used instead of the weights' own.
+    tokenizer : Tokenizer or False, optional
+        Used instead of the weights' own. False: none is opened, and a folder needs no vocabulary.
     do_lower_case : bool, optional
         Whether the tokenizer lower-cases texts; by default as the vocabulary requires.
     family : str, optional
@@ -428,12 +444,13 @@ def open_model(
     (3, 'Python package')
     """
     located = name_or_folder
+    state_dict = weights if isinstance(weights, dict) else None
     if not isinstance(located, Located):
         located = locate(
             name_or_folder,
             task,
             dataset_name=dataset_name,
-            weights=weights,
+            weights=weights if state_dict is None else False,
             config=config,
             vocab_file=vocab_file,
             vocab=tokenizer is None,
@@ -443,56 +460,38 @@ def open_model(
             exported=exported,
         )
     file = None
-    if tokenizer is None:
+    if tokenizer is None or tokenizer is False:
         file = VocabFile.of(located.files, do_lower_case)
+    if tokenizer is None:
         tokenizer = located.family.make_tokenizer(file)
-    block = _open(located, task, tokenizer, exact=exact, ctx=ctx, dtype=dtype, **options)
+    elif tokenizer is False:
+        tokenizer = None
+    block = _open_block(
+        located, task, tokenizer, state_dict, exact=exact, ctx=ctx, dtype=dtype, **options
+    )
     block.base.vocab_file = file
     return Opened(block, tokenizer, located.files)
-
-
-def open_block(name_or_folder, task=None, *, state_dict=None, **options):
-    """Like `open_model`, but returns only the block and its files; a folder needs no vocabulary.
-
-    Parameters
-    ----------
-    state_dict : dict of str to array, optional
-        Weights to load instead of the file's.
-    """
-    located = name_or_folder
-    if not isinstance(located, Located):
-        where = {name: options.pop(name) for name in list(options) if name in WHERE}
-        if state_dict is not None:
-            where['weights'] = False
-        # the block's size is told by the vocabulary's, if by nothing else
-        where['vocab'] = where.get('weights') is False and not names_files(name_or_folder)
-        located = locate(name_or_folder, task, **where)
-    block = _open(located, task, None, state_dict, **options)
-    block.base.vocab_file = VocabFile.of(located.files)
-    return block, located.files
 
 
 def open_tokenizer(
     name_or_folder, task=None, *, weights=None, vocab_file=None, do_lower_case=None, **where
 ):
     """Open only the tokenizer; `open_model` documents the arguments."""
-    located = locate(name_or_folder, task, weights=False, vocab_file=vocab_file or weights, **where)
+    located = locate(name_or_folder, task, weights=None, vocab_file=vocab_file or weights, **where)
     return located.family.make_tokenizer(VocabFile.of(located.files, do_lower_case))
 
 
-def _open(
-    located, task, tokenizer, state_dict=None, *, exact=False, ctx=None, dtype='float32', **options
-):
+def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **options):
     """The block of the files."""
-    family, model, files = located
+    family, files = located.family, located.files
+    if state_dict is None and files.weights is None and not located.is_new:
+        raise InputError(f'{located.name!r} was located without its weights: locate them, too')
     if ctx is not None:
         check_ctx(ctx)
     ctx = ctx or mx.cpu()
     config = configure(
-        family,
-        model,
-        files,
-        lambda: tokenizer.vocab if tokenizer else family.vocab_of(VocabFile.of(files)),
+        located,
+        lambda: family.vocab_of(VocabFile.of(files)) if tokenizer is None else tokenizer.vocab,
     )
     id2label = options.pop('id2label', None)
     known = {*config.extras, *(field.name for field in dataclasses.fields(config))}
@@ -501,11 +500,12 @@ def _open(
     if id2label is not None:
         changes.update(_labels(id2label, num_labels))
     elif (
-        files.labels
+        located.path is None
+        and (names := located.labels.names)
         and task in (family.tasks.get('classification'), 'classification')
-        and (config.extras.get('id2label') is None and num_labels in (None, len(files.labels)))
+        and (config.extras.get('id2label') is None and num_labels in (None, len(names)))
     ):
-        changes.update(_labels(dict(enumerate(files.labels))))
+        changes.update(_labels(dict(enumerate(names))))
     if changes:
         config = config.changed(changes)
     if tokenizer is not None:
@@ -533,7 +533,7 @@ def _open(
         else:
             named = [weights.class_name, *(config.extras.get('architectures') or ())]
             named, classes = list(filter(None, named)), [block_class]
-            if task is None and model is None:
+            if task is None and located.model is None:
                 classes = [cls for cls in family.blocks if cls.__name__ in named]
                 classes = classes or family.blocks
             blocks = [cls(config, **open_parts(cls, weights, options)) for cls in classes]
@@ -541,7 +541,7 @@ def _open(
         extras = block.config.extras
         if (
             state_dict is None
-            and files.label_order[0] == ORIGINALS
+            and label_order(files)[0] == ORIGINALS
             and (weights.has('^classifier') and not extras.get('id2label'))
         ):  # saving it makes it another format
             extras.setdefault(LABEL_ORDER, ORIGINALS)
@@ -563,19 +563,20 @@ def _labels(id2label, num_labels=None):
             f'id2label is {id2label!r:.200}{count}: name each output by its number, such as '
             "{0: 'negative', 1: 'positive'}"
         )
-    return {
-        'id2label': {str(number): names[number] for number in sorted(names)},
-        'label2id': {names[number]: number for number in sorted(names)},
-        'num_labels': len(names),
-    }
+    names = [names[number] for number in sorted(names)]
+    return {**label_fields(names), 'num_labels': len(names)}
 
 
-def configure(family, model, files, vocab):
-    """The configuration beside the weights, or that of the architecture."""
+def configure(located, vocab):
+    """The configuration beside the weights, or that of the architecture.
+
+    `vocab` is a function that returns the vocabulary of a new model.
+    """
+    family, model, files = located.family, located.model, located.files
     config_class = family.base.config_class
     architecture = {} if model is None else family.base.architectures[model]
     if files.config is not None:
-        config = config_class.from_json_file(files.config)
+        config = config_class.from_fields(files.fields, files.config)
         other = [name for name, value in architecture.items() if getattr(config, name) != value]
         if other:
             _log.warning(
@@ -615,142 +616,3 @@ def check_ctx(ctx):
     for device in ctx if isinstance(ctx, (list, tuple)) else [ctx]:
         if device.device_type == 'gpu':
             check_gpu(device.device_id, 'ctx')
-
-
-def _build(
-    family,
-    model,
-    options,
-    may_lack,
-    *,
-    dataset_name,
-    vocab,
-    pretrained,
-    ctx,
-    root,
-    hparam_allow_override,
-    **hparams,
-):
-    """A model of the zoo; the weights may lack the parts `may_lack`."""
-    if ctx is not None:
-        check_ctx(ctx)
-    hparams = {name: value for name, value in hparams.items() if value is not None}
-    fields = family.fields_of(model, hparams, hparam_allow_override)
-    path = os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else None
-    if pretrained is True and vocab is not None:
-        if dataset_name is None:
-            raise InputError(
-                f'{model}: pretrained weights and their vocabulary belong together; name the '
-                'dataset_name of the weights, or pass pretrained=False'
-            )
-        # GluonNLP's rule
-        warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=3)
-        vocab = None
-    files = find_files(model, dataset_name, root, path, bool(pretrained), vocab is None)
-    file = VocabFile.of(files) if vocab is None else None
-    vocab = vocab or family.vocab_of(file)
-    config = configure(family, model, files, lambda: vocab)
-    if fields:
-        config = config.changed(fields)
-    check_vocab(len(vocab), config, f'the weights of {model}')
-    block_class = family.zoo_block
-    if files.weights is None:  # a new one, with all parts that aren't refused
-        given = {name: value for name, value in options.items() if value is not None}
-        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
-        return block_class(config, **{**parts, **given}), vocab
-    weights = read_weights(block_class, files.weights, config)
-    block = block_class(config, **open_parts(block_class, weights, options))
-    block.load_weights(weights, ctx or mx.cpu(), ('^', *may_lack))
-    block.base.vocab_file = file
-    return block, vocab
-
-
-_COMMON = {
-    'dataset_name': None,
-    'vocab': None,
-    'pretrained': True,
-    'ctx': None,
-    'root': None,
-    'hparam_allow_override': False,
-}
-#: what GluonNLP's functions call options of the blocks -> the options
-_OPTIONS = {'output_attention': 'output_attentions'}
-
-
-def model_function(
-    family, model, summary, module, options=None, positional=tuple(_COMMON), may_lack=(), notes=''
-):
-    """Register a function that builds a model of the zoo, as `model_zoo.get_model` promises."""
-    options = options or {}
-    defaults = {**_COMMON, **dict.fromkeys([*family.hparams, *family.fixed]), **options}
-    names = [*positional, *(name for name in defaults if name not in positional)]
-    parameter = inspect.Parameter
-    signature = inspect.Signature(
-        parameter(
-            name,
-            parameter.POSITIONAL_OR_KEYWORD if name in positional else parameter.KEYWORD_ONLY,
-            default=defaults[name],
-        )
-        for name in names
-    )
-
-    def build(*args, **kwargs):
-        given = {**defaults, **signature.bind(*args, **kwargs).arguments}
-        chosen = {_OPTIONS.get(name, name): given.pop(name) for name in options}
-        lacking = may_lack if chosen.pop('pretrained_allow_missing', False) else ()
-        chosen.pop('ignore_extra', None)  # what the block has no place for is always passed over
-        if chosen.get('use_pooler') is False and 'use_classifier' in chosen:
-            chosen['use_classifier'] = bool(chosen['use_classifier'])
-        return _build(family, model, chosen, lacking, **given)
-
-    always = ', '.join(name for name in family.hparams if name in family.always_allowed)
-    others = ', '.join(name for name in family.hparams if name not in family.always_allowed)
-    block = family.zoo_block.__name__
-    build.__name__ = build.__qualname__ = model
-    build.__module__, build.__signature__ = module, signature
-    build.__doc__ = f"""{summary}
-
-    Parameters
-    ----------
-    dataset_name : str, optional
-        See ``model_zoo.pretrained.list_pretrained``.
-    vocab : gluonnlp.Vocab, optional
-        With ``pretrained=False``, or for weights from a path.
-    pretrained : bool or str, default True
-        A string is the path of the weights, a file or a directory.
-    ctx : mx.Context or list of mx.Context, default CPU
-    root : str, optional
-        Cache of weights, by default ``$MXNET_HOME/models``.
-    hparam_allow_override : bool, default False
-        Whether hyper-parameters may differ from the model's: {others}. Always may: {always}.
-    {notes or ', '.join(options)}
-
-    Returns
-    -------
-    ({block}, gluonnlp.Vocab)
-        The vocabulary in the order of its own file.
-    """
-    return register_model(build)
-
-
-@register_path_builder
-def _build_at(
-    name,
-    dataset_name=None,
-    vocab=None,
-    pretrained=True,
-    ctx=None,
-    root=None,
-    hparam_allow_override=False,
-    **options,
-):
-    """The model of the zoo that is at a place, as `model_zoo.get_model` promises."""
-    if pretrained is not True or dataset_name is not None:
-        raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
-    located = locate(name, root=root, vocab=vocab is None)
-    family = located.family
-    known = {*family.hparams, *family.fixed}
-    hparams = {key: options.pop(key) for key in known.intersection(options)}
-    options.update(family.fields_of(name, hparams, hparam_allow_override))
-    block, _ = open_block(located, family.zoo_block, exact=True, ctx=ctx, **options)
-    return block, vocab or family.vocab_of(block.base.vocab_file)

@@ -1,33 +1,22 @@
-"""Families and models by name, joined with GluonNLP's own models."""
+"""The families by name."""
 
 import dataclasses
-import fnmatch
-import inspect
 from collections.abc import Callable
 from typing import Any
 
-import gluonnlp
-
 from .errors import InputError, UnknownNameError, did_you_mean
 from .families import load_families
-from .pretrained import is_place, list_pretrained
 from .tokenization.tokenizer import open_tokenizer
 
 __all__ = [
     'Family',
     'family_of_class',
     'get_family',
-    'gluonnlp_get_model',
     'list_families',
     'register_family',
-    'register_path_builder',
 ]
 
 _FAMILIES = {}  # name -> Family
-_BUILDERS = {}
-_PATH_BUILDER = []  # opening's, which imports this module
-#: GluonNLP's own
-gluonnlp_get_model = gluonnlp.model.get_model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,10 +127,11 @@ class Family:
         names = [cls.__name__ for cls in self.blocks]
         raise UnknownNameError.of(f'task or block of {self.name}', task, [*self.tasks, *names])
 
-    def fields_of(self, model, hparams, allowed=True):
+    def fields_of(self, model, hparams, allowed=True, options=()):
         """Fields of the configuration for GluonNLP's hyper-parameters of a model.
 
         Raises InputError for unknown ones, and for changes of the architecture unless `allowed`.
+        `options` are names that the model's function takes besides.
         """
         fields, names = {}, {}
         for name, value in hparams.items():
@@ -151,7 +141,11 @@ class Family:
                     raise InputError(f'{name} is {value!r:.80}: {model} has only {usual!r}')
                 continue
             if name not in self.hparams:
-                raise _no_option(model, name, self.hparams)
+                known = [*self.hparams, *options]
+                raise InputError(
+                    f'{model} has no option {name!r}; known: {", ".join(known)}'
+                    f'{did_you_mean(name, known)}'
+                )
             if not allowed and name not in self.always_allowed:
                 raise InputError(
                     f'{name}={value!r} would change the architecture of {model}; '
@@ -163,11 +157,6 @@ class Family:
                     raise InputError(f'{name} must equal {names[field]}')
                 names.setdefault(field, name)
         return fields
-
-
-def _no_option(model, name, known):
-    hint = did_you_mean(name, known)
-    return InputError(f'{model} has no option {name!r}; known: {", ".join(known)}{hint}')
 
 
 def register_family(family):
@@ -196,114 +185,3 @@ def family_of_class(block_class):
     """The family that a class of blocks belongs to, by its configuration; or None."""
     wanted = block_class.config_class
     return next((family for family in list_families() if family.base.config_class is wanted), None)
-
-
-def register_model(builder, name=None):
-    """Register `builder` under its function's name, or another one."""
-    name = name or builder.__name__
-    if name in _BUILDERS and _BUILDERS[name].__module__ != builder.__module__:
-        raise ValueError(f'the model {name} is registered twice')
-    _BUILDERS[name] = builder
-    return builder
-
-
-def register_path_builder(builder):
-    """Let `get_model` use `builder` for paths and addresses instead of names; returns it."""
-    _PATH_BUILDER[:] = [builder]
-    return builder
-
-
-def list_models(pattern=None, pretrained=None):
-    """Names of the registered models, sorted.
-
-    Parameters
-    ----------
-    pattern : str, optional
-        Keeps the names that match it, such as ``'bert_*'``.
-    pretrained : bool, optional
-        True keeps the models with pretrained weights in the catalogue, False those without.
-    """
-    load_families()
-    with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
-    return sorted(
-        name
-        for name in _BUILDERS
-        if (pattern is None or fnmatch.fnmatch(name, pattern))
-        and (pretrained is None or (name in with_weights) == pretrained)
-    )
-
-
-def get_model(
-    name: str,
-    dataset_name: str | None = ...,
-    vocab: Any = ...,
-    pretrained: bool | str = ...,
-    ctx: Any = ...,
-    root: str | None = ...,
-    hparam_allow_override: bool = ...,
-    **kwargs: Any,
-) -> tuple[Any, Any]:
-    """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
-
-    The model's own function has the defaults. Returns (block, vocab).
-
-    Parameters
-    ----------
-    name : str
-        See `list_models`; case doesn't matter. Or ``'owner/name'`` of the Hugging Face hub, an
-        address, or an archive (see `model_zoo.pretrained.is_place`).
-    dataset_name : str, optional
-        The data set of the weights. Default: the model's usual one.
-    vocab : gluonnlp.Vocab, optional
-        For a model without pretrained weights, or with weights from a path.
-    pretrained : bool or str, default True
-        True: the catalogue's weights (see `model_zoo.pretrained`); a string: their file or folder;
-        False: none, and you initialize the parameters.
-    ctx : mx.Context or list of mx.Context, default CPU
-    root : str, optional
-        Cache of weights, by default ``$MXNET_HOME/models``.
-    hparam_allow_override : bool, default False
-        Whether further keyword arguments may change the architecture (``num_layers=2``).
-    **kwargs
-        See the model's own function, such as ``bert.zoo.bert_12_768_12``.
-
-    Raises
-    ------
-    UnknownNameError
-        If neither the zoo nor GluonNLP has the name.
-    PretrainedNotFoundError
-        If no source has the weights.
-    """
-    common = {key: value for key, value in locals().items() if key not in ('name', 'kwargs')}
-    if not isinstance(name, str):
-        raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
-    given = {key: value for key, value in common.items() if value is not ...}
-    load_families()
-    builder = _BUILDERS.get(name.lower())
-    if builder is not None:
-        _check_options(builder, kwargs, common)
-        return builder(**given, **kwargs)
-    if is_place(name):
-        return _PATH_BUILDER[0](name, **given, **kwargs)
-    try:
-        return gluonnlp_get_model(name, **given, **kwargs)
-    except ValueError as error:
-        if 'is not supported' not in str(error):
-            raise
-        theirs = [word for word in str(error).split() if '_' in word and word != name]
-        known = sorted(set(_BUILDERS).union(theirs))
-        raise UnknownNameError.of('model', name, known) from error
-
-
-def _check_options(builder, kwargs, common):
-    """Raise InputError for an option that the model's function doesn't have."""
-    parameters = inspect.signature(builder).parameters
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    for name in kwargs:
-        if name not in parameters:
-            known = [option for option in parameters if option not in common]
-            raise _no_option(builder.__name__, name, known)
-
-
-gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too

@@ -178,16 +178,15 @@ def find_family(args):
 
 def build_classifier(args, ctx):
     """BERT on the dev set of a task."""
+    choice = ModelChoice(args)
     task = adopt_labels(
         make_task(args),
-        args.model,
+        choice.located,
         args.labels,
-        dataset=args.dataset,
         parameters=args.model_parameters,
     )
     if not task.dev_segments:
         raise InputError('--task_name custom needs --dev_file')
-    choice = ModelChoice(args)
     model, tokenizer = make_task_model(
         choice,
         get_family(args.family).block_class('classification'),

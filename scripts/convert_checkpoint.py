@@ -33,7 +33,7 @@ import numpy as np
 from model_zoo.app import cli
 from model_zoo.checkpoint.readers import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.opening import open_block, read_weights
+from model_zoo.opening import open_model, read_weights
 from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
 from model_zoo.util.files import make_writable_dir, put_in_place
@@ -96,16 +96,17 @@ def read(args):
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
     files_at(args.input)  # a folder or a file, not a name of the zoo's
-    block, files = open_block(
+    block, _, files = open_model(
         args.input,
         args.model,
         config=args.config,
         family=args.family,
         format=format,
         exact=True,
+        tokenizer=False,
         **options,
     )
-    count = sum(array.size for array in block._own_tensors().values())
+    count = sum(array.size for array in block.own_tensors().values())
     log.info('%s: %s, %.1f million parameters', files.weights, type(block).__name__, count / 1e6)
     return block
 
@@ -142,7 +143,7 @@ def write_file(block, path, target):
 
 def verify(block, path):
     """Raise CheckpointError unless the weights at `path` equal the block's."""
-    ours, theirs = block._own_tensors(), read_weights(type(block), path, block.config).tensors
+    ours, theirs = block.own_tensors(), read_weights(type(block), path, block.config).tensors
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
         raise CheckpointError(f'{path} does not give back what was written: {", ".join(wrong)}')

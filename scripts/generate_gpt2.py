@@ -23,7 +23,7 @@ from model_zoo.app.use import add_encoding, read_file, take_model, texts_of, wri
 from model_zoo.errors import InputError, ZooError
 from model_zoo.inference import make_engine
 from model_zoo.inference.text import end_tokens
-from model_zoo.opening import find_family, open_model
+from model_zoo.opening import locate, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 
 #: new tokens where neither --length nor the model's context limits them
@@ -146,7 +146,7 @@ class Generator:
     def __init__(self, args):
         self._args = args
         name = args.model_name_or_path
-        if 'language_model' not in find_family(name).tasks:
+        if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'--model_name_or_path {name}: this is not a language model')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)

@@ -22,7 +22,7 @@ from gluonnlp.model import bert as their_bert
 from mxnet.gluon.model_zoo import model_store
 
 from bert import BertModel
-from model_zoo.registry import gluonnlp_get_model
+from model_zoo.zoo import gluonnlp_get_model
 
 SIZES = {
     'num_layers': 2,

@@ -2,7 +2,7 @@
 
 import mxnet as mx
 
-from model_zoo.blocks.heads import TaskMixin
+from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import InputError
 from model_zoo.generation import GenerationMixin
 from model_zoo.layers.losses import without_padding

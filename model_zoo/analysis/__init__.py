@@ -2,7 +2,7 @@
 
 ``measure_heads`` -> ``normalize_importance`` -> ``mask_heads`` -> ``heads_to_prune`` -> the block's
 ``prune_heads``; ``plot_heads`` and ``plot_attention`` draw what they say. They work with every
-:class:`model_zoo.blocks.heads.AttentionBlock`.
+:class:`model_zoo.blocks.attention_block.AttentionBlock`.
 """
 
 from .heads import (

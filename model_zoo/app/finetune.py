@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..blocks import files
+from ..blocks import weights
 from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
@@ -54,10 +54,7 @@ _KEYWORDS = {
     'bert_model': 'model',
     'dev_file': 'dev',
     'gpt_model': 'model',
-    'label_column': 'label',
     'test_file': 'test',
-    'text_column': 'text',
-    'text_pair_column': 'text_pair',
     'train_file': 'train',
 }
 #: names of transformers' settings, and other usual ones
@@ -166,7 +163,7 @@ def finetune(
         rows_folder = os.path.join(more['output_dir'], '.rows')
         if is_url(more['output_dir']):
             rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
-        stack.enter_context(_naming_keywords(task_class.length, rows_folder))
+        stack.enter_context(_naming_keywords(task_class, rows_folder))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
@@ -251,12 +248,13 @@ def _settings(task_class, settings, more):
 
 
 @contextlib.contextmanager
-def _naming_keywords(length, rows_folder):
+def _naming_keywords(task_class, rows_folder):
     """Name settings as the keywords of `finetune` in messages, and rows of the caller's as such."""
     try:
         yield
     except ZooError as error:
-        keywords = {**_KEYWORDS, length: 'max_length'}
+        columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
+        keywords = {**_KEYWORDS, **dict(columns), task_class.length: 'max_length'}
         message = error.naming(keywords.get, '`{}`')
         error.field = keywords.get(error.field, error.field)
         path = re.escape(os.path.join(rows_folder, ''))
@@ -292,7 +290,7 @@ def _log_to(stack):
         if not package.hasHandlers():  # the file alone would hide the warnings
             handlers.append(_Warner(logging.WARNING))
             # of new heads, which are what is trained
-            handlers[-1].addFilter(lambda record: record.name != files.__name__)
+            handlers[-1].addFilter(lambda record: record.name != weights.__name__)
         level = package.level
         for handler in handlers:
             package.addHandler(handler)

@@ -6,18 +6,16 @@ import logging
 import os
 
 from ..checkpoint.readers import weights_in_folder
-from ..errors import InputError, ZooError
+from ..errors import InputError
 from ..opening import (
-    NoConfigurationError,
     check_vocab,
-    config_of_folder,
-    find_family,
+    locate,
     open_model,
     open_tokenizer,
 )
-from ..pretrained import get_entry, is_model_folder, resolve
+from ..pretrained import names_files
 from ..pretrained.files import files_in_folder
-from ..registry import family_of_class, get_family
+from ..registry import family_of_class
 from ..tasks.tables import check_files
 
 logger = logging.getLogger(__name__)
@@ -50,7 +48,7 @@ class ModelChoice:
             self.config = self.config or files.config
             self.vocab_file = self.vocab_file or files.vocab
         self._hparams = parse_hparams(args.hparams)
-        self.is_folder = bool(checkpoint) or is_model_folder(self.model)
+        self.is_folder = bool(checkpoint) or names_files(self.model)
         if self._from_scratch and (self._pretrained or self._parameters):
             raise InputError(
                 'begins from random parameters: give it or a file of them', field='from_scratch'
@@ -60,8 +58,8 @@ class ModelChoice:
             check_files(args, 'bert_config_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
-                f'{self.model!r} is a folder with weights and a size of its '
-                f'own: leave out `{self._parameters_flag}`, `from_scratch` and `hparams`',
+                f'{self.model!r} has weights and a size of its own: leave out '
+                f'`{self._parameters_flag}`, `from_scratch` and `hparams`',
                 field=self._model_flag,
             )
 
@@ -76,14 +74,21 @@ class ModelChoice:
         return self.is_folder or self._parameters is not None
 
     @functools.cached_property
+    def located(self):
+        """What the model is; nothing large is fetched."""
+        return locate(
+            self.model,
+            dataset_name=self.dataset,
+            weights=None,
+            config=self.config,
+            vocab=False,
+            like=self._family or self._given_family,
+        )
+
+    @property
     def family(self):
         """The model's `Family`."""
-        try:
-            return find_family(self.model, self.dataset, self._family)
-        except NoConfigurationError:
-            if self._given_family is None:
-                raise
-            return get_family(self._given_family)
+        return self.located.family
 
     def block_class(self, task):
         """The class of the block for a task of the model, which may be a variant of the family."""
@@ -95,7 +100,7 @@ class ModelChoice:
         family = family_of_class(block)
         if family is None or not self.is_folder or self._parameters:
             return
-        trained = family.task_named(config_of_folder(self.model).get('architectures'))
+        trained = family.task_named(self.located.architectures)
         if trained in (None, 'masked_lm') or family.tasks[trained] is block:
             return
         raise InputError(
@@ -174,13 +179,11 @@ def _newest_weights(path):
 
 
 def family_of(model, dataset=None):
-    """Name of the family that a model belongs to."""
-    if not is_model_folder(model):
-        return get_entry(*resolve(model, dataset)).family
+    """Name of the family that a model belongs to; None if its files don't tell."""
     try:
-        return find_family(model).name
-    except ZooError:
-        return config_of_folder(model).get('model_type')
+        return locate(model, dataset_name=dataset, weights=None, vocab=False).family.name
+    except InputError:
+        return None
 
 
 def parse_hparams(words):

@@ -270,7 +270,7 @@ def find_contexts(gpus, workers, gpu=None):
 
 
 def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
-    """The Updater of the flags of the optimizer and of `add_device_arguments`."""
+    """The Updater that the settings describe."""
     registry = mx.optimizer.Optimizer.opt_registry
     if args.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', args.optimizer, registry)

@@ -8,7 +8,8 @@ import time
 import numpy as np
 
 from ..errors import InputError
-from ..tasks.labels import name_labels, write_labels
+from ..pretrained.labels import write_labels
+from ..tasks.labels import name_labels
 from ..tasks.task import check_finite
 from ..training.settings import DeploySettings, FinetuneSettings
 from ..training.updater import freeze_parameters

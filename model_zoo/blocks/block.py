@@ -3,7 +3,6 @@
 import copy
 import inspect
 import math
-import types
 
 import mxnet as mx
 from mxnet.gluon import HybridBlock
@@ -11,8 +10,8 @@ from mxnet.gluon import HybridBlock
 from ..errors import InputError
 from ..layers.precision import MixedPrecision, set_precision
 from ..util.arrays import check_range, check_shape
-from .files import BlockFiles
 from .graphs import BlockGraphs
+from .weights import BlockFiles
 
 __all__ = ['INPUT_NAMES', 'ZooBlock']
 
@@ -84,8 +83,12 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         order = [known[name] for name in cls.call_order or known]
         cls.call_signature = inspect.Signature(order)
         if '__call__' not in vars(cls):
-            cls.__call__ = types.FunctionType(ZooBlock.__call__.__code__, globals(), '__call__')
-            cls.__call__.__signature__ = inspect.Signature([first, *order])  # for help and editors
+
+            def __call__(self, *args, **kwargs):
+                return self._call(*args, **kwargs)
+
+            __call__.__signature__ = inspect.Signature([first, *order])  # for help and editors
+            cls.__call__ = __call__
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -104,6 +107,9 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
 
     def __call__(self, *args, **kwargs):
+        return self._call(*args, **kwargs)
+
+    def _call(self, *args, **kwargs):
         for other in INPUT_NAMES.keys() & kwargs.keys():
             name = INPUT_NAMES[other]
             if name in kwargs:

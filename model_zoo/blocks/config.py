@@ -121,9 +121,11 @@ class Config(metaclass=_ConfigType):
     @classmethod
     def from_json_file(cls, path):
         """Read a configuration such as ``bert_config.json`` or ``config.json``."""
-        values = read_json(path, 'the configuration')
-        if not isinstance(values, dict):
-            raise InputError(f'the configuration {str(path)!r} is not a JSON object')
+        return cls.from_fields(read_json(path, 'the configuration', dict), path)
+
+    @classmethod
+    def from_fields(cls, values, path):
+        """Build a configuration from the content of the file `path`, which may be of any family."""
         family = values.get('model_type', cls.model_type)
         if None not in (family, cls.model_type) and family != cls.model_type:
             raise InputError(

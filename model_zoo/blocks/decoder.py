@@ -14,7 +14,7 @@ from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
 from ..util.arrays import check_range, check_shape
-from .heads import AttentionBlock
+from .attention_block import AttentionBlock
 
 __all__ = ['DecoderBlock', 'DecoderModel']
 

@@ -13,7 +13,7 @@ from ..layers.precision import Dense
 from ..layers.sequences import vectors_at
 from ..util.arrays import check_range, check_shape
 from .decoder import DecoderBlock
-from .heads import TaskMixin
+from .task_mixin import TaskMixin
 
 __all__ = ['DecoderDoubleHeads', 'DecoderLM']
 

@@ -22,8 +22,14 @@ _NO_GRAPH = ((), None, (), None, None)
 def _placeholders(form):
     """Inputs of a form as Gluon has it, to trace a graph with."""
     return [
-        None if part == -1 else _placeholders(part) if part else mx.nd.zeros((1,)) for part in form
+        None if part == -1 else mx.nd.zeros((1,)) if part == 0 else _placeholders(part)
+        for part in form
     ]
+
+
+def _has_arrays(form):
+    """Whether an input has arrays, by its form."""
+    return form != -1 and (form == 0 or any(map(_has_arrays, form)))
 
 
 class BlockGraphs(HybridBlock):
@@ -102,7 +108,7 @@ class BlockGraphs(HybridBlock):
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
         names = list(inspect.signature(self.hybrid_forward).parameters)[1:]  # without F
-        given = [name for name, format in zip(names, self._in_format) if format != -1]
+        given = [name for name, form in zip(names, self._in_format) if _has_arrays(form)]
         if not {*given} <= {*self.text_inputs}:
             raise InputError(
                 "the last call's graph has more inputs than the text, such as labels: call the "

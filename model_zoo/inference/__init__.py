@@ -191,7 +191,7 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
     of_calls = of_calls.union(*(cls.Options.model_fields for cls in PIPELINES.values()))
     of_calls = {name: options.pop(name) for name in of_calls & {*options}}
     options['ctx'] = ctx
-    where = {name: options.pop(name) for name in WHERE - {'vocab'} if name in options}
+    where = {name: options.pop(name) for name in WHERE if name in options}
     try:
         located = locate(
             model, vocab=options.get('tokenizer') is None, **{'exported': True, **where}

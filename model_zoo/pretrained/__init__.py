@@ -17,7 +17,7 @@ from .catalogue import (
 )
 from .download import DownloadError, default_root
 from .files import Files, SourceError, files_at, files_in_folder
-from .find import find_files, is_model_folder, names_files, places_of
+from .find import check_weights, find_files, names_files, places_of
 from .places import is_place, local_path
 
 __all__ = [
@@ -26,13 +26,13 @@ __all__ = [
     'PackageFiles',
     'PretrainedEntry',
     'SourceError',
+    'check_weights',
     'default_root',
     'files_at',
     'files_in_folder',
     'find_files',
     'get_entry',
     'is_alias',
-    'is_model_folder',
     'is_place',
     'list_pretrained',
     'local_path',

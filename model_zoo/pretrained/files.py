@@ -6,23 +6,20 @@ parts are.
 
 import contextlib
 import dataclasses
+import functools
 import os
 from typing import NamedTuple
 
-from ..checkpoint.readers import CONFIG_NAMES, SUMS, WEIGHTS_NAMES, first_file, weights_in_folder
+from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, first_file, weights_in_folder
 from ..errors import InputError, ZooError
-from ..util.choices import GLUONNLP, ORIGINALS
 from ..util.reading import read_json
 
 __all__ = [
     'BESIDE_VOCAB',
     'BPE_NAMES',
     'GENERATION_CONFIG',
-    'GLUONNLP',
-    'LABEL_ORDER',
     'MODULES_NAME',
     'ONNX_NAME',
-    'ORIGINALS',
     'SENTENCE_CONFIGS',
     'TOKENIZER_CONFIG',
     'VOCAB_NAMES',
@@ -101,8 +98,6 @@ BESIDE_VOCAB = (
     'added_tokens.json',
     'special_tokens.txt',
 )
-#: the field of a configuration that says which it is
-LABEL_ORDER = 'label_order'
 _VOCAB_EXTENSIONS = ('.txt', '.vocab', '.spiece', '.model', '.pkl')
 
 
@@ -125,7 +120,6 @@ class Files:
     do_lower_case: bool | None = None
     special_tokens: dict[str, str] = dataclasses.field(default_factory=dict)
     source: str = 'path'
-    labels: tuple[str, ...] | None = None
     modules: str | None = None
 
     def with_vocab_of(self, files):
@@ -143,20 +137,10 @@ class Files:
         folder = os.path.dirname(self.config or '')
         return read_tokenizer_config(folder, GENERATION_CONFIG) if self.config else {}
 
-    @property
-    def label_order(self):
-        """Whose order a classifier's outputs have that nothing is written about, and why.
-
-        A pair of str: `GLUONNLP` or `ORIGINALS`, and the reason.
-        """
-        folder = os.path.dirname(self.weights or self.config or self.vocab or '')
-        if os.path.isfile(os.path.join(folder, SUMS)):
-            return GLUONNLP, 'this project saved the model'
-        name = os.path.basename(self.weights or '')
-        if name.endswith('.params'):
-            return GLUONNLP, f"{name} is MXNet's"
-        library = 'TensorFlow' if name.endswith('.index') else 'PyTorch'
-        return ORIGINALS, f"{name or 'the model'} is {library}'s"
+    @functools.cached_property
+    def fields(self):
+        """Fields of the configuration; empty if there is none."""
+        return {} if self.config is None else read_json(self.config, 'the configuration', dict)
 
 
 def merges_beside(vocab_path):

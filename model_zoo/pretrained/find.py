@@ -193,11 +193,6 @@ def names_files(name, weights=True):
     return os.path.isfile(path) or os.path.isfile(path + '.index') or is_place(name)
 
 
-def is_model_folder(name):
-    """Return whether a model's name names a folder, here or elsewhere (`is_place`)."""
-    return is_place(name) or (os.path.isdir(name) and names_files(name))
-
-
 def find_files(
     model=None,
     dataset=None,
@@ -251,10 +246,8 @@ def find_files(
     files = dataclasses.replace(files_at(path, format), source=source)
     if weights and files.weights is None and exported:
         files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
-    if weights and files.weights is None:
-        raise InputError(
-            f'the directory {os.fspath(path)!r} has no {_expected(format)}; {_where_else(path)}'
-        )
+    if weights:
+        check_weights(files, path, format)
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
@@ -262,6 +255,14 @@ def find_files(
     if vocab and files.vocab is None:
         return _with_vocab_of(model, dataset, root, path, files)
     return files
+
+
+def check_weights(files, path, format=None):
+    """Raise InputError if the folder at `path`, which has these files, has no weights."""
+    if files.weights is None:
+        raise InputError(
+            f'the directory {os.fspath(path)!r} has no {_expected(format)}; {_where_else(path)}'
+        )
 
 
 def _expected(format):
@@ -276,7 +277,7 @@ def _where_else(path):
     best = os.path.join(path, 'best_model')  # the folder of a training is given by mistake
     if os.path.isdir(best):
         return f'did you mean {best}?'
-    if any(name.endswith('.onnx') for name in os.listdir(path)):
+    if os.path.isdir(path) and any(name.endswith('.onnx') for name in os.listdir(path)):
         return (
             'its ONNX file can be used (serve, predict, pipeline), but not trained or converted: '
             'give the folder that it was exported from'
@@ -320,7 +321,6 @@ def _find_named(entry, root, weights):
             do_lower_case=lower,
             special_tokens={**roles, **files.special_tokens},
             source=name,
-            labels=entry.labels,
         )
     raise _not_found(entry, root, 'pretrained weights' if weights else 'vocabulary', tried)
 

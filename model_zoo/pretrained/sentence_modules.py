@@ -6,11 +6,12 @@ import os
 import shutil
 
 import numpy as np
+import safetensors.numpy
 
 from ..checkpoint.readers import kept_sums, read_tensors, weights_in_folder
 from ..errors import CheckpointError, InputError, UnknownNameError, reporting
 from ..util.arrays import pool
-from ..util.files import write_json
+from ..util.files import atomic_write, write_json
 from ..util.reading import read_json
 from .files import MODULES_NAME, SENTENCE_CONFIGS, modules_in_folder, read_tokenizer_config
 
@@ -211,9 +212,14 @@ def copy_sentence_modules(files, folder):
     return [os.path.join(folder, name) for name in (*names, SENTENCE_CONFIGS[0], MODULES_NAME)]
 
 
-def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers=False):
-    """Make a folder of a saved model one that sentence-transformers loads."""
-    classes = ['Transformer', 'Pooling', *(['Normalize'] if normalize else [])]
+def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers=False, dense=None):
+    """Make a folder of a saved model one that sentence-transformers loads.
+
+    With `dense`, the weight (outputs, units) and the bias (outputs,) of a last layer, its vectors
+    are the outputs of this layer.
+    """
+    classes = ['Transformer', 'Pooling']
+    classes += ['Normalize'] * normalize + ['Dense'] * (dense is not None)
     paths = [f'{number}_{name}' if number else '' for number, name in enumerate(classes)]
     modes = {name: mode == pooling for mode, name in _MODES.items()}
     modules = [
@@ -228,6 +234,15 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers
     for path in paths:
         os.makedirs(os.path.join(folder, path), exist_ok=True)
     with kept_sums(folder, begin=True) as written:
+        if dense is not None:
+            sizes = {'in_features': units, 'out_features': len(dense[1]), 'bias': True}
+            identity = 'torch.nn.modules.linear.Identity'
+            written += [os.path.join(folder, paths[-1], 'config.json')]
+            write_json(written[-1], {**sizes, 'activation_function': identity})
+            written += [os.path.join(folder, paths[-1], 'model.safetensors')]
+            tensors = dict(zip(('linear.weight', 'linear.bias'), dense))
+            with atomic_write(written[-1], mode='wb') as file:
+                file.write(safetensors.numpy.save(tensors))
         for name, content in contents.items():
             written.append(os.path.join(folder, name))
             write_json(written[-1], content)

@@ -331,11 +331,11 @@ class StoryTask(MultipleChoice):
         settings = self.settings
         check_work(settings)
         if settings.do_train and not settings.train_dataset:
-            raise InputError('`do_train` needs `train_dataset`')
+            raise InputError('needs `train_dataset`', field='do_train')
         if not (settings.train_dataset or settings.eval_dataset):
-            raise InputError('`do_eval` needs `eval_dataset`')
+            raise InputError('needs `eval_dataset`', field='do_eval')
         if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
-            raise InputError('`do_eval`: there is no dev set; give `eval_dataset`, or `n_valid`')
+            raise InputError('needs a dev set: give `eval_dataset`, or `n_valid`', field='do_eval')
         check_files(settings, 'train_dataset', 'eval_dataset')
 
     def sources(self):
@@ -351,8 +351,9 @@ class StoryTask(MultipleChoice):
         if 'dev' not in rows and settings.n_valid:
             if settings.n_valid >= len(train):
                 raise InputError(
-                    f'`n_valid` {settings.n_valid}: {settings.train_dataset!r} has {len(train)} '
-                    'stories; give a smaller number, or `eval_dataset`'
+                    f'{settings.n_valid}: {settings.train_dataset!r} has {len(train)} '
+                    'stories; give a smaller number, or `eval_dataset`',
+                    field='n_valid',
                 )
             rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
         self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}

@@ -23,7 +23,8 @@ from ..batches import Sample
 from ..errors import InputError, UnknownNameError
 from ..layers import losses
 from ..opening import open_model
-from ..pretrained import is_model_folder
+from ..pretrained import names_files
+from ..pretrained.sentence_modules import write_sentence_modules
 from ..records import (
     PAIRS,
     TEXTS,
@@ -463,8 +464,10 @@ class ClassificationTask(Task):
         check_task_choice(settings, not settings.only_inference, self._given)
         if settings.task_name is None:
             raise InputError('give `train_file`, your own data, or `task_name`, a known task')
-        if settings.teacher is not None and not is_model_folder(settings.teacher):
-            raise InputError(f'`teacher` {settings.teacher!r}: there is no folder of a model')
+        if settings.teacher is not None and not names_files(settings.teacher):
+            raise InputError(
+                f'{settings.teacher!r}: there is no folder of a model', field='teacher'
+            )
         self.record = make_task(settings, not settings.only_inference, self._given)
         self._usual_labels = self.labels
 
@@ -475,10 +478,8 @@ class ClassificationTask(Task):
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
             self.record,
-            choice.model,
+            choice.located,
             settings.labels,
-            dataset=settings.bert_dataset,
-            config=choice.config,
             parameters=deployed or settings.model_parameters,
             teacher=settings.teacher,
             trains=not settings.only_inference,
@@ -601,7 +602,7 @@ class ClassificationTask(Task):
             for segment in needed:
                 find_file(record, settings.data_dir, segment)
         if settings.do_predict and not set(present).intersection(record.test_segments):
-            raise InputError('`do_predict`: there is no test set')
+            raise InputError('needs a test set', field='do_predict')
         if settings.only_inference:
             present = [name for name in present if name != 'train']
         return {segment: segment for segment in present}
@@ -709,6 +710,18 @@ class ClassificationTask(Task):
         if self.record.is_pair:
             model.config.extras['text_pairs'] = True  # for the server's page
         super().save(folder, model, tokenizer, **options)
+        if (
+            model.pooling is not None
+        ):  # transformers has no such head, and sentence-transformers has
+            layer = model.classifier.weight, model.classifier.bias
+            write_sentence_modules(
+                folder,
+                model.config.hidden_size,
+                model.pooling,
+                False,
+                tokenizer.max_len,
+                dense=[array.data().astype('float32').asnumpy() for array in layer],
+            )
 
 
 def _entropies_of_each(labels, outputs):
@@ -775,14 +788,18 @@ def check_task_choice(settings, trains, given=types.MappingProxyType({})):
         used = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
         used += [f'{segment}_file' for segment in given]
         if used:
-            raise InputError(f'`{used[0]}` goes with `task_name` custom, not {settings.task_name}')
+            raise InputError(
+                f'goes with `task_name` custom, not {settings.task_name}', field=used[0]
+            )
         return
     if not settings.text_columns:
-        raise InputError('`task_name` custom needs `text_columns`')
+        raise InputError('custom needs `text_columns`', field='task_name')
     if trains and 'train' not in sources:
-        raise InputError('`task_name` custom needs `train_file` for training')
+        raise InputError('custom needs `train_file` for training', field='task_name')
     if {'train', 'dev'}.intersection(sources) and not settings.label_column:
-        raise InputError('`train_file` and `dev_file` need `label_column`, its name or number')
+        raise InputError(
+            'is needed to train and evaluate: its name or number', field='label_column'
+        )
 
 
 def _join_columns(settings):
@@ -792,9 +809,9 @@ def _join_columns(settings):
     if columns == [None, None]:
         return
     if settings.text_columns:
-        raise InputError('`text_columns` and `text_column` both name the texts: give one')
+        raise InputError('and `text_column` both name the texts: give one', field='text_columns')
     if columns[0] is None:
-        raise InputError('`text_pair_column` needs `text_column`')
+        raise InputError('needs `text_column`', field='text_pair_column')
     settings.text_columns = [column for column in columns if column is not None]
 
 
@@ -809,7 +826,7 @@ def _take_splits(settings, files):
         path, segment = getattr(settings, name), name[: -len('_file')]
         splits = find_splits(path or '')
         if splits and segment not in splits:
-            raise InputError(f'`{name}` {path!r} has no such split; it has {", ".join(splits)}')
+            raise InputError(f'{path!r} has no such split; it has {", ".join(splits)}', field=name)
         setattr(settings, name, splits.get(segment, path))
 
 

@@ -90,7 +90,7 @@ class DataSet:
         for regression, and for a custom task whose labels are yet to be read from its training file
         (`infer_labels`).
     metrics : tuple of str
-        Keys of ``METRICS``. The first decides which epoch is the best one.
+        Names of metrics. The first decides which epoch is the best one.
     regression : bool
         Labels are real numbers, and the model has one output.
     label_aliases : mapping of str to str
@@ -550,9 +550,11 @@ def custom_task(
     dev_split = options.get('dev_split')
     if dev_split is not None:
         if not 0 < dev_split < 1:
-            raise InputError(f'`dev_split` {dev_split:g}: give a share between 0 and 1')
+            raise InputError(
+                f'must be a share between 0 and 1, not {dev_split:g}', field='dev_split'
+            )
         if 'dev' in files or 'train' not in files:
-            raise InputError('`dev_split` goes with a training file, and without a dev file')
+            raise InputError('goes with a training file, and without a dev file', field='dev_split')
         files['dev'] = files['train']
     if label is None and any(not segment.startswith('test') for segment in files):
         raise InputError('training and dev files need a label_column: name it')
@@ -839,8 +841,9 @@ def _split(task, examples, segment):
         held_out.update(order[: int(task.dev_split * len(order) + 0.5)])
     if not 0 < len(held_out) < len(examples):
         raise InputError(
-            f'`dev_split` {task.dev_split:g} of {len(examples)} examples leaves a set empty: give '
-            'another share, or a dev file'
+            f'{task.dev_split:g} of {len(examples)} examples leaves a set empty: give '
+            'another share, or a dev file',
+            field='dev_split',
         )
     return [example for n, example in enumerate(examples) if (n in held_out) == (segment == 'dev')]
 

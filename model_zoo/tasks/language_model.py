@@ -144,8 +144,9 @@ class BlockReading:
             settings.block_size = model.context_length
         if not 2 <= settings.block_size <= model.context_length:
             raise InputError(
-                f'`block_size` {settings.block_size}: give 2 to {model.context_length}, the tokens '
-                'that the model takes'
+                f'{settings.block_size}: give 2 to {model.context_length}, the tokens '
+                'that the model takes',
+                field='block_size',
             )
 
     @staticmethod
@@ -184,8 +185,8 @@ class BlockReading:
         found = [t for t in special if list(tokenizer.encode(t)) == [special[t]]]
         if splits and found:
             raise InputError(
-                f'`split_special_tokens`: the tokenizer of this model has its own way, in which '
-                f'{found[0]} is one token: leave it out'
+                f'is not for this model, in whose tokenizer {found[0]} is always one token',
+                field='split_special_tokens',
             )
         if splits or len(found) == len(special):
             return tokenizer.encode(text)
@@ -226,9 +227,9 @@ class LanguageModelTask(TextTask):
 
     def begin(self):
         if self.settings.resume and not self.trains:
-            raise InputError('`resume` continues a training: it needs `train_file`')
+            raise InputError('continues a training: it needs `train_file`', field='resume')
         if self.settings.learn_vocab and not self.trains:
-            raise InputError('`learn_vocab` learns from a training text: give `train_file`')
+            raise InputError('learns from a training text: give `train_file`', field='learn_vocab')
 
     def take(self, sources):
         settings = self.settings
@@ -259,7 +260,7 @@ class LanguageModelTask(TextTask):
         for name in self._reading_of(block_class).not_for:
             if getattr(self.settings, name) not in (None, False):
                 family = family_of_class(block_class).name
-                raise InputError(f'`{name}` is not for {family}: leave it out')
+                raise InputError(f'is not for {family}: leave it out', field=name)
 
     def adopt(self, choice):
         if choice is None:

@@ -17,8 +17,7 @@ from mxnet.gluon import HybridBlock
 
 from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
-from ..opening import config_of_folder, find_family
-from ..pretrained import get_entry, is_model_folder, resolve
+from ..pretrained import get_entry, names_files
 from ..records import is_path
 from ..training.objective import Objective
 from ..training.workers import Workers
@@ -87,7 +86,7 @@ class MaskedLMTask(TextTask):
         if bool(settings.train_corpus) == bool(settings.pregenerated_data):
             raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
         if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
-            raise InputError('`early_stop` needs `dev_corpus` or `dev_data`')
+            raise InputError('needs `dev_corpus` or `dev_data`', field='early_stop')
         for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
@@ -109,7 +108,7 @@ class MaskedLMTask(TextTask):
     def take(self, sources):
         settings = self.settings
         if 'test' in sources:
-            raise InputError("`test`: the task 'fill-mask' has none; give `dev`")
+            raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
         for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
             if segment in sources:
                 source = sources[segment]
@@ -132,7 +131,7 @@ class MaskedLMTask(TextTask):
     def prepare(self, rows, choice=None):
         settings = self.settings
         if choice is not None:
-            self.head = pretraining_class(settings, choice.model, choice.dataset)
+            self.head = pretraining_class(settings, choice.located)
 
     def fit(self, model, tokenizer):
         settings, self._vocab = self.settings, tokenizer.vocab
@@ -222,8 +221,9 @@ def make_sample_options(settings, next_sentence):
     """How samples are made from a text; masks that get lost are warned of."""
     if not next_sentence and settings.is_given('short_seq_prob'):
         raise InputError(
-            '`short_seq_prob` is of pairs with next sentences: samples of masked words alone are '
-            'packed with as many sentences as fit'
+            'is of pairs with next sentences: samples of masked words alone are '
+            'packed with as many sentences as fit',
+            field='short_seq_prob',
         )
     names = (field.name for field in dataclasses.fields(SampleOptions))
     given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
@@ -232,27 +232,27 @@ def make_sample_options(settings, next_sentence):
     return options
 
 
-def pretraining_class(settings, model, dataset=None):
+def pretraining_class(settings, located):
     """The class of the block to pre-train: that of 'pretraining', or of 'masked_lm' if that is
     asked for, or the model has no next sentences.
     """
-    family = find_family(model, dataset, 'bert')
+    family = located.family
     if 'replaced_words' in family.tasks and not settings.from_scratch:
-        _check_generator(model, dataset)
+        _check_generator(located)
     both = 'pretraining' in family.tasks and not settings.masked_lm_only
     return family.block_class('pretraining' if both else 'masked_lm')
 
 
-def _check_generator(model, dataset):
-    if is_model_folder(model):
-        refused = _DISCRIMINATOR in (config_of_folder(model).get('architectures') or ())
+def _check_generator(located):
+    if located.model is None:
+        refused = _DISCRIMINATOR in located.architectures
     else:
-        refused = 'decoder' in get_entry(*resolve(model, dataset)).lacks
+        refused = 'decoder' in get_entry(located.model, located.dataset).lacks
     if refused:
         raise InputError(
-            f'{model!r} is a discriminator, which finds words that a generator has replaced: this '
-            'needs both at a time, and is not built here. Its generator can be trained on masked '
-            'words: name that, such as google/electra-small-generator'
+            f'{located.name!r} is a discriminator, which finds words that a generator has '
+            'replaced: this needs both at a time, and is not built here. Its generator can be '
+            'trained on masked words: name that, such as google/electra-small-generator'
         )
 
 
@@ -277,10 +277,7 @@ class PretrainingTask(MaskedLMTask):
         check_files(settings, 'vocab_file')
         given = settings.pretrained_parameters or settings.model_parameters
         settings.from_scratch = not (
-            settings.pretrained
-            or given
-            or settings.init_checkpoint
-            or is_model_folder(settings.model)
+            settings.pretrained or given or settings.init_checkpoint or names_files(settings.model)
         )
 
     def sources(self):
@@ -331,8 +328,8 @@ class PretrainingTask(MaskedLMTask):
             raise InputError(f'`total_{name}` {total} is not divisible by {parts}')
         if size is not None and size * count != total:
             raise InputError(
-                f'`{name}` {size} and `total_{name}` {total}: the total is {size * count}; give '
-                'one of them'
+                f'{size} and `total_{name}` {total}: the total is {size * count}; give one of them',
+                field=name,
             )
         setattr(settings, name, total // count)
 
@@ -351,7 +348,7 @@ class PretrainingTask(MaskedLMTask):
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(
-                    f'`{name}` {value}: the samples in {path!r} were made with {width}'
+                    f'{value}: the samples in {path!r} were made with {width}', field=name
                 )
 
     def describe(self, data):

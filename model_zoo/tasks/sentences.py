@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
-from ..opening import locate
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import (
     SPLITS,
@@ -81,9 +80,11 @@ def read_sentences(
         Leave out rows without a text, instead of refusing them.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
-        raise InputError(f'`text_columns` {" ".join(text_columns)!r}: give two or three')
+        raise InputError(f'{" ".join(text_columns)!r}: give two or three', field='text_columns')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
-        raise InputError(f'`score_column` {score_column!r} goes with two texts, not with three')
+        raise InputError(
+            f'{score_column!r} goes with two texts, not with three', field='score_column'
+        )
     kind, examples, empty = None, [], EmptyCells(skip_empty)
     for where, row in _records(source, segment, encoding):
         if kind is None:
@@ -184,10 +185,8 @@ class SentenceTask(Task):
 
     def prepare(self, rows, choice=None):
         settings = self.settings
-        files = locate(
-            settings.bert_model, dataset_name=settings.bert_dataset, weights=False, vocab=False
-        ).files
-        self._own = modules_of(files) or SentenceModules()
+        own = None if choice is None else modules_of(choice.located.files)
+        self._own = own or SentenceModules()
         settings.pooling = settings.pooling or self._own.pooling
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
@@ -198,8 +197,9 @@ class SentenceTask(Task):
         settings.loss = settings.loss or ('cosine' if kind == 'scored' else 'in_batch')
         if kind not in LOSSES[settings.loss]:
             raise InputError(
-                f'`loss` {settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
-                f'training set has {kind}'
+                f'{settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
+                f'training set has {kind}',
+                field='loss',
             )
         self._loss = make_loss(settings.loss, settings.scale, settings.margin)
         self._highest = self._highest_score(rows['train'])

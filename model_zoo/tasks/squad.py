@@ -935,7 +935,7 @@ class SquadTask(Task):
     def encode(self, rows, tokenizer):
         settings = self.settings
         if settings.uncased and not tokenizer.do_lower_case:
-            raise InputError("`uncased`: the model's vocabulary is cased; leave it out")
+            raise InputError("is set, but the model's vocabulary is cased", field='uncased')
         cache_dir = settings.cache_dir
         if cache_dir is None and settings.output_dir is not None:
             cache_dir = os.path.join(settings.output_dir, 'cache')

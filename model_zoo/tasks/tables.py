@@ -75,7 +75,7 @@ def split_text(path, share, folder, between='\n'):
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
-        raise InputError(f'`dev` {share} of {len(parts)} texts leaves nothing on one side')
+        raise InputError(f'{share} of {len(parts)} texts leaves nothing on one side', field='dev')
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
     return [_write_texts(folder, name, sets[name], between) for name in sets]
 
@@ -115,7 +115,7 @@ def check_files(settings, *names):
             setattr(settings, name, path)
         if path is not None and not is_file(path):
             problem = 'is a directory, not a file' if is_folder(path) else 'no such file'
-            raise InputError(f'`{name}` {path!r}: {problem}')
+            raise InputError(f'{path!r}: {problem}', field=name)
 
 
 def segment_files(settings, is_source, **names):
@@ -138,6 +138,6 @@ def segment_files(settings, is_source, **names):
             in_folder[segment] = next(filter(is_source, paths), None)
         if not any(in_folder.values()):
             expected = ', '.join(' or '.join(file_names) for file_names in names.values())
-            raise InputError(f'`data_dir` {settings.data_dir!r} has none of {expected}')
+            raise InputError(f'{settings.data_dir!r} has none of {expected}', field='data_dir')
         files = {segment: path or in_folder[segment] for segment, path in files.items()}
     return {segment: path for segment, path in files.items() if path}

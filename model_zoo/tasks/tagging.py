@@ -35,7 +35,6 @@ from ..util.files import atomic_write
 from ..util.reading import read_lines
 from ..util.remote import is_file
 from .entities import OUTSIDE, has_entities
-from .labels import labels_of_folder
 from .settings import TaggingSettings
 from .tables import write_table
 from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
@@ -453,7 +452,7 @@ class TaggingTask(Task):
     def prepare(self, rows, choice=None):
         """Determine the labels and their order."""
         model, given = self.settings.bert_model, self.settings.labels
-        labels = choice and labels_of_folder(choice.model)
+        labels = choice and choice.located.labels.given
         if given and labels and given != labels:
             raise InputError(
                 f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'

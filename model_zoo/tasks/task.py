@@ -224,7 +224,7 @@ class Task:
         """Rows to train on, and held-out rows: always the same for a seed."""
         parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
-            raise InputError(f'`dev` {share} of {len(rows)} rows leaves nothing on one side')
+            raise InputError(f'{share} of {len(rows)} rows leaves nothing on one side', field='dev')
         return parts
 
     def sources(self):

@@ -272,7 +272,7 @@ class Settings(_Given):
 
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
-        return getattr(self, name, None) not in (None, self.defaults().get(name))
+        return vars(self).get(name) not in (None, self.defaults().get(name))
 
     def copy(self, **changes):
         """Return settings with other values of some fields."""

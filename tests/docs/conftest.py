@@ -6,7 +6,7 @@ import places
 import pytest
 from pictures import pictures_once  # noqa: F401  a fixture for all tests here
 
-from model_zoo import registry
+from model_zoo import zoo
 from model_zoo.pretrained import catalogue
 
 
@@ -47,7 +47,7 @@ def hub_cache(shared, tiny_models, minilm_dir):
 @pytest.fixture
 def registries(monkeypatch):
     """What a page adds to the zoo is taken back after it."""
-    monkeypatch.setattr(registry, '_BUILDERS', dict(registry._BUILDERS))
+    monkeypatch.setattr(zoo, '_BUILDERS', dict(zoo._BUILDERS))
     monkeypatch.setattr(catalogue, '_ENTRIES', dict(catalogue._ENTRIES))
 
 

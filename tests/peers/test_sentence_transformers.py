@@ -98,6 +98,22 @@ def test_a_folder_that_we_have_saved(tmp_path, pooling, normalize):
     )
 
 
+@pytest.mark.parametrize('family', sorted(MAKERS))
+def test_a_linear_classifier_is_a_model_of_sentence_transformers(tmp_path, family):
+    """Whose vectors are the classifier's unnormalized scores."""
+    block, tokenizer = MAKERS[family](tmp_path / 'words')
+    folder, saved = str(tmp_path / 'start'), str(tmp_path / 'saved')
+    tiny.initialized(block, 0.4).save_pretrained(folder, tokenizer, format='huggingface')
+    rows = [(text, str(number % 3)) for number, text in enumerate(sentences() * 3)]
+    trained = model_zoo.finetune(folder, 'text-classification', rows, method='linear')
+    trained.save(saved)
+    theirs = library.SentenceTransformer(saved, device='cpu').encode(sentences())
+    theirs = np.exp(theirs) / np.exp(theirs).sum(axis=1, keepdims=True)
+    for scores, expected in zip(trained(sentences(), top_k=None), theirs, strict=True):
+        found = [score['score'] for score in sorted(scores, key=lambda score: score['label'])]
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+
+
 PAIRS = [('the cat sat', 'a cat'), ('a red mat', 'the dog'), ('cat', 'mat 1'), ('sat on', 'red')]
 
 

@@ -12,8 +12,9 @@ from toy_data import GOOD, write_task
 import export.export as export
 from bert import BertForSequenceClassification
 from model_zoo import open_model
+from model_zoo.opening import locate
 from model_zoo.tasks.classification_data import get_task
-from model_zoo.tasks.labels import labels_of_folder, name_labels
+from model_zoo.tasks.labels import name_labels
 
 CASE = 'finetune_classifier'
 
@@ -139,12 +140,12 @@ def test_a_training_goes_on_with_its_order_of_labels(script, data, tmp_path, cap
     argv = arguments(data, tmp_path, '--labels', 'pos', 'neg')
     assert run(script, *argv, '--epochs', 1) == 0
     assert run(script, *argv, '--epochs', 2, '--resume') == 0
-    assert labels_of_folder(tmp_path / 'best_model') == ['pos', 'neg']
+    assert locate(tmp_path / 'best_model', weights=None, vocab=False).labels.given == ['pos', 'neg']
     other = arguments(data, tmp_path, '--epochs', '3', '--resume')
     for labels in ([], ['--labels', 'neg', 'pos']):
         said = refusal(capsys, script, *other, *labels)
         assert 'cannot resume: --labels is ' in said and "was ['pos', 'neg']" in said
-    assert labels_of_folder(tmp_path / 'best_model') == ['pos', 'neg']
+    assert locate(tmp_path / 'best_model', weights=None, vocab=False).labels.given == ['pos', 'neg']
 
 
 def test_calibrated_model_is_deployed(script, trained, data, tmp_path):

@@ -11,7 +11,7 @@ from script_runs import ROOT, load_script, refusal, run
 
 from model_zoo.app.originals import CONVERTERS, SCRIPTS
 from model_zoo.checkpoint import read_tensors
-from model_zoo.opening import open_block
+from model_zoo.opening import open_model
 
 
 @pytest.fixture(scope='module')
@@ -91,10 +91,9 @@ def test_converters(zoo, name, has_config, fixtures, tmp_path, capsys):
         words = [folder / checkpoint, output, *([folder / config] if has_config else [])]
     assert run(zoo, name, *words) == 0, capsys.readouterr().err
     converter = CONVERTERS[name]
-    block, _ = open_block(
-        str(folder), converter.model, family=converter.family, format=converter.source
-    )
-    again, _ = open_block(str(tmp_path / 'out'), converter.model, family=converter.family)
+    options = {'family': converter.family, 'tokenizer': False}
+    block = open_model(folder, converter.model, format=converter.source, **options).block
+    again = open_model(tmp_path / 'out', converter.model, **options).block
     ours, theirs = tensors_of(again), tensors_of(block)
     assert len(read_tensors(str(output))[0]) > 5 and ours.keys() == theirs.keys()
     for key in ours:

@@ -17,7 +17,7 @@ LEVELS = (
     {'analysis', 'inference', 'tasks'},
     {'training', 'generation', 'onnx'},
     {'blocks'},
-    {'opening', 'registry'},  # which know neither blocks nor families
+    {'opening', 'registry', 'zoo'},  # which know neither blocks nor families
     {'tokenization'},
     {'batches', 'checkpoint', 'pretrained', 'layers', 'optimizer', 'records'},
     {'util'},

@@ -106,7 +106,7 @@ assert nlp.model.get_model is model_zoo.get_model
 from model_zoo.util import arrays
 import gluonnlp as nlp, mxnet as mx
 assert 'bertadam' in mx.optimizer.Optimizer.opt_registry
-assert nlp.model.get_model.__module__ == 'model_zoo.registry'
+assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
 """)
 
 
@@ -119,7 +119,7 @@ rooms = {{name.split('.')[1] for name in sys.modules if name.startswith('model_z
 assert rooms == {{
     'checkpoint', 'environment', 'errors', 'families', 'mxnet_import', 'opening', 'optimizer',
     'pretrained',
-    'registry', 'tokenization', 'util',
+    'registry', 'tokenization', 'util', 'zoo',
 }}, rooms
 assert not {set(PACKAGES) - {'model_zoo'}} & set(sys.modules)
 """)

@@ -12,7 +12,7 @@ from mxnet.gluon.model_zoo import model_store
 
 import bert
 import model_zoo
-from model_zoo import registry
+from model_zoo import zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 
 
@@ -20,7 +20,7 @@ from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 def builders(monkeypatch):
     """A registry of its own, with the families' models in it."""
     model_zoo.list_models()
-    monkeypatch.setattr(registry, '_BUILDERS', dict(registry._BUILDERS))
+    monkeypatch.setattr(zoo, '_BUILDERS', dict(zoo._BUILDERS))
 
 
 def test_registering(builders):

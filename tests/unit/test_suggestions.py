@@ -8,7 +8,7 @@ import model_zoo
 from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.errors import PretrainedNotFoundError, UnknownNameError, ZooError
-from model_zoo.registry import get_model
+from model_zoo.zoo import get_model
 
 CASES = [
     (lambda: get_model('bert_12_768_21'), 'bert_12_768_12'),

@@ -9,7 +9,7 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.errors import InputError
-from model_zoo.pretrained import is_model_folder
+from model_zoo.pretrained import names_files
 from model_zoo.tasks.choice import StorySettings
 
 
@@ -65,8 +65,8 @@ def test_a_vocabulary_larger_than_the_model(vocab_file, tmp_path):
 def test_folders_that_only_have_a_models_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ('gpt2', 'mine'):
-        assert not is_model_folder(name)
+        assert not names_files(name)
         (tmp_path / name).mkdir()
-    assert is_model_folder('mine') and not is_model_folder('gpt2')
+    assert names_files('mine') and not names_files('gpt2')
     (tmp_path / 'gpt2' / 'model.params').touch()
-    assert is_model_folder('gpt2')
+    assert names_files('gpt2')

@@ -266,7 +266,7 @@ def test_a_classifier_of_other_labels_is_told_apart(folder, tmp_path):
         ('text-classification', [3], ['row 0']),
         ('text-classification', [('a', 'x'), ('a', 'b', 'c', 'd')], ['row 1']),
         ('text-classification', [], ['train']),
-        ('text-classification', 'none.csv', ['`train`', 'none.csv']),
+        ('text-classification', 'none.csv', ['train', 'none.csv']),
         ('question-answring', ROWS, ['question-answering']),
         ('question-answering', [('a', 'b', 'c', 0)], ['row 0']),
         ('multiple-choice', [('a', 'b', 0)], ['row 0', 'choices']),

@@ -7,6 +7,7 @@ import tiny
 from arrays import array, assert_same, flatten, text_inputs
 
 import bert
+from model_zoo.blocks.probes import call_with_probes, make_probes
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import padded_units
@@ -142,7 +143,7 @@ def test_multihead_outputs_and_gradients():
     kept, gradients = model.get_multihead_outputs(), model.get_multihead_gradients()
     assert [array.shape for array in kept + gradients] == [(3, 4, 9, 4)] * 6
     # by difference: the loss's change when the outputs of a layer's heads are moved
-    probes = plain.make_probes(words)
+    probes = make_probes(plain, words)
     for layer in range(3):
         step = mx.nd.random.normal(shape=gradients[layer].shape) * 1e-3
         moved = [
@@ -153,7 +154,7 @@ def test_multihead_outputs_and_gradients():
         losses = [
             (outputs[1].astype('float64') ** 2).sum().asscalar()
             for outputs, _ in (
-                plain.call_with_probes(each, words, types, valid) for each in (moved, back)
+                call_with_probes(plain, each, words, types, valid) for each in (moved, back)
             )
         ]
         expected = (gradients[layer] * step).sum().asscalar()

@@ -1,5 +1,6 @@
 """The only way in: names, folders and files to a block, its tokenizer and its files."""
 
+import dataclasses
 import json
 import os
 
@@ -13,9 +14,9 @@ from family_folders import write_family
 import bert
 import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel
-from model_zoo import opening, registry
+from model_zoo import opening, registry, zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.opening import find_family, locate, open_block, open_model, open_tokenizer
+from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
 from model_zoo.registry import Family
 
@@ -33,6 +34,18 @@ def saved(tmp_path):
 def folder(saved, tmp_path):
     """What the block's save_pretrained fills."""
     return tmp_path / 'saved'
+
+
+def find_family(name):
+    """The family of a model; nothing large is fetched."""
+    return locate(name, weights=None, vocab=False).family
+
+
+def open_block(name, *args, **options):
+    """A model without its tokenizer."""
+    block, tokenizer, files = open_model(name, *args, tokenizer=False, **options)
+    assert tokenizer is None
+    return block, files
 
 
 def change_config(folder, **changes):
@@ -98,6 +111,7 @@ def test_each_file_is_found_and_read_once(folder, monkeypatch):
         monkeypatch.setattr(owner, name, counting)
 
     count(opening, 'find_files')
+    count(zoo, 'find_files')
     count(opening, 'read_tensors')
     count(BertModel, '__init__')
     for open_one in (
@@ -110,6 +124,23 @@ def test_each_file_is_found_and_read_once(folder, monkeypatch):
         counts.clear()
         open_one()
         assert set(counts.values()) == {1} and {'find_files', 'read_tensors'} < set(counts)
+
+
+def test_what_is_located_is_passed_on(folder, saved):
+    located = locate(folder, weights=None, vocab=False)
+    assert located.family.name == 'bert' and located.model is None
+    assert located.architectures == ['BertForSequenceClassification']
+    assert located.fields['hidden_size'] == 16 and located.labels.given is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        located.family = None
+    block = open_model(located, tokenizer=False).block
+    np.testing.assert_array_equal(block(WORDS).asnumpy(), saved(WORDS).asnumpy())
+    named = locate(NAME, weights=None, vocab=False)
+    assert named.model == NAME and named.path is None
+    with pytest.raises(InputError):  # it has no weights yet, and isn't a new one
+        open_model(named, tokenizer=False)
+    found = locate(folder, like='gpt2', weights=None).family, locate(folder, like='bert').family
+    assert [family.name for family in found] == ['gpt2', 'bert']
 
 
 def test_the_configuration_names_the_family(folder):

@@ -20,9 +20,13 @@ import bert
 import gpt2
 from model_zoo import get_model, open_model
 from model_zoo.errors import InputError, PretrainedNotFoundError
-from model_zoo.opening import find_family, open_tokenizer
-from model_zoo.pretrained import is_model_folder, is_place
-from model_zoo.tasks.labels import labels_of_folder
+from model_zoo.opening import locate, open_tokenizer
+from model_zoo.pretrained import is_place
+
+
+def find(name):
+    """What a model is; nothing large is fetched."""
+    return locate(name, weights=None, vocab=False)
 
 
 def test_everything_of_a_repository(server, files, block):
@@ -33,8 +37,8 @@ def test_everything_of_a_repository(server, files, block):
     )
     assert opened.files.source == 'Hugging Face hub'
     assert opened.tokenizer.tokenize('Hello hubs') == ['hello', 'hub', '##s']
-    assert opened.block.num_labels == 3 and labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
-    assert is_model_folder('me/tiny') and find_family('me/tiny').name == 'bert'
+    assert opened.block.num_labels == 3 and find('me/tiny').labels.given == ['good', 'bad', 'ugly']
+    assert find('me/tiny').model is None and find('me/tiny').family.name == 'bert'
     assert same(bert.BertForSequenceClassification.from_pretrained('me/tiny'), block)
     assert bert.BertTokenizer.from_pretrained('me/tiny').vocab.idx_to_token == TOKENS
     model, vocab = get_model('me/tiny', dropout=0.2)
@@ -66,10 +70,10 @@ def test_revisions(server, files, block):
     other = {**CONFIG, 'id2label': {'0': 'no', '1': 'yes', '2': 'maybe'}}
     changed = {**files, 'config.json': json.dumps(other).encode()}
     publish(server, 'me/tiny', changed, revision='v2', commit='2' * 40)
-    assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
-    assert labels_of_folder('me/tiny@v2') == ['no', 'yes', 'maybe']
+    assert find('me/tiny').labels.given == ['good', 'bad', 'ugly']
+    assert find('me/tiny@v2').labels.given == ['no', 'yes', 'maybe']
     assert same(open_model('me/tiny@v2', 'classification').block, block)
-    assert labels_of_folder('me/tiny') == ['good', 'bad', 'ugly']
+    assert find('me/tiny').labels.given == ['good', 'bad', 'ugly']
     server.headers_of_404['X-Error-Code'] = 'RevisionNotFound'
     with pytest.raises(PretrainedNotFoundError):
         open_model('me/tiny@v3')

@@ -10,16 +10,13 @@ import tiny
 from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
+from model_zoo.opening import locate
+from model_zoo.pretrained.labels import write_labels
+from model_zoo.tasks import labels
 from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
-from model_zoo.tasks.labels import (
-    GLUONNLP,
-    ORIGINALS,
-    adopt_labels,
-    labels_of_folder,
-    name_labels,
-    write_labels,
-)
+from model_zoo.tasks.labels import name_labels
+from model_zoo.util.choices import GLUONNLP, ORIGINALS
 
 TWO = {'id2label': {'0': '0', '1': '1'}}
 NLI_OF_GLUONNLP = ('neutral', 'entailment', 'contradiction')
@@ -30,6 +27,12 @@ def named(*labels, **fields):
     return {'id2label': {str(n): name for n, name in enumerate(labels)}, **fields}
 
 
+def adopt_labels(task, model, *args, dataset=None, **options):
+    """The task with the labels of a model that is named."""
+    located = locate(model, dataset_name=dataset, weights=None, vocab=False)
+    return labels.adopt_labels(task, located, *args, **options)
+
+
 NUMBERED = named('LABEL_0', 'LABEL_1', 'LABEL_2')
 
 
@@ -38,7 +41,7 @@ def folder(tmp_path):
     """Makes a folder of a configuration and empty files."""
 
     def make(config, *files):
-        (tmp_path / 'config.json').write_text(json.dumps(config))
+        (tmp_path / 'config.json').write_text(json.dumps({'model_type': 'bert', **config}))
         for name in files:
             (tmp_path / name).write_text('')
         return str(tmp_path)
@@ -57,7 +60,6 @@ def folder(tmp_path):
         ({'finetuning_task': 'custom', **TWO}, 'MRPC'),
         ({'finetuning_task': 'mnli', **named(*NLI_OF_GLUONNLP)}, 'XNLI'),
         (named('LABEL_0', 'LABEL_1'), 'MRPC'),  # digits are positions
-        ([1], 'MRPC'),  # which the model complains about
     ],
 )
 def test_taken_without_a_word(folder, config, task, caplog):
@@ -89,7 +91,7 @@ def test_refused(folder, config, task):
 
 
 def test_the_names_decide_not_the_positions(folder):
-    for names, task, labels in [
+    for names, task, ordered in [
         (NLI_OF_ORIGINALS, 'MNLI', NLI_OF_ORIGINALS),
         (
             ('ENTAILMENT', 'neutral', 'contradictory'),
@@ -103,10 +105,10 @@ def test_the_names_decide_not_the_positions(folder):
         (('acceptable', 'unacceptable'), 'CoLA', ('1', '0')),
     ]:
         task = adopt_labels(get_task(task), folder(named(*names), 'model.params'))
-        assert task.labels == labels
-        assert [task.parse_label(name) for name in names] == list(labels)
-        assert [task.label_id(label) for label in labels] == [*range(len(labels))]
-        assert task.format_prediction(0) == labels[0]
+        assert task.labels == ordered
+        assert [task.parse_label(name) for name in names] == list(ordered)
+        assert [task.label_id(label) for label in ordered] == [*range(len(ordered))]
+        assert task.format_prediction(0) == ordered[0]
 
 
 def test_digits_in_the_data_are_positions_among_names(folder):
@@ -165,9 +167,9 @@ def test_numbered_names_are_taken_by_order_with_a_warning(folder, caplog):
     task = adopt_labels(get_task('XNLI'), folder(named(*NLI_OF_GLUONNLP)), order)
     assert task.labels[0] == 'entailment'
     assert 'as `labels` says; the model calls them neutral, ent' in caplog.records[0].getMessage()
-    for labels in (['yes', 'no', 'maybe'], ['neutral']):
+    for wrong in (['yes', 'no', 'maybe'], ['neutral']):
         with pytest.raises(InputError):
-            adopt_labels(get_task('XNLI'), folder(NUMBERED), labels)
+            adopt_labels(get_task('XNLI'), folder(NUMBERED), wrong)
     with pytest.raises(InputError):
         adopt_labels(get_task('STS-B'), folder({}), ['a', 'b'])
 
@@ -186,9 +188,9 @@ def test_trainings_begin_with_an_order(folder):
 
 
 def test_a_student_has_its_teachers_order(tmp_path):
-    for name, labels in [('teacher', NLI_OF_ORIGINALS), ('student', NLI_OF_GLUONNLP)]:
+    for name, names in [('teacher', NLI_OF_ORIGINALS), ('student', NLI_OF_GLUONNLP)]:
         (tmp_path / name).mkdir()
-        (tmp_path / name / 'config.json').write_text(json.dumps(named(*labels)))
+        (tmp_path / name / 'config.json').write_text(json.dumps(named(*names, model_type='bert')))
     task, teacher = get_task('MNLI'), str(tmp_path / 'teacher')
     taught = adopt_labels(task, 'bert_12_768_12', teacher=teacher, trains=True)
     assert taught.labels == NLI_OF_ORIGINALS
@@ -233,7 +235,8 @@ def test_names_of_the_zoo_are_in_the_catalogue():
     assert adopt_labels(get_task('MNLI'), name).labels == NLI_OF_ORIGINALS
     data = 'mnli_whole_word_masking_uncased'
     assert adopt_labels(get_task('XNLI'), 'bert_24_1024_16', dataset=data).labels[2] == 'neutral'
-    assert labels_of_folder('bert-base-cased-finetuned-mrpc') == ['not_equivalent', 'equivalent']
+    located = locate('bert-base-cased-finetuned-mrpc', weights=None, vocab=False)
+    assert located.labels.given == ['not_equivalent', 'equivalent']
     assert adopt_labels(get_task('MRPC'), 'bert-base-cased-finetuned-mrpc').labels == ('0', '1')
     assert adopt_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
 
@@ -279,8 +282,8 @@ def test_orders_of_the_originals():
     assert changed == {'MNLI', 'XNLI', 'QNLI', 'RTE'}
     for name in changed:
         task = get_task(name)
-        for labels in task.orders.values():
-            assert sorted(labels) == sorted(task.labels) and labels != task.labels
+        for order in task.orders.values():
+            assert sorted(order) == sorted(task.labels) and order != task.labels
 
 
 def test_names_in_the_configuration(tmp_path):

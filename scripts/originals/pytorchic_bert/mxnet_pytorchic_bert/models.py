@@ -98,4 +98,4 @@ def _by_their_names(model, tensors):
 
 
 def _tensors_of(model):
-    return _by_their_names(model, model._own_tensors())
+    return _by_their_names(model, model.own_tensors())

@@ -14,7 +14,7 @@ from ..checkpoint.mapping import padding_of
 from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
-from ..opening import open_block
+from ..opening import open_model
 from ..pretrained.files import GENERATION_CONFIG
 from ..registry import family_of_class
 from ..util.files import make_writable_dir, write_json
@@ -224,12 +224,12 @@ class BlockFiles:
         more = f', and {len(names) - 20} more' if len(names) > 20 else ''
         return ', '.join(names[:20]) + more
 
-    def _own_tensors(self):
-        tensors = {}
-        for name, parameter in self.parameters_by_name().items():
-            value = parameter.data(parameter.list_ctx()[0])
-            tensors[name] = value.asnumpy()
-        return tensors
+    def own_tensors(self):
+        """The parameters as NumPy arrays, by their canonical names."""
+        return {
+            name: parameter.data(parameter.list_ctx()[0]).asnumpy()
+            for name, parameter in self.parameters_by_name().items()
+        }
 
     def tensors_in(self, format):
         """The parameters by another program's names, and in its shapes."""
@@ -239,7 +239,7 @@ class BlockFiles:
             raise UnknownNameError.of(f'format of {type(self).__name__}', format, known)
         mapping = mappings[LAYOUTS[format].mapping]
         with_prefix = self.backbone is not None
-        return mapping.save(self._own_tensors(), self.config, with_prefix=with_prefix)
+        return mapping.save(self.own_tensors(), self.config, with_prefix=with_prefix)
 
     def load_weights(self, weights, ctx=None, may_lack=()):
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
@@ -325,7 +325,7 @@ class BlockFiles:
             ``'native'``: this project's names and layout, with checksums. ``'gluonnlp'``: for
             ``load_parameters`` of GluonNLP's block of the same kind.
         """
-        tensors, mappings = self._own_tensors(), self.mappings()
+        tensors, mappings = self.own_tensors(), self.mappings()
         if format == 'native':
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
@@ -469,16 +469,17 @@ class BlockFiles:
         format = 'tensorflow' if from_tf else None
         labels = {'num_labels': num_labels, 'id2label': id2label}
         kwargs.update((name, value) for name, value in labels.items() if value is not None)
-        return open_block(
+        return open_model(
             name_or_dir,
             cls,
             ctx=ctx,
             root=root or cache_dir,
             format=format,
             dtype=dtype,
-            state_dict=state_dict,
+            weights=True if state_dict is None else state_dict,
+            tokenizer=False,
             **kwargs,
-        )[0]
+        ).block
 
     def own_tokenizer(self):
         """The tokenizer of the pretrained weights that the block was opened with, or None."""

@@ -1,0 +1,161 @@
+"""The base of blocks with attention heads."""
+
+import mxnet as mx
+from mxnet.gluon import HybridBlock
+
+from ..errors import InputError
+from ..util.arrays import check_shape
+from .block import ZooBlock
+from .probes import KeptHeads, call_with_probes, make_probes
+
+__all__ = ['AttentionBlock']
+
+
+class AttentionBlock(ZooBlock):
+    """A `ZooBlock` of layers with `SelfAttention`.
+
+    A family's backbone has ``attentions()``, the list of its `SelfAttention` in order, and its
+    configuration is an `AttentionConfig`. While the heads are watched, only one thread may use the
+    block.
+    """
+
+    #: whether the backbone returns attentions
+    output_attentions = False
+    #: whether `get_multihead_outputs` and `get_multihead_gradients` work
+    keep_multihead_output = False
+    _kept = None  # `KeptHeads` of the last call
+    is_watched = False
+    #: how often the backbone has got new parameters, and what this block's graphs know of it
+    _changes = 0
+    _changes_seen = 0
+
+    def run(self, *inputs):
+        base = self.base
+        if isinstance(inputs[0], mx.sym.Symbol):  # a part of another block's graph
+            return super().run(*inputs)
+        self._follow_changes()
+        if not base.keep_multihead_output or base.is_watched:
+            return HybridBlock.__call__(self, *inputs)
+        probes = make_probes(self, inputs[0])
+        output, heads = call_with_probes(self, probes, *inputs)
+        base._kept = KeptHeads(heads, probes)
+        return output
+
+    def check(self, inputs):
+        super().check(inputs)
+        if inputs.get('head_mask') is not None:
+            inputs['head_mask'] = self.full_head_mask(inputs['head_mask'])
+
+    def cast(self, dtype):
+        super().cast(dtype)
+        self.base._changes += 1  # so that others that share it drop their graphs
+
+    def _follow_changes(self):
+        """Drop graphs with old parameters; another owner may have changed the backbone."""
+        if self._changes_seen != self.base._changes:
+            self._clear_cached_op()
+            self._changes_seen = self.base._changes
+
+    def _changed(self):
+        """Make new graphs: the backbone's now, its owners' at their next call."""
+        self._changes += 1
+        self._clear_cached_op()
+        if self._active:  # the new blocks, too
+            self.hybridize(True, **dict(self._flags))
+
+    def full_head_mask(self, head_mask):
+        """A head mask of (heads,) or (layers, heads) as (layers, heads).
+
+        None, and a mask within a graph, stays as it is.
+        """
+        if head_mask is None or isinstance(head_mask, mx.sym.Symbol):
+            return head_mask
+        layers, heads = self.config.num_layers, self.config.num_heads
+        if isinstance(head_mask, mx.nd.NDArray) and head_mask.ndim == 1:
+            check_shape('head_mask', head_mask, (heads,))
+            return head_mask.reshape((1, -1)).broadcast_to((layers, heads))
+        check_shape('head_mask', head_mask, (layers, heads))
+        return head_mask
+
+    @staticmethod
+    def join_outputs(*outputs):
+        """The outputs that aren't None, as a list; a single one isn't wrapped."""
+        outputs = [output for output in outputs if output is not None]
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def example_makers(self, batch_size, length, random):
+        shape = self.config.num_layers, self.config.num_heads
+        return {
+            **super().example_makers(batch_size, length, random),
+            'head_mask': lambda: random.randint(0, 2, shape).astype('float32'),
+        }
+
+    # -- the heads' outputs ---------------------------------------------------------------------
+
+    def watch_heads(self, attentions=True, outputs=True):
+        """Set `output_attentions` and `keep_multihead_output`; returns the old values."""
+        base = self.base
+        before = base.output_attentions, base.keep_multihead_output
+        base.output_attentions, base.keep_multihead_output = attentions, outputs
+        base._kept = None
+        base._changed()
+        return before
+
+    def get_multihead_outputs(self):
+        """For each layer the heads' outputs of the last call, (batch, heads, length, head_size).
+
+        The backbone needs ``keep_multihead_output=True``.
+        """
+        return [self._by_head(array) for array in self._get_kept().outputs]
+
+    def get_multihead_gradients(self):
+        """The loss's gradients for `get_multihead_outputs`, after ``loss.backward()``."""
+        return [self._by_head(probe.grad) for probe in self._get_kept().probes]
+
+    def _get_kept(self):
+        if self.base._kept is None:
+            raise InputError(
+                'there are no multi-head outputs: make the model with keep_multihead_output=True '
+                'and call it first'
+            )
+        return self.base._kept
+
+    def _by_head(self, array):
+        return array.reshape((0, 0, -1, self.config.head_size)).transpose((1, 2, 0, 3))
+
+    # -- pruning --------------------------------------------------------------------------------
+
+    def prune_heads(self, heads_to_prune):
+        """Remove attention heads permanently.
+
+        Create a new Trainer afterwards, because these layers have new parameters.
+
+        Parameters
+        ----------
+        heads_to_prune : dict of int to list of int
+            Layer -> heads, by their original numbers. Pruned ones are skipped.
+        """
+        self.base._prune(heads_to_prune)
+
+    def _prune(self, heads_to_prune):
+        config = self.config
+        merged = config.add_pruned(heads_to_prune)
+        keep = {}  # layer -> those of its heads now that stay
+        for layer, pruned in merged.items():
+            before = config.kept_heads(layer)
+            kept = [i for i, head in enumerate(before) if head not in pruned]
+            if len(kept) < len(before):
+                keep[layer] = kept
+        attentions = {layer: self.attentions()[layer] for layer in keep}
+        try:
+            for attention in attentions.values():
+                attention.qkv.weight.list_ctx()
+        except RuntimeError as error:
+            raise InputError(
+                'there are no weights to prune: initialize the block or load its parameters first'
+            ) from error
+        for layer, attention in attentions.items():
+            attention.prune(keep[layer])
+        config.pruned_heads.clear()  # in place: the configurations of the tasks on top share it
+        config.pruned_heads.update(merged)
+        self._changed()

@@ -1,0 +1,66 @@
+"""The part that task blocks share: a backbone, and its outputs by name."""
+
+from types import SimpleNamespace
+
+from ..errors import InputError
+
+__all__ = ['TaskMixin']
+
+
+class TaskMixin:
+    """The mixin of task blocks; it goes before their family's block.
+
+    The backbone has `output_names`, the names of its outputs in order.
+
+    Parameters
+    ----------
+    model : Config or ZooBlock
+        A backbone is used as it is and shared; a configuration makes a new one.
+    **options
+        For the new backbone, such as ``output_attentions=True``.
+    """
+
+    #: the family's backbone
+    model_class = None
+    #: options ``use_PART`` of the backbone that the head needs or doesn't; they are its `has_PART`
+    parts = {}
+
+    def __init__(self, model, prefix=None, params=None, **options):
+        is_model = isinstance(model, self.model_class)
+        super().__init__(model.config if is_model else model, prefix=prefix, params=params)
+        if is_model and options:
+            name = self.model_class.__name__
+            raise InputError(f'{", ".join(options)}: set this where the {name} is made')
+        with self.name_scope():
+            if not is_model:
+                model = self.model_class(self.config, **{**self.parts, **options})
+            setattr(self, self.backbone, model)
+        if hasattr(model.config, 'pruned_heads'):
+            # the same dict, so that it tells of the heads that another owner of the model prunes
+            self.config.pruned_heads = model.config.pruned_heads
+        lacking = [
+            name
+            for name, needed in self.parts.items()
+            if needed and not getattr(model, name.replace('use_', 'has_'))
+        ]
+        if lacking:
+            raise InputError(
+                f'{type(self).__name__} needs a {self.model_class.__name__} with '
+                + ', '.join(f'{name}=True' for name in lacking)
+            )
+
+    def encode(self, *inputs, **named):
+        """Run the backbone; returns an object with its outputs by name, None for missing ones.
+
+        If the backbone returns the states of all layers, they are `states`, and the first output is
+        the last layer's.
+        """
+        base = self.base
+        outputs = base(*inputs, **named)
+        names = base.output_names
+        outputs = [outputs] if len(names) == 1 else outputs
+        named = {**dict.fromkeys(base.outputs), **dict(zip(names, outputs))}
+        if base.output_all_encodings:
+            named['states'] = named[names[0]]
+            named[names[0]] = named['states'][-1]
+        return SimpleNamespace(**named)

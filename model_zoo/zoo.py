@@ -1,0 +1,259 @@
+"""The zoo's models by name, as `get_model` of GluonNLP returns them, and joined with its models."""
+
+import fnmatch
+import os
+import warnings
+from typing import Any
+
+import gluonnlp
+import mxnet as mx
+
+from .errors import InputError, UnknownNameError
+from .families import load_families
+from .opening import (
+    Located,
+    check_ctx,
+    check_vocab,
+    configure,
+    locate,
+    open_model,
+    open_parts,
+    read_weights,
+)
+from .pretrained import find_files, is_place, list_pretrained
+from .tokenization.vocab_file import VocabFile
+
+__all__ = ['gluonnlp_get_model', 'model_function']
+
+_BUILDERS = {}  # name -> function
+#: GluonNLP's own
+gluonnlp_get_model = gluonnlp.model.get_model
+
+
+def register_model(builder, name=None):
+    """Register `builder` under its function's name, or another one."""
+    name = name or builder.__name__
+    if name in _BUILDERS and _BUILDERS[name].__module__ != builder.__module__:
+        raise ValueError(f'the model {name} is registered twice')
+    _BUILDERS[name] = builder
+    return builder
+
+
+def list_models(pattern=None, pretrained=None):
+    """Names of the registered models, sorted.
+
+    Parameters
+    ----------
+    pattern : str, optional
+        Keeps the names that match it, such as ``'bert_*'``.
+    pretrained : bool, optional
+        True keeps the models with pretrained weights in the catalogue, False those without.
+    """
+    load_families()
+    with_weights = {name for entry in list_pretrained() for name in (entry.model, *entry.names)}
+    return sorted(
+        name
+        for name in _BUILDERS
+        if (pattern is None or fnmatch.fnmatch(name, pattern))
+        and (pretrained is None or (name in with_weights) == pretrained)
+    )
+
+
+def get_model(
+    name: str,
+    dataset_name: str | None = ...,
+    vocab: Any = ...,
+    pretrained: bool | str = ...,
+    ctx: Any = ...,
+    root: str | None = ...,
+    hparam_allow_override: bool = ...,
+    **kwargs: Any,
+) -> tuple[Any, Any]:
+    """Build a model of the zoo, or one of GluonNLP's where the zoo doesn't have the name.
+
+    The model's own function has the defaults. Returns (block, vocab).
+
+    Parameters
+    ----------
+    name : str
+        See `list_models`; case doesn't matter. Or ``'owner/name'`` of the Hugging Face hub, an
+        address, or an archive (see `model_zoo.pretrained.is_place`).
+    dataset_name : str, optional
+        The data set of the weights. Default: the model's usual one.
+    vocab : gluonnlp.Vocab, optional
+        For a model without pretrained weights, or with weights from a path.
+    pretrained : bool or str, default True
+        True: the catalogue's weights (see `model_zoo.pretrained`); a string: their file or folder;
+        False: none, and you initialize the parameters.
+    ctx : mx.Context or list of mx.Context, default CPU
+    root : str, optional
+        Cache of weights, by default ``$MXNET_HOME/models``.
+    hparam_allow_override : bool, default False
+        Whether further keyword arguments may change the architecture (``num_layers=2``).
+    **kwargs
+        See the model's own function, such as ``bert.zoo.bert_12_768_12``.
+
+    Raises
+    ------
+    UnknownNameError
+        If neither the zoo nor GluonNLP has the name.
+    PretrainedNotFoundError
+        If no source has the weights.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"the name of a model is a str such as 'bert_12_768_12', not {name!r:.80}")
+    given = {
+        'dataset_name': dataset_name,
+        'vocab': vocab,
+        'pretrained': pretrained,
+        'ctx': ctx,
+        'root': root,
+        'hparam_allow_override': hparam_allow_override,
+    }
+    given = {key: value for key, value in given.items() if value is not ...}
+    load_families()
+    builder = _BUILDERS.get(name.lower())
+    if builder is not None:
+        return builder(**given, **kwargs)
+    if is_place(name):
+        return _model_at(name, **given, **kwargs)
+    try:
+        return gluonnlp_get_model(name, **given, **kwargs)
+    except ValueError as error:
+        if 'is not supported' not in str(error):
+            raise
+        theirs = [word for word in str(error).split() if '_' in word and word != name]
+        known = sorted(set(_BUILDERS).union(theirs))
+        raise UnknownNameError.of('model', name, known) from error
+
+
+gluonnlp.model.get_model = get_model  # which returns GluonNLP's models, too
+
+
+def model_function(family, name, summary, module, options=None, may_lack=(), notes=''):
+    """Register a function that builds a model of the zoo, as `get_model` promises.
+
+    Parameters
+    ----------
+    family : Family
+    name : str
+        The function's name.
+    summary : str
+        First line of its docstring.
+    module : str
+        The module that has the function.
+    options : dict, optional
+        Names of GluonNLP's options of the block -> their defaults.
+    may_lack : tuple of str
+        Parts that weights may lack if ``pretrained_allow_missing`` is an option, and true.
+    notes : str
+        What its docstring says about the options.
+    """
+    options = options or {}
+
+    def build(
+        dataset_name=None,
+        vocab=None,
+        pretrained=True,
+        ctx=None,
+        root=None,
+        hparam_allow_override=False,
+        **kwargs,
+    ):
+        given = {**options, **{key: kwargs.pop(key) for key in options if key in kwargs}}
+        hparams = {key: value for key, value in kwargs.items() if value is not None}
+        fields = family.fields_of(name, hparams, hparam_allow_override, options)
+        lacking = may_lack if given.pop('pretrained_allow_missing', False) else ()
+        given.pop('ignore_extra', None)  # what the block has no place for is always passed over
+        if 'output_attention' in given:
+            given['output_attentions'] = given.pop('output_attention')
+        if given.get('use_pooler') is False and 'use_classifier' in given:
+            given['use_classifier'] = bool(given['use_classifier'])
+        if ctx is not None:
+            check_ctx(ctx)
+        if pretrained is True and vocab is not None:
+            if dataset_name is None:
+                raise InputError(
+                    f'{name}: pretrained weights and their vocabulary belong together; name the '
+                    'dataset_name of the weights, or pass pretrained=False'
+                )
+            # GluonNLP's rule
+            warnings.warn(f'vocab is ignored: {dataset_name} has its own', stacklevel=2)
+            vocab = None
+        path = os.fspath(pretrained) if isinstance(pretrained, (str, os.PathLike)) else None
+        files = find_files(name, dataset_name, root, path, bool(pretrained), vocab is None)
+        located = Located(name, family, files, name, dataset_name, path)
+        return _build(located, vocab, ctx, fields, given, lacking)
+
+    always = ', '.join(key for key in family.hparams if key in family.always_allowed)
+    others = ', '.join(key for key in family.hparams if key not in family.always_allowed)
+    block = family.zoo_block.__name__
+    build.__name__ = build.__qualname__ = name
+    build.__module__ = module
+    build.__doc__ = f"""{summary}
+
+    Parameters
+    ----------
+    dataset_name : str, optional
+        See ``model_zoo.pretrained.list_pretrained``.
+    vocab : gluonnlp.Vocab, optional
+        With ``pretrained=False``, or for weights from a path.
+    pretrained : bool or str, default True
+        A string is the path of the weights, a file or a directory.
+    ctx : mx.Context or list of mx.Context, default CPU
+    root : str, optional
+        Cache of weights, by default ``$MXNET_HOME/models``.
+    hparam_allow_override : bool, default False
+        Whether hyper-parameters may differ from the model's: {others}. Always may: {always}.
+    {notes or ', '.join(options)}
+
+    Returns
+    -------
+    ({block}, gluonnlp.Vocab)
+        The vocabulary in the order of its own file.
+    """
+    return register_model(build)
+
+
+def _build(located, vocab, ctx, fields, options, may_lack):
+    """A named model; the weights may lack the parts `may_lack`."""
+    files, block_class = located.files, located.family.zoo_block
+    file = VocabFile.of(files) if vocab is None else None
+    vocab = vocab or located.family.vocab_of(file)
+    config = configure(located, lambda: vocab)
+    if fields:
+        config = config.changed(fields)
+    check_vocab(len(vocab), config, f'the weights of {located.model}')
+    if files.weights is None:  # a new one, with all parts that aren't refused
+        given = {name: value for name, value in options.items() if value is not None}
+        parts = {name: True for name in options if name[4:] in block_class.optional_parts}
+        return block_class(config, **{**parts, **given}), vocab
+    weights = read_weights(block_class, files.weights, config)
+    block = block_class(config, **open_parts(block_class, weights, options))
+    block.load_weights(weights, ctx or mx.cpu(), ('^', *may_lack))
+    block.base.vocab_file = file
+    return block, vocab
+
+
+def _model_at(
+    name,
+    dataset_name=None,
+    vocab=None,
+    pretrained=True,
+    ctx=None,
+    root=None,
+    hparam_allow_override=False,
+    **options,
+):
+    """The model of the zoo that is at a place, as `get_model` promises."""
+    if pretrained is not True or dataset_name is not None:
+        raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
+    located = locate(name, root=root, vocab=vocab is None)
+    family = located.family
+    known = {*family.hparams, *family.fixed}
+    hparams = {key: options.pop(key) for key in known.intersection(options)}
+    options.update(family.fields_of(name, hparams, hparam_allow_override))
+    block = open_model(
+        located, family.zoo_block, tokenizer=False, exact=True, ctx=ctx, **options
+    ).block
+    return block, vocab or family.vocab_of(block.base.vocab_file)
