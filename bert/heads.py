@@ -22,7 +22,7 @@ from model_zoo.layers.losses import (
 )
 from model_zoo.layers.precision import Dense
 from model_zoo.layers.sequences import Mask, is_mask, padding_of, positions_of
-from model_zoo.util.arrays import POOLINGS
+from model_zoo.util.choices import POOLINGS
 
 from .model import BertBlock, BertModel
 

@@ -24,7 +24,7 @@ from model_zoo.inference import DEFAULT_MODELS
 from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.records import is_table_file
-from model_zoo.util.arrays import POOLINGS
+from model_zoo.util.choices import POOLINGS
 from model_zoo.util.display import counted
 from model_zoo.util.reading import read_lines, state_of
 

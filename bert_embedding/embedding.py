@@ -27,7 +27,7 @@ from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
-from model_zoo.util.arrays import POOLINGS
+from model_zoo.util.choices import POOLINGS
 
 __all__ = ['OOV_WAYS']
 

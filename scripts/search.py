@@ -14,7 +14,7 @@ from model_zoo.app import cli
 from model_zoo.app.job import describe_model
 from model_zoo.app.use import Corpus, read_texts, use_parser, write_records
 from model_zoo.inference import INDEXES, nearest
-from model_zoo.util.arrays import POOLINGS
+from model_zoo.util.choices import POOLINGS
 
 
 def parse_arguments(argv=None):

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..errors import InputError
 
-__all__ = ['TextClassifier']
-
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """Classify texts, or pairs of texts, with a fine-tuned transformer.

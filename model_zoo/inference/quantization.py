@@ -17,9 +17,7 @@ from ..errors import InputError, UnknownNameError
 from ..util.choices import CALIBRATION_MODES, QUANTIZED_DTYPES
 
 __all__ = [
-    'CALIBRATION_MODES',
     'LAYER_TYPES',
-    'QUANTIZED_DTYPES',
     'Quantizer',
     'choose_layers',
     'leave_out',

@@ -7,7 +7,8 @@ from pydantic import Field
 
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
-from ..util.arrays import POOLINGS, pool
+from ..util.arrays import pool
+from ..util.choices import POOLINGS
 from ..util.fields import AnyText, CallOptions, Fields, Flag
 from .pipeline import NUMBER, Pipeline
 

@@ -27,7 +27,6 @@ from .tables import write_table
 from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
-    'LOSSES',
     'RECALLS',
     'SentenceExample',
     'SentenceSet',

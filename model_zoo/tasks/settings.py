@@ -30,6 +30,7 @@ from ..training.settings import (
 from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
 
 __all__ = [
+    'LOSSES',
     'ChoiceSettings',
     'ClassificationSettings',
     'LanguageModelSettings',

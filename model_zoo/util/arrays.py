@@ -4,10 +4,8 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError
-from .choices import POOLINGS
 
 __all__ = [
-    'POOLINGS',
     'check_gpu',
     'check_range',
     'check_shape',

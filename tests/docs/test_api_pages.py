@@ -55,10 +55,11 @@ def source_of(module):
 
 
 def has_comment(module, name):
-    """Whether a constant has a comment ``#:`` in `module`, or in one within that package."""
+    """Whether a constant has a comment ``#:`` where it is defined."""
     pattern = re.compile(rf'^#: .*\n(?:#: .*\n)*{name}\b.* = ', re.MULTILINE)
-    within = [other for other in ALL if other == module or other.startswith(f'{module}.')]
-    return any(pattern.search(source_of(other)) for other in within)
+    value = getattr(importlib.import_module(module), name)
+    places = [o for o in ALL if getattr(importlib.import_module(o), name, None) is value]
+    return any(pattern.search(source_of(place)) for place in places)
 
 
 def is_shown_above(module, name):
