@@ -1,6 +1,5 @@
 """Running the commands of the documentation, shortened, most of them in this process."""
 
-import argparse
 import contextlib
 import io
 import os
@@ -160,13 +159,13 @@ class Runner:
 
     def _parse(self, script, argv):
         """Have the script parse its arguments, and no more."""
-        parse_args = argparse.ArgumentParser.parse_args
+        parse_args = cli.Parser.parse_args
 
         def parse_only(parser, *args, **kwargs):
             parse_args(parser, *args, **kwargs)
             raise _Understood
 
-        patch = mock.patch.object(argparse.ArgumentParser, 'parse_args', parse_only)
+        patch = mock.patch.object(cli.Parser, 'parse_args', parse_only)
         with patch, contextlib.suppress(_Understood):
             self._run_main(self._module(script).main, argv)
             raise PageError(f'{script} parses no arguments')
