@@ -196,7 +196,7 @@ def _script_of(command):
     """The path of the file that ``zoo`` runs as `command`."""
     zoo = load_script('zoo', ROOT / 'scripts')
     file = zoo.list_commands()[zoo.find(command, zoo.list_commands())]
-    if callable(file):
+    if isinstance(file, tuple):
         return {'embed': EMBEDDING, 'export': 'export/export.py'}[command]
     return str(file.relative_to(ROOT))
 
