@@ -59,7 +59,7 @@ CLASSIFIER = [
     (['TOY', '--max_len', '2'], 'a length of 2 is too small'),
     (['TOY', '--hparams', 'layers=2'], "no option 'layers'"),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
-    (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-symbol.json'),
+    (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),
     (['TOY', '--model_parameters', 'none.params'], '--from_scratch'),
     (['LOADED', '--model_parameters', 'none.params'], '--model_parameters'),
     (['LOADED', '--model_parameters', 'cut.params'], 'cut.params.*damaged'),
