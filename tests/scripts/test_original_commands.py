@@ -4,7 +4,6 @@
 scripts; a command marked as accepted is parsed by our script as it stands.
 """
 
-import argparse
 import contextlib
 import functools
 import pathlib
@@ -15,6 +14,8 @@ from unittest import mock
 import pytest
 from command_flags import flags_of, main_of, parser_of
 from script_runs import read_json
+
+from model_zoo.app import cli
 
 FOLDER = pathlib.Path(__file__).parent
 ROOT = FOLDER.parents[1]
@@ -51,13 +52,13 @@ def parsing_only(found):
     """Commands end when they have parsed; parser and result are added to `found`."""
 
     def ends(method):
-        parse = getattr(argparse.ArgumentParser, method)
+        parse = getattr(cli.Parser, method)
 
         def parse_and_stop(self, *args, **kwargs):
             found.extend([self, parse(self, *args, **kwargs)])
             raise Parsed
 
-        return mock.patch.object(argparse.ArgumentParser, method, parse_and_stop)
+        return mock.patch.object(cli.Parser, method, parse_and_stop)
 
     with ends('parse_args'), ends('parse_intermixed_args'):
         yield
