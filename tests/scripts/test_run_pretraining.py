@@ -144,7 +144,7 @@ def test_batches_by_tokens(script, arguments, data, tmp_path, capsys):
     assert run(script, *argv, '--batch_size', 64, '--use_avg_len', '--num_buckets', 10) == 0
     assert_equal(tmp_path / 'ckpt', tmp_path / 'by_tokens')
     said = refusal(capsys, script, *by_tokens, '--total_batch_size', 8)
-    assert '--batch_tokens and --total_batch_size' in said
+    assert '--batch_tokens' in said and '--total_batch_size' in said
 
 
 def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
