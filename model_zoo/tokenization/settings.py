@@ -74,11 +74,15 @@ class TokenizerSettings:
         for name in SWITCHES:
             if not isinstance(fields.get(name), (bool, type(None))):
                 raise _wrong(folder, name, fields[name], 'give true or false')
+        if not isinstance(fields.get('tokenizer_class'), (str, type(None))):
+            raise _wrong(folder, 'tokenizer_class', fields['tokenizer_class'], 'give a name')
         named = {**read_tokenizer_config(folder, SPECIAL_NAME), **fields}
         tokens = {role: _token(folder, named.get(f'{role}_token')) for role in ROLES}
         extra = []
         for name in ('additional_special_tokens', 'extra_special_tokens'):
             some = named.get(name) or []
+            if not isinstance(some, (list, dict)):
+                raise _wrong(folder, name, some, 'give a list of tokens')
             extra += some.values() if isinstance(some, dict) else some
         tokens.update((f'extra {n}', _token(folder, token)) for n, token in enumerate(extra))
         added = {token.content: (token, None) for token in tokens.values() if token is not None}
@@ -86,7 +90,10 @@ class TokenizerSettings:
             for content, number in read_tokenizer_config(folder, ADDED_NAME).items():
                 token = added.get(content, (AddedToken(content, special=False),))[0]
                 added[content] = token, _id(folder, number)
-        for number, token in (fields.get('added_tokens_decoder') or {}).items():
+        decoder = fields.get('added_tokens_decoder') or {}
+        if not isinstance(decoder, dict) or None in decoder.values():
+            raise _wrong(folder, 'added_tokens_decoder', decoder, 'give a token for each id')
+        for number, token in decoder.items():
             token = _token(folder, token)
             added[token.content] = token, _id(folder, number)
         roles = {role: tokens[role].content for role in ROLES if tokens[role] is not None}

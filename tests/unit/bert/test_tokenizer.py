@@ -309,7 +309,10 @@ def test_odd_lines_of_vocabularies(tmp_path):
         (b'\n\n', 'is empty'),
         ('\n'.join(['a', '', *SPECIAL]).encode(), "line 2 is ''"),
         (b'[PAD]\n[UNK]\n[CLS]\na\n', r'has 4 tokens but not \[SEP\], \[MASK\]'),
-        ('\n'.join([*SPECIAL, 'a']).encode() + b'\n\xfe\xfe\n', 'line 7: the byte 0xfe .*not UTF-8'),
+        (
+            '\n'.join([*SPECIAL, 'a']).encode() + b'\n\xfe\xfe\n',
+            'line 7: the byte 0xfe .*not UTF-8',
+        ),
     ],
 )
 def test_bad_vocabularies(tmp_path, content, message):
