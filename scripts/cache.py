@@ -1,0 +1,69 @@
+"""List the files that this project keeps on this machine, and remove those of a kind.
+
+    python cache.py
+    python cache.py --clear engines
+
+Everything that is listed can be downloaded or made again. The hub's own cache is huggingface_hub's:
+``hf cache`` lists it and removes from it.
+"""
+
+import os
+import pathlib
+import shutil
+
+from model_zoo.app import cli
+from model_zoo.errors import reporting
+
+#: kind -> what it is for
+KINDS = {
+    'engines': 'ONNX and OpenVINO files of models that engines have run',
+    'weights': 'weights and vocabularies of the catalogue, archives and addresses',
+}
+
+
+def parse_arguments(argv=None):
+    parser = cli.parser(__doc__)
+    parser.add_argument('--clear', choices=[*KINDS, 'all'], help='remove the files of a kind')
+    return parser.parse_args(argv)
+
+
+def root():
+    """The folder of the cache, as GluonNLP's ``get_home_dir`` says it: $MXNET_HOME/models."""
+    home = os.environ.get('MXNET_HOME', os.path.join('~', '.mxnet'))
+    return pathlib.Path(home).expanduser() / 'models'
+
+
+def entries(kind):
+    """The files and folders of a kind."""
+    if kind == 'engines':
+        return [path for path in (root() / 'engines',) if path.exists()]
+    paths = root().iterdir() if root().is_dir() else ()
+    return sorted(path for path in paths if path.name != 'engines')
+
+
+def size_of(path):
+    """The bytes of a file, or of all files in a folder."""
+    files = path.rglob('*') if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files)
+
+
+def main(argv=None):
+    args = parse_arguments(argv)
+    print(f'cache: {root()}')
+    for kind, purpose in KINDS.items():
+        paths = entries(kind)
+        megabytes = sum(map(size_of, paths)) / 1e6
+        print(f'{kind:8} {megabytes:9.1f} MB  {purpose}')
+        if args.clear not in (kind, 'all'):
+            continue
+        for path in paths:
+            with reporting(f'cannot remove {str(path)!r}'):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+        print(f'         removed {len(paths)} files and folders')
+
+
+if __name__ == '__main__':
+    cli.run_script(main)
