@@ -63,5 +63,5 @@ print(json.dumps(said))
 @pytest.mark.slow
 def test_errors_without_a_cluster_and_of_a_task():
     without, of_a_task = run_alone('-c', ERRORS)
-    assert '`ray` auto' in without and '\n' not in without
+    assert 'ray auto' in without and '\n' not in without
     assert of_a_task == 'bad number 7'
