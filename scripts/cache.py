@@ -7,7 +7,6 @@ Everything that is listed can be downloaded or made again. The hub's own cache i
 ``hf cache`` lists it and removes from it.
 """
 
-import os
 import pathlib
 import shutil
 
@@ -27,18 +26,10 @@ def parse_arguments(argv=None):
     return parser.parse_args(argv)
 
 
-def root():
-    """The folder of the cache, as GluonNLP's ``get_home_dir`` says it: $MXNET_HOME/models."""
-    home = os.environ.get('MXNET_HOME', os.path.join('~', '.mxnet'))
-    return pathlib.Path(home).expanduser() / 'models'
-
-
-def entries(kind):
+def entries(root, kind):
     """The files and folders of a kind."""
-    if kind == 'engines':
-        return [path for path in (root() / 'engines',) if path.exists()]
-    paths = root().iterdir() if root().is_dir() else ()
-    return sorted(path for path in paths if path.name != 'engines')
+    paths = sorted(root.iterdir()) if root.is_dir() else []
+    return [path for path in paths if (path.name == 'engines') == (kind == 'engines')]
 
 
 def size_of(path):
@@ -49,9 +40,12 @@ def size_of(path):
 
 def main(argv=None):
     args = parse_arguments(argv)
-    print(f'cache: {root()}')
+    from model_zoo.pretrained import default_root  # which loads MXNet
+
+    root = pathlib.Path(default_root())
+    print(f'cache: {root}')
     for kind, purpose in KINDS.items():
-        paths = entries(kind)
+        paths = entries(root, kind)
         megabytes = sum(map(size_of, paths)) / 1e6
         print(f'{kind:8} {megabytes:9.1f} MB  {purpose}')
         if args.clear not in (kind, 'all'):
