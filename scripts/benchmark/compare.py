@@ -21,6 +21,7 @@ best times to the file that engine='auto' and the page's table are made from, an
 that table.
 """
 
+import argparse
 import os
 import tempfile
 from typing import NamedTuple
@@ -139,7 +140,8 @@ def parse_arguments(argv=None):
     add('--json', metavar='FILE', help='file for the rows')
     add('--table', metavar='FILE', help='add the best times to this file of figures')
     add('--page', metavar='FILE', help='page whose table is rewritten from the file of figures')
-    args = parser.parse_args(argv)
+    # a plain object, which an older version's process can read
+    args = argparse.Namespace(**vars(parser.parse_args(argv)))
     if args.work != 'training':
         args.task = {'generation': 'gpt2'}.get(args.work, 'classifier')
     layers, vocab_size = TASKS[args.task]
