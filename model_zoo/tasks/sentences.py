@@ -21,9 +21,9 @@ from ..records import (
     read_records,
 )
 from ..training.objective import mean_over_examples
-from .classification import pearson, spearman
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
+from .targets import pearson, spearman
 from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
