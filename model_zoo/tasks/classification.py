@@ -27,6 +27,7 @@ from ..records import (
     read_records,
 )
 from ..registry import family_of_class
+from ..training.job import describe_model
 from ..training.objective import mean_over_examples
 from .classification_data import (
     custom_task,
@@ -102,8 +103,6 @@ class ClassificationTask(Task):
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
     use = 'text-classification'
-    reads_late = True
-    samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
 
     def __init__(self, settings, record=None):
@@ -116,6 +115,8 @@ class ClassificationTask(Task):
     labels = property(lambda self: self.record.labels)
     takes_pairs = property(lambda self: self.record.is_pair)
     predicted = property(lambda self: self.record.test_segments)
+    lowers = property(lambda self: self.settings.do_lower_case)
+    _given, _teacher = types.MappingProxyType({}), None
 
     @property
     def title(self):
@@ -124,7 +125,10 @@ class ClassificationTask(Task):
         source = self.record.files.get('train')
         return os.path.basename(source.rstrip('/')) if is_path(source) else 'custom data'
 
-    def begin(self):
+    # -- the sets and the model
+
+    def locate(self, given=None):
+        self._keep(given or {})
         settings = self.settings
         check_task_choice(settings, not settings.only_inference, self._given)
         if settings.task_name is None:
@@ -134,16 +138,44 @@ class ClassificationTask(Task):
                 f'{settings.teacher!r}: there is no folder of a model', field='teacher'
             )
         self.record = make_task(settings, not settings.only_inference, self._given)
-        self._usual_labels = self.labels
+        if settings.method == 'linear':  # the head is fitted: all else is as after a training
+            self.settings = settings.copy(training_steps=1)
+        return self._sources()
 
-    def adopt(self, choice):
-        settings = self.settings
-        if choice is None:
+    def _keep(self, given):
+        """Keep the sets that the caller gives; what can be read only once becomes a list."""
+        self._given = {}
+        for segment, source in given.items():
+            if is_path(source):
+                self.settings = self.settings.copy(**{f'{segment}_file': source})
+                continue
+            has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
+            self._given[segment] = source if has_columns else list(source)
+
+    def _sources(self):
+        """Return the sets that exist and are used; InputError if one is missing."""
+        settings, record = self.settings, self.record
+        present = [name for name in record.files if has_segment(record, settings.data_dir, name)]
+        if settings.do_predict and not set(present).intersection(record.test_segments):
+            raise InputError('needs a test set', field='do_predict')
+        needed = ['train', *(record.dev_segments if settings.do_eval else ())]
+        if settings.only_inference:
+            present = [name for name in present if name != 'train']
+            needed = record.dev_segments if settings.do_eval or not present else ()
+        for segment in needed:
+            record.find(segment, settings.data_dir)
+        if settings.only_inference and settings.do_predict and not settings.do_eval:
+            present = [name for name in present if name in record.test_segments]
+        return {segment: segment for segment in present}
+
+    def configure(self, located):
+        settings, self._usual_labels = self.settings, self.labels
+        if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
             self.record,
-            choice.located,
+            located,
             settings.labels,
             parameters=deployed or settings.model_parameters,
             teacher=settings.teacher,
@@ -151,42 +183,11 @@ class ClassificationTask(Task):
             order=settings.label_order,
         )
 
-    def go_on(self, job):
+    def resume(self, job):
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
             self.record = self.record.with_labels(self.record.target.match(names) or self.labels)
-
-    def take(self, sources):
-        """Keep the sets that the caller gives; what can be read only once becomes a list."""
-        self._given = {}
-        for segment, source in sources.items():
-            if is_path(source):
-                setattr(self.settings, f'{segment}_file', os.fspath(source))
-                continue
-            has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
-            self._given[segment] = source if has_columns else list(source)
-
-    _given = types.MappingProxyType({})
-
-    def sources(self):
-        settings, record = self.settings, self.record
-        present = [name for name in record.files if has_segment(record, settings.data_dir, name)]
-        needed = ['train', *(record.dev_segments if settings.do_eval else ())]
-        if settings.only_inference:
-            usable = [name for name in present if name != 'train']
-            needed = [] if usable and not settings.do_eval else record.dev_segments
-        for segment in needed:
-            record.find(segment, settings.data_dir)
-        if settings.do_predict and not set(present).intersection(record.test_segments):
-            raise InputError('needs a test set', field='do_predict')
-        if settings.only_inference:
-            present = [name for name in present if name != 'train']
-        return {segment: segment for segment in present}
-
-    def scored(self, sets):
-        settings = self.settings
-        return [] if settings.do_predict and not settings.do_eval else super().scored(sets)
 
     def read(self, source, segment):
         record = self.record
@@ -206,46 +207,43 @@ class ClassificationTask(Task):
             options['pooling'] = 'mean'
         return options
 
-    def teacher(self, contexts):
-        if self.settings.teacher is None:
-            return None
-        return Teacher(self.settings, self.record, contexts)
+    def open(self, choice, contexts):
+        settings = self.settings
+        if settings.teacher is not None:
+            self._teacher = Teacher(settings, self.record, contexts)
+        if settings.student_layers is None:
+            return super().open(choice, contexts)
+        self.base = f'{settings.student_layers} layers of its teacher'
+        return self._teacher.student()
 
     def encode(self, rows, tokenizer):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
 
     def describe(self, data):
-        return {**super().describe(data), 'do_predict': False}
-
-    @property
-    def data_field(self):
-        return 'train_file' if self.record.is_custom else 'data_dir'
+        field = 'train_file' if self.record.is_custom else 'data_dir'
+        described = {**super().describe(data, field, 'training examples'), 'do_predict': False}
+        if self._teacher is not None:
+            described['teacher'] = describe_model(self._teacher.block)
+        return described
 
     # -- training
 
-    def loss(self, model, batch):
-        return self.record.target.loss(model, batch)
-
     def objective(self, model, data):
-        weights = self._class_weights(data)
-        if weights is None:
-            return super().objective(model, data)
-        return mean_over_examples(lambda batch: self.record.target.loss(model, batch, weights))
+        settings, target, weights = self.settings, self.record.target, None
+        if self._teacher is not None:
+            return self._teacher.objective(model)
+        if settings.class_weights is not None:
+            rows = [row.label for row in data.rows]
+            weights = target.class_weights(settings.class_weights, rows)
+        if settings.method == 'linear':
+            self._fit_head(model, data, weights)
+        return mean_over_examples(lambda batch: target.loss(model, batch, weights))
 
-    def _class_weights(self, data):
-        given = self.settings.class_weights
-        if given is None:
-            return None
-        return self.record.target.class_weights(given, [row.label for row in data.rows])
-
-    def initialize(self, model, data):
-        """With `method` linear, fit the head to the encoder's vectors: see `linear.fit_head`."""
-        if self.settings.method != 'linear':
-            return
+    def _fit_head(self, model, data, weights):
+        """Fit the head to the encoder's vectors: see `linear.fit_head`."""
         encoder = family_of_class(type(model)).block_class('sentence_embedding')
         encoder = encoder(model.base, pooling=model.pooling)
         vectors = self.predict(functools.partial(self.forward, encoder), data)
-        weights = self._class_weights(data)
         fit_head(
             model.classifier,
             vectors.astype(np.float32),
@@ -254,11 +252,10 @@ class ClassificationTask(Task):
             self.settings.seed,
         )
 
-    def training(self):
-        if self.settings.method != 'linear':
-            return super().training()
-        # one update at a rate of 0: the head is fitted, and all else is as after a training
-        return {'num_steps': 1, 'schedule': lambda num_steps: lambda number: 0.0}
+    def schedule(self, num_steps):
+        if self.settings.method == 'linear':
+            return lambda number: 0.0
+        return super().schedule(num_steps)
 
     # -- results
 
