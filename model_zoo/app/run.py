@@ -35,6 +35,8 @@ from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
 
+FEW_UPDATES = 50
+
 
 @dataclasses.dataclass
 class Training:
@@ -218,6 +220,12 @@ class Run:
             batches = len(training.loader)
             logger.info('%d batches per epoch', batches)
             num_steps = max(1, int(args.epochs * math.ceil(batches / accumulate)))
+            if num_steps < FEW_UPDATES:
+                logger.warning(
+                    'there will be only %d updates, from which a model may learn little: use more '
+                    '`epochs`, or a smaller `batch_size`',
+                    num_steps,
+                )
         return Plan(num_steps, accumulate, args.seed, args.log_interval, training.num_epochs)
 
     def _updater(self, training, plan):

@@ -13,19 +13,10 @@ import types
 import numpy as np
 
 from ..batches import Sample
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import (
-    PAIRS,
-    TEXTS,
-    choose_columns,
-    find_column,
-    find_splits,
-    is_path,
-    is_table,
-    read_records,
-)
+from ..records import choose_columns, find_splits, is_path, is_table, keep_rows
 from ..registry import family_of_class
 from ..training.job import describe_model
 from ..training.objective import mean_over_examples
@@ -35,7 +26,6 @@ from .classification_data import (
     get_task,
     has_segment,
     infer_labels,
-    list_tasks,
     read_examples,
 )
 from .distillation import Teacher
@@ -49,8 +39,7 @@ __all__ = [
     'ClassificationSettings',
     'ClassificationTask',
     'ClassifierFeatures',
-    'check_task_choice',
-    'make_task',
+    'choose_data',
 ]
 
 logger = logging.getLogger(__name__)
@@ -81,9 +70,10 @@ class ClassifierFeatures:
         return features
 
 
-_SEGMENTS = ('train', 'dev', 'test')
+#: settings of the user's own rows
 _CUSTOM = (
     'text_columns',
+    'text_column',
     'label_column',
     'header',
     'regression',
@@ -91,8 +81,6 @@ _CUSTOM = (
     'dev_split',
     'skip_empty',
 )
-#: usual names of the column of the label
-_LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
 
 
 class ClassificationTask(Task):
@@ -116,7 +104,7 @@ class ClassificationTask(Task):
     takes_pairs = property(lambda self: self.record.is_pair)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
-    _given, _teacher = types.MappingProxyType({}), None
+    _teacher = None
 
     @property
     def title(self):
@@ -128,29 +116,24 @@ class ClassificationTask(Task):
     # -- the sets and the model
 
     def locate(self, given=None):
-        self._keep(given or {})
-        settings = self.settings
-        check_task_choice(settings, not settings.only_inference, self._given)
-        if settings.task_name is None:
-            raise InputError('give `train_file`, your own data, or `task_name`, a known task')
+        settings, rows = self.settings, {}
+        for name, source in (given or {}).items():
+            if is_path(source):
+                settings = settings.copy(**{f'{name}_file': source})
+            else:
+                rows[name] = keep_rows(source)
         if settings.teacher is not None and not names_files(settings.teacher):
             raise InputError(
                 f'{settings.teacher!r}: there is no folder of a model', field='teacher'
             )
-        self.record = make_task(settings, not settings.only_inference, self._given)
+        record, changes = choose_data(settings, rows), {}
+        if record.is_custom:
+            changes['task_name'] = 'custom'
         if settings.method == 'linear':  # the head is fitted: all else is as after a training
-            self.settings = settings.copy(training_steps=1)
+            changes['training_steps'] = 1
+        self.settings = settings.copy(**changes)
+        self.record = record if settings.only_inference else infer_labels(record)
         return self._sources()
-
-    def _keep(self, given):
-        """Keep the sets that the caller gives; what can be read only once becomes a list."""
-        self._given = {}
-        for segment, source in given.items():
-            if is_path(source):
-                self.settings = self.settings.copy(**{f'{segment}_file': source})
-                continue
-            has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
-            self._given[segment] = source if has_columns else list(source)
 
     def _sources(self):
         """Return the sets that exist and are used; InputError if one is missing."""
@@ -201,6 +184,19 @@ class ClassificationTask(Task):
                 pass
         return read_examples(record, self.settings.data_dir, segment)
 
+    def prepare(self, rows):
+        known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
+        for name in {*self.record.dev_segments} & {*rows} if known else ():
+            count = sum((row.text_a, row.text_b) in known for row in rows[name])
+            if count:
+                logger.warning(
+                    '%d of %d texts of the %s set are in the training set, too: the scores are '
+                    'better than on new texts',
+                    count,
+                    len(rows[name]),
+                    name,
+                )
+
     def model_options(self):
         options = {'num_labels': self.record.num_labels}
         if self.settings.method == 'linear':
@@ -220,11 +216,13 @@ class ClassificationTask(Task):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
 
     def describe(self, data):
-        field = 'train_file' if self.record.is_custom else 'data_dir'
-        described = {**super().describe(data, field, 'training examples'), 'do_predict': False}
+        return self._describe(data, 'training examples')
+
+    def job(self, train):
+        job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
         if self._teacher is not None:
-            described['teacher'] = describe_model(self._teacher.block)
-        return described
+            job['teacher'] = describe_model(self._teacher.block)
+        return job
 
     # -- training
 
@@ -299,11 +297,21 @@ class ClassificationTask(Task):
         target, labels = self.record.target, self.numbers(data.rows)
         guess, baseline = target.baseline(labels)
         losses = target.losses(labels, outputs).reshape(len(labels), -1)
+        expected = [target.show(row.label) for row in data.rows]
+        predicted = list(map(target.show, target.decode(outputs)))
+        missed = sorted({*expected} - {*predicted})
+        if missed and target.has_classes and not target.takes_several:
+            logger.warning(
+                'never predicted on the %s set: %s; more epochs or `class_weights` balanced may '
+                'help',
+                segment,
+                ', '.join(missed),
+            )
         return Examination(
             segment,
             list(map(self.text_of, data.rows)),
-            [target.show(row.label) for row in data.rows],
-            list(map(target.show, target.decode(outputs))),
+            expected,
+            predicted,
             losses.mean(axis=-1),
             baseline,
             guess,
@@ -336,10 +344,11 @@ class ClassificationTask(Task):
     @functools.cached_property
     def given_labels(self):
         record = self.record
-        if not record.target.has_classes or 'train' not in self._given:
+        source = record.files.get('train') if record.is_custom else None
+        if source is None or is_path(source) or not record.target.has_classes:
             return {}
         column, given = None, {}
-        for _, row in record.open(self._given['train'], 'train')[1]:
+        for _, row in record.open(source, 'train')[1]:
             if column is None:
                 (column,) = choose_columns(row, [record.layouts[0].label], (), 'label_column')
             labels = row.get(column)
@@ -349,123 +358,51 @@ class ClassificationTask(Task):
         return {record.target.parse_one(text): value for text, value in given.items()}
 
 
-def _sources(settings, given):
-    """Segment -> path or rows of a custom task."""
-    files = {segment: getattr(settings, f'{segment}_file', None) for segment in _SEGMENTS}
-    return {segment: path for segment, path in {**files, **given}.items() if path is not None}
+def choose_data(settings, given=types.MappingProxyType({})):
+    """Return the data set that the settings name: a published one, or the user's own rows.
 
-
-def _find_columns(settings, sources):
-    """Take the usual names for the columns of a custom task's first set, where none is given."""
-    texts = settings.text_columns or settings.text_column or settings.text_pair_column
-    needs_label = settings.label_column is None and list(sources) != ['test']
-    if not sources or (texts and not needs_label):
-        return
-    name, source = next(iter(sources.items()))
-    if is_path(source) and not is_table(source):
-        return
-    parts = {1: ('text',), 2: ('text', 'label'), 3: ('text', 'text_pair', 'label')}
-    records = read_records(source, parts, name, encoding=settings.encoding)
-    where, row = next(records, (None, None))
-    if row is None:
-        raise InputError(f'{source!r:.200} has no rows')
-    if not texts:
-        settings.text_columns = list(
-            choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
-        )
-    if settings.label_column is None:
-        settings.label_column = find_column(row, _LABELS)
-        if needs_label and settings.label_column is None:
-            choose_columns(row, None, (), 'label_column', where)
-
-
-def check_task_choice(settings, trains, given=types.MappingProxyType({})):
-    """Raise InputError, naming the setting, if the settings of the task contradict each other.
-
-    Makes ``text_columns`` of the settings for one column, ``labels`` of those with commas between,
-    and files of a folder's splits. `given` has the sets that a caller has in memory.
+    `given` has the sets that a caller has in memory.
     """
-    if settings.labels is not None and len(settings.labels) == 1:
-        settings.labels = [label.strip() for label in settings.labels[0].split(',')]
-    files = [f'{segment}_file' for segment in _SEGMENTS if hasattr(settings, f'{segment}_file')]
-    if settings.task_name is None and (given or any(getattr(settings, name) for name in files)):
-        settings.task_name = 'custom'
-    sources = {}
-    if settings.task_name == 'custom':
-        _take_splits(settings, files)
-        missing = (name for name in files if not is_table(getattr(settings, name) or ''))
-        check_files(settings, *missing)
-        sources = _sources(settings, given)
-        _find_columns(settings, sources)
-    _join_columns(settings)
-    if settings.task_name != 'custom':
-        used = [name for name in (*files, *_CUSTOM) if getattr(settings, name, None)]
-        used += [f'{segment}_file' for segment in given]
+    files = _files(settings, given)
+    if settings.task_name not in (None, 'custom'):
+        used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
             raise InputError(
                 f'goes with `task_name` custom, not {settings.task_name}', field=used[0]
             )
-        return
-    if not settings.text_columns:
-        raise InputError('custom needs `text_columns`', field='task_name')
-    if trains and 'train' not in sources:
-        raise InputError('custom needs `train_file` for training', field='task_name')
-    if {'train', 'dev'}.intersection(sources) and not settings.label_column:
-        raise InputError(
-            'is needed to train and evaluate: its name or number', field='label_column'
-        )
-
-
-def _join_columns(settings):
-    """Make ``text_columns`` of the two flags that name a column each."""
-    columns = [settings.text_column, settings.text_pair_column]
-    del settings.text_column, settings.text_pair_column
-    if columns == [None, None]:
-        return
-    if settings.text_columns:
-        raise InputError('and `text_column` both name the texts: give one', field='text_columns')
-    if columns[0] is None:
-        raise InputError('needs `text_column`', field='text_pair_column')
-    settings.text_columns = [column for column in columns if column is not None]
-
-
-def _take_splits(settings, files):
-    """Replace a folder that has splits by theirs; that of `train_file` gives all sets."""
-    if 'train_file' in files:
-        splits = find_splits(settings.train_file or '')
-        if settings.dev_split is None:
-            settings.dev_file = settings.dev_file or splits.get('dev')
-        settings.test_file = settings.test_file or splits.get('test')
-    for name in files:
-        path, segment = getattr(settings, name), name[: -len('_file')]
-        splits = find_splits(path or '')
-        if splits and segment not in splits:
-            raise InputError(f'{path!r} has no such split; it has {", ".join(splits)}', field=name)
-        setattr(settings, name, splits.get(segment, path))
-
-
-def make_task(settings, trains=False, given=types.MappingProxyType({})):
-    """The task; its labels are those of the table, or of a custom task's training set.
-
-    Whose they are otherwise is for `model_zoo.tasks.labels.adopt_labels` to say.
-    """
-    if settings.task_name != 'custom':
-        try:
-            return get_task(settings.task_name)
-        except UnknownNameError:
-            known = [*list_tasks(), 'custom']
-            raise UnknownNameError.of('task', settings.task_name, known) from None
-    task = custom_task(
-        settings.text_columns,
+        return get_task(settings.task_name)
+    if not files or ('train' not in files and not settings.only_inference):
+        raise InputError('give `train_file`, your own data, or `task_name`, a published set')
+    columns = (settings.text_column, settings.text_pair_column)
+    return custom_task(
+        settings.text_columns or [column for column in columns if column is not None],
         settings.label_column,
-        labels=settings.labels,
-        regression=settings.regression,
-        header=True if settings.header else None,
-        files=_sources(settings, given),
-        dev_split=getattr(settings, 'dev_split', None),
+        settings.labels,
+        settings.regression,
+        settings.multi_label,
+        settings.header or None,
+        files,
+        dev_split=settings.dev_split,
         split_seed=settings.seed,
-        multi_label=getattr(settings, 'multi_label', False),
         encoding=settings.encoding,
-        skip_empty=getattr(settings, 'skip_empty', False),
+        skip_empty=settings.skip_empty,
     )
-    return infer_labels(task) if trains else task
+
+
+def _files(settings, given):
+    """Return the path or rows of each set; the folder of a `DatasetDict` has several."""
+    paths = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
+    splits = find_splits(settings.train_file or '')
+    if settings.dev_split is not None:
+        splits.pop('dev', None)
+    files = {}
+    for name, path in paths.items():
+        own = find_splits(path or '')
+        if own and name not in own:
+            raise InputError(
+                f'{path!r} has no such split; it has {", ".join(own)}', field=f'{name}_file'
+            )
+        if path is not None and not own and not is_table(path):
+            check_files(settings, f'{name}_file')
+        files[name] = given.get(name, own.get(name, path) or splits.get(name))
+    return {name: source for name, source in files.items() if source is not None}

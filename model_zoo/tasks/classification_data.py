@@ -20,9 +20,12 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError, Where
 from ..records import (
+    PAIRS,
+    TEXTS,
     EmptyCells,
     choose_columns,
     class_names,
+    find_column,
     is_path,
     is_table,
     read_records,
@@ -260,19 +263,21 @@ class Table(DataSet):
 
     def find(self, segment, data_dir=None):
         """Return the path of a segment's file, or its rows."""
-        source = self.files[segment]
-        if is_path(source) and not is_table(source):
-            problem = 'this is a folder, not a file' if os.path.isdir(source) else 'no such file'
-            raise InputError(f'{problem}: {source!r} (the {segment} set)')
-        return source
+        return self.files[segment]
 
     def open(self, source, segment):
         """Return the layout of a file or of rows, and its records."""
-        (layout,) = self.layouts
-        alone = ('text', 'text_pair') if segment.startswith('test') and self.is_pair else None
-        parts = {1: ('text',), 2: alone or ('text', 'label'), 3: ('text', 'text_pair', 'label')}
+        (layout,), parts = self.layouts, _PARTS
+        if segment.startswith('test') and self.is_pair:
+            parts = {**_PARTS, 2: ('text', 'text_pair')}
         options = {'encoding': self.encoding, 'header': layout.header, 'keep_blank': True}
         return layout, read_records(source, parts, segment, **options)
+
+
+#: number of parts of a row in memory -> their columns
+_PARTS = {1: ('text',), 2: ('text', 'label'), 3: ('text', 'text_pair', 'label')}
+#: usual names of the column of the label
+_LABELS = ('label', 'labels', 'score', 'gold_label', 'class', 'category', 'target', 'sentiment')
 
 
 def _names(*segments):
@@ -401,15 +406,15 @@ def get_task(name):
     Raises
     ------
     UnknownNameError
-        If there is none; the message lists all.
+        If there is none; the message lists all, and custom for the user's own rows.
     """
     if name.lower() not in _BY_NAME:
-        raise UnknownNameError.of('task', name, list_tasks())
+        raise UnknownNameError.of('task', name, [*list_tasks(), 'custom'])
     return _BY_NAME[name.lower()]
 
 
 def custom_task(
-    text_columns,
+    text_columns=(),
     label_column=None,
     labels=None,
     regression=False,
@@ -425,6 +430,7 @@ def custom_task(
     ----------
     text_columns : sequence of str or int
         One column, or two for pairs: names, or positions from 0. A string of digits is a position.
+        By default those with usual names.
     label_column : str or int, optional
     labels : sequence of str, optional
         Names of the classes in the order of their ids. None: `infer_labels` reads them from the
@@ -441,6 +447,11 @@ def custom_task(
     **options
         Further fields of `Table`.
     """
+    files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
+    if files and not (text_columns and label_column):
+        text_columns, label_column = _find_columns(
+            *next(iter(files.items())), text_columns, label_column, options.get('encoding')
+        )
     columns = [
         int(column) if str(column).isdecimal() else column
         for column in (*text_columns, *(() if label_column is None else [label_column]))
@@ -454,7 +465,6 @@ def custom_task(
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
-    files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
     dev_split = options.get('dev_split')
     if dev_split is not None:
         if not 0 < dev_split < 1:
@@ -464,10 +474,6 @@ def custom_task(
         if 'dev' in files or 'train' not in files:
             raise InputError('goes with a training file, and without a dev file', field='dev_split')
         files['dev'] = files['train']
-    if label_column is None and {'train', 'dev'}.intersection(files):
-        raise InputError(
-            'is needed to train and evaluate: its name or number', field='label_column'
-        )
     names = None if labels is None else tuple(map(str, labels))
     named = any(isinstance(column, str) for column in columns)
     layout = Layout(
@@ -483,6 +489,20 @@ def custom_task(
         {'test': f'{name}.tsv'},
         **options,
     )
+
+
+def _find_columns(name, source, text, label, encoding):
+    """Return the columns of texts and label, by default those of a set with usual names."""
+    where, row = next(read_records(source, _PARTS, name, encoding=encoding), (None, None))
+    if row is None:
+        raise InputError(f'{source!r:.200} has no rows')
+    if not text:
+        text = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
+    if label is None:
+        label = find_column(row, _LABELS)
+    if label is None and name != 'test':
+        choose_columns(row, None, (), 'label_column', where)
+    return text, label
 
 
 def infer_labels(task):

@@ -74,7 +74,7 @@ CLASSIFIER = [
     (['TOY', '--dev_file', 'label.tsv'], "line 2: unknown label 'so-so'"),
     (['TOY', '--test_file', 'latin.tsv'], 'latin.tsv, line 2.*UTF-8'),
     (['TOY', '--text_columns', 'sentence'], "no column 'sentence'; the columns are"),
-    (['TOY', '--text_columns', 'a', 'b', 'c'], "text_columns 'a b c': give one"),
+    (['TOY', '--text_columns', 'a', 'b', 'c'], "--text_columns 'a b c' must be one column"),
     (
         ['TOY', '--text_columns', '1', '--label_column', '0'],
         "label_column 0 of .*'label' occurs in the first line only.*--header",

@@ -98,7 +98,6 @@ def test_custom_tasks():
         ('text_columns', {'text_columns': ['a'], 'label_column': 'a'}),
         ('labels', {'text_columns': ['a'], 'labels': ['x', 'y'], 'regression': True}),
         ('labels', {'text_columns': ['a'], 'labels': ['x']}),
-        ('label_column', {'text_columns': ['a'], 'files': {'train': 'T'}}),
     ],
 )
 def test_impossible_custom_tasks(field, arguments):
