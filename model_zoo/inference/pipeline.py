@@ -19,8 +19,7 @@ __all__ = [
     'Row',
     'TooLargeError',
     'Work',
-    'refuse_arguments_of_transformers',
-    'without_truncation',
+    'our_options',
 ]
 
 # Most tokens of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
@@ -118,23 +117,22 @@ class Work(NamedTuple):
         return [row for of_item in self.rows for row in of_item]
 
 
-def refuse_arguments_of_transformers(names):
-    """Raise InputError, which names ours, if there is an argument of transformers' pipelines."""
-    for name in names:
-        if name in _OURS:
-            raise InputError(
-                f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
-            )
+def our_options(options):
+    """Options without ``truncation=True`` of transformers, which changes nothing here.
 
-
-def without_truncation(options):
-    """Options without transformers' ``truncation=True``, which changes nothing here."""
-    if options.get('truncation', True) not in (True, 'longest_first'):
+    Other arguments of its pipelines are an InputError that names ours.
+    """
+    for name in _OURS.keys() & options.keys():
         raise InputError(
-            f'`truncation` is {options["truncation"]!r:.80}; longer texts are cut in any case: '
-            'leave it out'
+            f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
         )
-    return {name: value for name, value in options.items() if name != 'truncation'}
+    options = dict(options)
+    truncation = options.pop('truncation', True)
+    if truncation not in (True, 'longest_first'):
+        raise InputError(
+            f'`truncation` is {truncation!r:.80}; longer texts are cut in any case: leave it out'
+        )
+    return options
 
 
 class Pipeline:
@@ -188,7 +186,7 @@ class Pipeline:
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
-        self._defaults = self._given(defaults)
+        self._defaults = self._given(defaults) if defaults else {}
         self._usual = None  # what `checked` returns for a call without options
 
     @property
@@ -376,8 +374,7 @@ class Pipeline:
 
     def _given(self, options):
         """The options that are given, checked."""
-        refuse_arguments_of_transformers(options)
-        given = self.Options.read(without_truncation(options), f'option of {self.task}')
+        given = self.Options.read(our_options(options), f'option of {self.task}')
         return {name: getattr(given, name) for name in given.model_fields_set}
 
     def _text(self, item):
