@@ -17,7 +17,6 @@ from ..training.workers import make_workers
 from .engines import calibrate, check_engine, forward_of, load_exported
 from .job import describe, describe_model, job_of
 from .model_choice import ModelChoice
-from .report import About
 from .run import Outcome, Run, Training
 
 logger = logging.getLogger(__name__)
@@ -257,7 +256,7 @@ class TaskRun:
         task, data, evaluator = self.task, self.training_set, self.evaluator
         if data is None:
             raise InputError('there is no training set')
-        results, title = task.results(), self.title
+        results = {**task.results(), 'description': self.describe()}
         has_dev = bool(evaluator.labelled(*task.evaluated(self.sets)))
 
         def predict(folder):
@@ -267,15 +266,13 @@ class TaskRun:
                 results['test'] = results['best_model']['test']
             return evaluator.predict(folder)
 
-        sets = {'train': data, **self.sets} if task.unit else {}
-        sizes = {name: task.size(part.rows) for name, part in sets.items()}
         task.initialize(self.model, data)
         objective = task.objective(self.model, data)
         if self._teacher is not None:
             objective = self._teacher.objective(self.model)
         self.state = self.run.train(
             Training(
-                title,
+                self.title,
                 self._block,
                 data.loader,
                 objective,
@@ -290,19 +287,29 @@ class TaskRun:
                 None if task.predicted is None else predict,
                 results,
                 evaluator.examine,
-                About(
-                    task.use,
-                    self._base,
-                    sizes,
-                    task.unit,
-                    task.labels,
-                    task.takes_pairs,
-                    self.tokenizer.mask_token,
-                ),
             ),
             self.job(),
         )
         return self.state
+
+    def describe(self):
+        """Return the description of the training that `write_report` takes."""
+        task, sets = self.task, {'train': self.training_set, **self.sets}
+        dev = self.evaluator.labelled(*task.evaluated(self.sets))
+        mask = self.tokenizer.mask_token or ''
+        return {
+            'title': self.title,
+            'metric': task.score_name if dev else None,
+            'base': self._base,
+            'sizes': {name: task.size(part.rows) for name, part in sets.items() if task.unit},
+            'unit': task.unit,
+            'labels': task.labels and list(task.labels),
+            'use': task.use,
+            'command': task.command.replace('{mask}', mask),
+            'call': task.call.replace('{mask}', mask),
+            'example': task.example(self.sets[dev[0]].rows) if dev else None,
+            'location': self.run.folder.location(),
+        }
 
     def job(self):
         """What a training must have in common with the one that it goes on with."""
