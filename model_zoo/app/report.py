@@ -196,7 +196,7 @@ def plot_curves(path, results):
         axes.set(xlabel='updates', ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)
-    figure.suptitle(results['description']['title'])
+    figure.suptitle(_visible(results['description']['title']), parse_math=False)
     save_figure(path, figure)
 
 
@@ -344,10 +344,14 @@ def _short(value):
 
 def _plain(text):
     """Return text for a line of Markdown: nothing in it is markup, no character is invisible."""
-    text = ' '.join(str(text).split())
-    text = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    text = re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', html.escape(text, quote=False))
-    return text.replace('~', '&#126;')
+    text = html.escape(_visible(str(text)), quote=False)
+    return re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', text).replace('~', '&#126;')
+
+
+def _visible(text):
+    """Return text in one line, with escapes in place of invisible characters."""
+    text = ' '.join(text.split())
+    return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _yaml(value):

@@ -179,8 +179,9 @@ def test_the_card_of_a_model_without_use_labels_and_dev_set(tmp_path):
     assert 'pipeline' not in card and 'Labels' not in card and 'curves' not in card
 
 
-def test_last_words(tmp_path, caplog):
+def test_last_words(tmp_path, caplog, monkeypatch):
     (tmp_path / 'report.html').write_text('')
+    monkeypatch.setattr('sys.executable', '/nowhere/python')
     with caplog.at_level(logging.INFO):
         log_summary(str(tmp_path), changed(never_predicted=['refund']))
     said = '\n'.join(record.getMessage() for record in caplog.records)
