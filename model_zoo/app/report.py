@@ -217,8 +217,8 @@ def write_report(folder, results, is_final=False):
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
-          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, an item
-          of the dev set for the pipeline, or None
+          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, a row of
+          the dev set for the card's ``widget``, or None
         - ``location``, the path or URL of the folder after the run
 
         Its ``examination`` has for each segment what `Task.examine` found.

@@ -933,7 +933,7 @@ class SquadTask(Task):
 
     def example(self, rows):
         question = rows.questions[0]
-        return {'question': question.text, 'context': rows.paragraphs[question.paragraph]}
+        return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
 
     def is_labelled(self, rows):
         return rows.questions[0].answers is not None

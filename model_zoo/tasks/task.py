@@ -455,7 +455,7 @@ class Task:
         return str(row)
 
     def example(self, rows):
-        """Return an item for the model's pipeline, a dict, from the rows of a dev set; or None."""
+        """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
 
     def examine(self, segment, data, outputs):
         """The `Examination` of a labelled set, or None; by default of classes."""
