@@ -13,7 +13,7 @@ from ..training.job import checkpoints_of
 from ..training.loop import TrainingLoop
 from ..training.plan import Evaluation, Plan
 from ..util.display import new_figure, save_figure
-from .report import Curves
+from .report import is_picture_due
 from .run import Run, make_updater
 from .task_run import TaskRun
 
@@ -77,21 +77,15 @@ class Results(Callback):
 
     def __init__(self, folder):
         self._folder = folder
-        self._curves = Curves(self._draw)
 
     def on_epoch(self, loop, record):
-        self._curves.update(loop.state)
-        self._write_results(loop.state)
+        self.write(loop.state, is_final=False)
 
-    def write(self, state, **more):
-        self._curves.finish(state)
-        self._write_results(state, **more)
-
-    def _draw(self, state):
-        model = os.path.basename(os.path.normpath(self._folder.args.model))
-        plot_pretraining(self._folder.file('curves.png'), state, f'pre-training {model}')
-
-    def _write_results(self, state, **more):
+    def write(self, state, is_final=True, **more):
+        curves = self._folder.file('curves.png')
+        if is_final or is_picture_due(curves):
+            model = os.path.basename(os.path.normpath(self._folder.args.model))
+            plot_pretraining(curves, state, f'pre-training {model}')
         self._folder.write('results.json', state, **more)
         if state.epochs:
             self._folder.write_eval_results(state.epochs[-1]['report'], state.epochs[-1])

@@ -22,15 +22,7 @@ from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from ..util.arrays import check_gpu
 from .cli import get_ctx
-from .report import (
-    About,
-    Curves,
-    log_summary,
-    next_command,
-    plot_curves,
-    write_card,
-    write_report_page,
-)
+from .report import write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -81,13 +73,14 @@ class Outcome:
         ``--save_last`` of the last epoch's.
     examine : callable, optional
         ``examine()`` is the `Examination` of the same model, or None.
+    results : dict
+        Entries of ``results.json``; for its ``description`` see `write_report`.
     """
 
     save: Callable
     predict: Callable | None = None
     results: dict = dataclasses.field(default_factory=dict)
     examine: Callable | None = None
-    about: About | None = None
 
 
 class Run:
@@ -141,10 +134,7 @@ class Run:
         plan = self._plan(training)
         if self.workers.rank == 0:
             self.folder.clear()
-        metric = None if training.evaluate is None else training.score
-        files = EpochFiles(
-            self.folder, self._model_name, training.title, metric, outcome.results, self.is_kept
-        )
+        files = EpochFiles(self.folder, self._model_name, outcome.results, self.is_kept)
         callbacks = [ProgressLogger(), files, *training.callbacks]
         if args.tensorboard:
             callbacks.append(TensorBoardWriter(args.tensorboard))
@@ -193,7 +183,7 @@ class Run:
             return state
         outcome.save(self.folder.file('best_model'))
         examination, more = made if args.save_last else self._use(outcome)
-        files.finish(state, outcome.about or About(None, training.title, {}), examination, **more)
+        files.finish(state, examination, **more)
         best, last = (files.path(epoch) for epoch in (best['epoch'], len(state.epochs)))
         self.folder.tidy({best, last})
         return state
@@ -302,24 +292,16 @@ def make_updater(args, model, schedule, max_grad_norm=1.0, decay_all=False, opti
 
 
 class EpochFiles(Callback):
-    """After each epoch: its parameters, and results so far; the curves at times."""
+    """After each epoch: its parameters, and results so far."""
 
-    def __init__(self, folder, name, title, metric, results, is_kept=True):
+    def __init__(self, folder, name, results, is_kept=True):
         self._folder, self._name, self._is_kept = folder, name, is_kept
-        self._title, self._metric, self._results = title, metric, results
-        path = folder.file('curves.png')
-        self._curves = Curves(lambda *made: self.plot(path, *made))
+        self._results = results
         self._pattern = re.compile(rf'model_{re.escape(name)}_\d+\.params')
 
     def path(self, epoch):
         """The file of an epoch, which a record counts from 1 and the name of the file from 0."""
         return self._folder.file(f'model_{self._name}_{epoch - 1}.params')
-
-    def plot(self, path, state, examination=None):
-        """Draw the curves; the baseline is that of the `Examination` at the end."""
-        metric = self._metric
-        guess = examination and (f'always "{examination.guess}"', examination.baseline.get(metric))
-        plot_curves(path, state, self._title, f'dev {metric}' if metric else 'updates', guess)
 
     def on_epoch(self, loop, record):
         state, epoch = loop.state, record['epoch']
@@ -331,10 +313,9 @@ class EpochFiles(Callback):
             if self._pattern.fullmatch(name) and name not in kept:
                 os.remove(self._folder.file(name))
         if self._is_kept:
-            self._curves.update(state)
             self._write(state)
 
-    def _write(self, state, command=None, **more):
+    def _write(self, state, is_final=False, **more):
         epoch = state.best['epoch']
         parameters = os.path.basename(self.path(epoch))
         best = {'epoch': epoch, 'parameters': parameters, **state.best['report']}
@@ -343,17 +324,9 @@ class EpochFiles(Callback):
         )
         record = state.epochs[-1] if self._folder.args.save_last else state.best
         self._folder.write_eval_results(record['report'], record)
-        path = self._folder.file('report.html')
-        write_report_page(path, self._title, results, self._metric, command)
-        return results
+        write_report(self._folder.path, results, is_final)
 
-    def finish(self, state, about, examination=None, **more):
-        model = self._folder.file('best_model')
-        command = next_command(about, self._folder.location('best_model'))
+    def finish(self, state, examination=None, **more):
         if examination is not None:
             more['examination'] = {examination.segment: examination.to_dict()}
-        self._curves.finish(state, examination)
-        results = self._write(state, command, **more)
-        curves = self._folder.file('curves.png')
-        write_card(model, self._title, about, results, self._metric, curves)
-        log_summary(results, self._folder.path, command, self._folder.location())
+        self._write(state, is_final=True, **more)

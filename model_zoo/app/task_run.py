@@ -17,7 +17,6 @@ from ..training.updater import freeze_parameters
 from ..training.workers import make_workers
 from .engines import calibrate, check_engine, forward_of, load_exported
 from .model_choice import ModelChoice
-from .report import About
 from .run import Outcome, Run, Training
 
 logger = logging.getLogger(__name__)
@@ -244,9 +243,9 @@ class TaskRun:
         task, data, evaluator = self.task, self.training_set, self.evaluator
         if data is None:
             raise InputError('there is no training set')
-        results, title, settings = task.results(), self.title, task.settings
+        results = {**task.results(), 'description': self.describe()}
+        settings, has_dev = task.settings, bool(evaluator.labelled(*evaluator.dev_sets))
         max_grad_norm = settings.max_grad_norm if isinstance(settings, ScheduleSettings) else 1.0
-        has_dev = bool(evaluator.labelled(*evaluator.dev_sets))
 
         def predict(folder):
             evaluator.keep()
@@ -255,12 +254,10 @@ class TaskRun:
                 results['test'] = results['best_model']['test']
             return evaluator.predict(folder)
 
-        sets = {'train': data, **self.sets} if task.unit else {}
-        sizes = {name: task.size(part) for name, part in sets.items()}
         objective = task.objective(self.model, data)
         self.state = self.run.train(
             Training(
-                title,
+                self.title,
                 self._block,
                 data.loader,
                 objective,
@@ -276,19 +273,29 @@ class TaskRun:
                 None if task.predicted is None else predict,
                 results,
                 evaluator.examine,
-                About(
-                    task.use,
-                    task.base,
-                    sizes,
-                    task.unit,
-                    task.labels,
-                    task.takes_pairs,
-                    self.tokenizer.mask_token,
-                ),
             ),
             self.job(),
         )
         return self.state
+
+    def describe(self):
+        """Return the description of the training that `write_report` takes."""
+        task, sets = self.task, {'train': self.training_set, **self.sets}
+        dev = self.evaluator.labelled(*self.evaluator.dev_sets)
+        mask = self.tokenizer.mask_token or ''
+        return {
+            'title': self.title,
+            'metric': task.score_name if dev else None,
+            'base': task.base,
+            'sizes': {name: task.size(part) for name, part in sets.items() if task.unit},
+            'unit': task.unit,
+            'labels': task.labels and list(task.labels),
+            'use': task.use,
+            'command': task.command.replace('{mask}', mask),
+            'call': task.call.replace('{mask}', mask),
+            'example': task.example(self.sets[dev[0]].rows) if dev else None,
+            'location': self.run.folder.location(),
+        }
 
     def job(self):
         """What a training must have in common with the one that it goes on with."""

@@ -33,7 +33,7 @@ from .labels import adopt_labels, name_labels
 from .linear import fit_head
 from .settings import ClassificationSettings
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, tell_cut
+from .task import Examination, Task, check_room, tell_cut, usual_row
 
 __all__ = [
     'ClassificationSettings',
@@ -101,7 +101,6 @@ class ClassificationTask(Task):
     trained_for = name
     metric = property(lambda self: self.record.target.metrics[0])
     labels = property(lambda self: self.record.labels)
-    takes_pairs = property(lambda self: self.record.is_pair)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
     _teacher = None
@@ -112,6 +111,16 @@ class ClassificationTask(Task):
             return self.name
         source = self.record.files.get('train')
         return os.path.basename(source.rstrip('/')) if is_path(source) else 'custom data'
+
+    @property
+    def command(self):
+        if self.record.is_pair:
+            return "printf 'A text.\\tAnother.\\n' | zoo predict {folder} --pairs --file -"
+        return "zoo predict {folder} 'A text.'"
+
+    @property
+    def call(self):
+        return "('A text.', 'Another.')" if self.record.is_pair else "'A text.'"
 
     # -- the sets and the model
 
@@ -293,30 +302,24 @@ class ClassificationTask(Task):
     def text_of(self, row):
         return ' / '.join(filter(None, (row.text_a, row.text_b)))
 
+    def example(self, rows):
+        row = usual_row(rows, self.text_of)
+        return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
+
     def examine(self, segment, data, outputs):
         target, labels = self.record.target, self.numbers(data.rows)
         guess, baseline = target.baseline(labels)
         losses = target.losses(labels, outputs).reshape(len(labels), -1)
-        expected = [target.show(row.label) for row in data.rows]
-        predicted = list(map(target.show, target.decode(outputs)))
-        missed = sorted({*expected} - {*predicted})
-        if missed and target.has_classes and not target.takes_several:
-            logger.warning(
-                'never predicted on the %s set: %s; more epochs or `class_weights` balanced may '
-                'help',
-                segment,
-                ', '.join(missed),
-            )
         return Examination(
             segment,
             list(map(self.text_of, data.rows)),
-            expected,
-            predicted,
+            [target.show(row.label) for row in data.rows],
+            list(map(target.show, target.decode(outputs))),
             losses.mean(axis=-1),
             baseline,
             guess,
             None if target.takes_several else target.labels,
-            target.per_class(labels, outputs),
+            target.report(labels, outputs),
         )
 
     def save(self, folder, model, tokenizer, **options):

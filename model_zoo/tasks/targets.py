@@ -21,7 +21,7 @@ import numpy as np
 from ..errors import InputError
 from ..layers import losses
 from ..util.arrays import sigmoid, softmax
-from .task import check_finite, class_scores, cross_entropies
+from .task import check_finite, class_report, class_scores, cross_entropies
 
 __all__ = ['Classes', 'LabelSet', 'Number', 'pearson', 'spearman']
 
@@ -295,9 +295,11 @@ class Classes:
         guess = int(np.bincount(labels).argmax())
         return self.labels[guess], self._metrics(labels, np.full_like(labels, guess))
 
-    def per_class(self, labels, outputs):
-        """Compute the scores of each class; see `class_scores`."""
-        return class_scores(self.labels, labels, self.predictions(outputs))
+    def report(self, labels, outputs):
+        """Compute the scores of each class; see `class_report`."""
+        guess = int(np.bincount(labels).argmax())
+        predictions = self.predictions(outputs)
+        return class_report('Scores per class', self.labels, labels, predictions, guess)
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
@@ -365,6 +367,9 @@ class LabelSet(Classes):
         usual = labels.mean(axis=0) > 0.5  # labels that most texts have
         guess = self.show(itertools.compress(self.labels, usual)) or 'no label'
         return guess, self._metrics(labels, np.tile(usual, (len(labels), 1)))
+
+    def report(self, labels, outputs):
+        return class_report('Scores per label', self.labels, labels, self.predictions(outputs))
 
     def decode(self, outputs):
         return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
@@ -436,8 +441,9 @@ class Number:
         guess = float(np.mean(labels))
         return self.show(guess), self.scores(labels, np.full(len(labels), guess))
 
-    def per_class(self, labels, outputs):
-        """Return None: there are no classes."""
+    def report(self, labels, outputs):
+        """Return nothing: there are no classes."""
+        return {}
 
     def decode(self, outputs):
         """Return the prediction for each text."""
