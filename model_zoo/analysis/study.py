@@ -153,13 +153,13 @@ class ClassifierSubject(SentencePair):
         return losses.sum(), attentions, (batch.indices, scores)
 
     def scores(self, outputs):
-        """The task's metrics, by name, of the outputs of `forward`."""
+        """Compute the task's metrics, by name, from the outputs of `forward`."""
         rows = np.concatenate([scores.asnumpy() for _, scores in outputs])
         order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
         return self._task.target.scores(self._labels, rows[order])
 
     def baseline(self):
-        """The task's metrics, by name, of the best guess without the texts."""
+        """Compute the task's metrics, by name, of the best guess without the texts."""
         return self._task.target.baseline(self._labels)[1]
 
 

@@ -465,14 +465,9 @@ def custom_task(
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
-    dev_split = options.get('dev_split')
-    if dev_split is not None:
-        if not 0 < dev_split < 1:
-            raise InputError(
-                f'must be a share between 0 and 1, not {dev_split:g}', field='dev_split'
-            )
-        if 'dev' in files or 'train' not in files:
-            raise InputError('goes with a training file, and without a dev file', field='dev_split')
+    if options.get('dev_split') is not None:
+        if 'train' not in files:
+            raise InputError('needs `train_file`', field='dev_split')
         files['dev'] = files['train']
     names = None if labels is None else tuple(map(str, labels))
     named = any(isinstance(column, str) for column in columns)

@@ -17,7 +17,7 @@ _LAYER = re.compile(r'(encoder\.layers\.)(\d+)(?=\.)')
 
 
 def teacher_layers(student, teacher, layers=None):
-    """The teacher's layers that a student's layers learn from.
+    """Return the teacher's layers that a student's layers learn from.
 
     Parameters
     ----------
@@ -31,14 +31,15 @@ def teacher_layers(student, teacher, layers=None):
     layers = tuple(layers)
     if len(layers) != student or not all(1 <= layer <= teacher for layer in layers):
         raise InputError(
-            f"the teacher's layers {' '.join(map(str, layers))}: give {student} numbers, one for "
-            f'each layer of the student, from 1 to {teacher}'
+            f'{" ".join(map(str, layers))}: must be {student} numbers from 1 to {teacher}, one for '
+            'each layer of the student',
+            field='teacher_layers',
         )
     return layers
 
 
 def make_student(teacher, layers, ctx=None):
-    """A smaller model that starts from layers of its teacher."""
+    """Make a smaller model that starts from layers of its teacher."""
     config = copy.deepcopy(teacher.config)
     config.num_hidden_layers = len(layers)
     student = type(teacher)(config, dropout=teacher.dropout_rate)
@@ -53,9 +54,9 @@ def make_student(teacher, layers, ctx=None):
 
 @dataclasses.dataclass
 class Distillation:
-    """What a classifier learns from its teacher.
+    """The objective of a classifier with a teacher.
 
-    The objective is ``(1 - weight)`` times the loss of the labels, ``weight`` times that of the
+    It is ``(1 - weight)`` times the loss of the labels, ``weight`` times that of the
     teacher's scores (see `model_zoo.layers.losses.distillation_loss`; for regression the mean
     squared error), and ``states_weight`` times the mean squared error of the layers' states.
 
@@ -88,14 +89,15 @@ class Distillation:
             )
         if self.states_weight and small.hidden_size != large.hidden_size:
             raise InputError(
-                f'the states of the student have {small.hidden_size} units, and those of its '
-                f'teacher {large.hidden_size}: they can be compared only if these are the same'
+                f'the student has {small.hidden_size} units, and its teacher {large.hidden_size}: '
+                'their states can be compared only if both have the same',
+                field='states_weight',
             )
         for model in (self.student, self.teacher):
             model.base.output_all_encodings = True
 
     def losses(self, batch):
-        """The losses of states, teacher's scores and labels, weighted.
+        """Compute the weighted losses of states, teacher's scores and labels.
 
         Returns
         -------
@@ -121,7 +123,7 @@ class Distillation:
         return [self.states_weight * error, self.weight * of_teacher, (1 - self.weight) * of_labels]
 
     def objective(self):
-        """For `TrainingLoop`."""
+        """Return the `Objective` of a training."""
 
         def counts(batch):
             size = len(batch.indices)
@@ -131,7 +133,7 @@ class Distillation:
 
 
 def _run(model, batch):
-    """The scores of a batch, and the states of all layers."""
+    """Return the scores of a batch, and the states of all layers."""
     encoded = model.encode(*batch.inputs)
     return model.classifier(model._pool(mx.nd, encoded)), encoded.states
 
@@ -149,7 +151,7 @@ class Teacher:
         self.block.hybridize(static_alloc=True)
 
     def student(self):
-        """The model that starts from layers of the teacher, and its tokenizer."""
+        """Make the model that starts from layers of the teacher; returns it and its tokenizer."""
         settings = self._settings
         layers = teacher_layers(
             settings.student_layers, self.block.config.num_hidden_layers, settings.teacher_layers
@@ -160,7 +162,7 @@ class Teacher:
         return student, self.tokenizer
 
     def objective(self, student):
-        """What the student's training minimizes."""
+        """Return the objective of the student's training."""
         settings = self._settings
         return Distillation(
             student,

@@ -141,8 +141,11 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples',
+        above=0,
+        below=1,
         flag={'metavar': 'SHARE'},
         usual=True,
+        excludes=('dev_file',),
     )
     text_columns: list[str] | None = setting(
         None,
