@@ -24,6 +24,7 @@ _DATA = '|'.join(DATA)
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
 #: one epoch of the demo's data shows what four do
 DEMO_EPOCHS = re.compile(r"(train='scripts/demo_data/.*?epochs=)\d+", re.DOTALL)
+WHOLE_JOBS = ('README.rst', 'index.rst', 'quickstart.rst')
 DATA_FOLDER = re.compile(rf'--\w+[ =]({_DATA})(?=\s|$)')
 
 
@@ -43,8 +44,8 @@ def cases():
             marks.append(pytest.mark.data)
         if 'bfloat16' in code:
             marks.append(needs_bfloat16)
-        if code and (path.parent.name == 'tasks' or path.name == 'index.rst'):
-            marks.append(pytest.mark.slow)  # whole jobs; README has the training of index.rst
+        if code and (path.parent.name == 'tasks' or path.name in WHOLE_JOBS):
+            marks.append(pytest.mark.slow)
         yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
 
 

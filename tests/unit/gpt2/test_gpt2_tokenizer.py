@@ -132,5 +132,5 @@ def test_real_texts_come_back(data_dir):
     assert len(tokenizer) == 50257 == len(tokenizer.vocab)
     assert tokenizer.encode('Hello world') == [15496, 995]
     for path in sorted(data_dir.rglob('*.t*')):
-        text = path.read_bytes().decode('utf-8')[:40000]
+        text = path.read_bytes().decode('utf-8')[:4000]
         assert tokenizer.decode(tokenizer.encode(text)) == text
