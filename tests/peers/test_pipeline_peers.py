@@ -10,7 +10,6 @@ import tiny
 
 import model_zoo
 from bert import BertForMaskedLM, BertTokenizer
-from model_zoo.errors import UnknownNameError
 from model_zoo.opening import open_model
 
 transformers = pytest.importorskip('transformers')
@@ -180,37 +179,6 @@ def test_fill_mask(masked, options):
     if 'targets' not in options:  # where transformers has an error
         two = 'The [MASK] eats the [MASK].'
         assert_alike(ours(two, **options), theirs(two, **options))
-
-
-def test_targets_outside_the_vocabulary(masked):
-    ours, theirs = model_zoo.pipeline(masked), their_pipeline('fill-mask', masked)
-    text, targets = 'The [MASK] sleeps.', ['cat', 'unbelievableness', '']
-    with pytest.warns(UserWarning):
-        assert_alike(ours(text, targets=targets), theirs(text, targets=targets))
-
-
-@pytest.mark.parametrize(
-    'task, head, labels, options, call',
-    [
-        ('text-classification', 'classification', ['a', 'b', 'c'], {'top_k': 2}, {}),
-        ('ner', 'tagging', BIO, {'aggregation_strategy': 'simple'}, {}),
-        (
-            'zero-shot-classification',
-            'classification',
-            ['entailment', 'neutral', 'contradiction'],
-            {'multi_label': True, 'hypothesis_template': 'On {}.'},
-            {'candidate_labels': ['a', 'b']},
-        ),
-    ],
-)
-def test_options_at_construction(folder_of, task, head, labels, options, call):
-    folder = folder_of(head, labels=labels)
-    ours = model_zoo.pipeline(task, folder, **options)
-    theirs = their_pipeline(task, folder, **options)
-    assert_alike(ours(TEXTS[:3], **call), theirs(TEXTS[:3], **call))
-    assert_alike(ours(TEXTS[0], **call), theirs(TEXTS[0], **call))
-    with pytest.raises(UnknownNameError):
-        model_zoo.pipeline(task, folder, max_answer_len=3)
 
 
 def test_feature_extraction(minilm_dir):

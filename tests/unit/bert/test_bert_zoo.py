@@ -11,7 +11,7 @@ from gluonnlp.vocab import BERTVocab
 
 import bert
 import model_zoo
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.errors import CheckpointError
 from model_zoo.tokenization.vocab import load_vocab
 
 pytestmark = pytest.mark.usefixtures('no_network')
@@ -120,29 +120,6 @@ def test_path_of_weights_that_lack_parts(tmp_path, inputs, form):
         get_base(pretrained=folder)
 
 
-def test_vocabulary_that_does_not_fit(tmp_path):
-    folder = save(make(), tmp_path)
-    longer = load_vocab([*TOKENS, 'one', 'more'])
-    with pytest.raises(InputError):
-        get_base(pretrained=folder, vocab=longer)
-    path = str(tmp_path / 'lone.params')
-    make().save_parameters(path, format='gluonnlp')
-    (tmp_path / 'config.json').unlink()
-    options = {**SMALL, 'use_decoder': False, 'use_classifier': False}
-    for tokens in (TOKENS[:-1], [*TOKENS, 'more']):
-        with pytest.raises(CheckpointError):
-            get_base(pretrained=path, vocab=load_vocab(tokens), **options)
-
-
-def test_wrong_architecture(tmp_path, vocab):
-    path = str(tmp_path / 'lone.params')
-    make(**ALL_PARTS).save_parameters(path)
-    with pytest.raises(CheckpointError):
-        get_base(pretrained=path, vocab=vocab, **{**SMALL, 'num_layers': 3})
-    with pytest.raises(CheckpointError):
-        get_base(pretrained=path, vocab=vocab)
-
-
 def test_weights_with_more_layers_are_not_cut_silently(tmp_path, vocab, caplog):
     path = str(tmp_path / 'lone.params')
     make(**ALL_PARTS).save_parameters(path)
@@ -169,13 +146,6 @@ def test_head_on_weights_without_one(tmp_path, inputs, caplog):
     assert_same(head.bert(*inputs), saved(*inputs), 1e-6)
     weight = head.classifier.weight.data().asnumpy()
     assert 0.005 < weight.std() < 0.05 and not head.classifier.bias.data().asnumpy().any()
-
-
-def test_another_head_than_the_saved_one(tmp_path):
-    folder = save(make('BertForSequenceClassification', num_labels=3), tmp_path)
-    bert.BertForQuestionAnswering.from_pretrained(folder)
-    with pytest.raises(CheckpointError):
-        bert.BertForSequenceClassification.from_pretrained(folder, num_labels=4)
 
 
 @pytest.mark.weights

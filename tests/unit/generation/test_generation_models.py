@@ -127,13 +127,6 @@ def test_a_draw_is_the_same_alone_in_a_batch_and_streamed(block):
         assert alone[-1].finish == continuation.finish
 
 
-def test_the_last_scores_of_a_stream_stay_right_in_a_second_one(block):
-    """Two streams of one block in turn: neither writes into the other's memory."""
-    expected = [[new.token for new in stream(block, [prompt], 10)] for prompt in PROMPTS[:2]]
-    pairs = list(zip(*(stream(block, [prompt], 10) for prompt in PROMPTS[:2])))
-    assert [[pair[number].token for pair in pairs] for number in range(2)] == expected
-
-
 def test_nothing_grows_with_the_text(block):
     """All steps run with arrays of the same shapes, so that no graph is planned anew."""
     shapes = set()

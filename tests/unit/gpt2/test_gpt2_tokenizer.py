@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import gluonnlp
 import pytest
 import tiny
 
@@ -113,12 +112,6 @@ def test_saved_files_give_the_same_tokenizer(tokenizer, tmp_path):
     assert again.encoder == tokenizer.encoder and again.bpe_ranks == tokenizer.bpe_ranks
     (tmp_path / 'tokenizer_config.json').write_text('{"model_max_length": 5}')
     assert GPT2Tokenizer.from_pretrained(tmp_path).max_len == 5
-
-
-def test_vocab_has_the_same_ids(expected, tokenizer):
-    vocab = tokenizer.vocab
-    assert isinstance(vocab, gluonnlp.Vocab) and vocab.idx_to_token == expected['vocab']
-    assert vocab.unknown_token is None and vocab.eos_token == '<|endoftext|>' == vocab.bos_token
 
 
 def test_unknown_tokens_are_named(tokenizer):

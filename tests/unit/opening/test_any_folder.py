@@ -134,6 +134,8 @@ DECODER = {
     'language model': ('LMHeadModel', trained('text-generation', TEXTS, False)),
     'generates': ('LMHeadModel', generates),
 }
+#: with these all is tried, with the others what depends on the tokenizer most
+WHOLE = ('bert_json_added', 'roberta_pairs')
 TABLE = [
     (kind, task)
     for kind in folders.FOLDERS
@@ -141,6 +143,8 @@ TABLE = [
         DECODER
         if kind.startswith('gpt')
         else {**ENCODER, **(ENCODER_OF_BERT if kind.startswith('bert') else {})}
+        if kind in WHOLE
+        else ('pairs', 'tagging', 'answers', 'fills', 'embeds', 'create')
     )
 ]
 #: BERT's next sentences need BERT's pairs

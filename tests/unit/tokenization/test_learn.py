@@ -66,8 +66,3 @@ def test_endless_words_are_left_out_with_one_warning(tmp_path, kind, caplog):
     warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
     assert len(warnings) == (2 if kind == 'pieces' else 1)
     assert 'words of more than 1000 characters are left out' in warnings[0].getMessage()
-
-
-def test_a_word_of_the_greatest_length_is_learned_from():
-    longest = 'x' * LONGEST_WORD
-    assert count_words([f'a {longest} {longest}x']) == {'a': 1, longest: 1}

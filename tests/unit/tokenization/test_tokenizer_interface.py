@@ -224,10 +224,3 @@ def test_what_a_call_refuses(tokenizer, options, problem):
         tokenizer(['the cafe', 'the 3 cafe and 3'], **options)
     with pytest.raises(InputError, match='no text'):
         tokenizer([])
-
-
-def test_a_short_repr(made):
-    bert = made['bert']
-    assert repr(bert) == f'BertTokenizer({len(bert)} tokens, do_lower_case=True)'
-    assert repr(BertTokenizer(bert.vocab, max_len=12)).endswith('max_len=12)')
-    assert repr(made['gpt2']) == f'GPT2Tokenizer({len(made["gpt2"])} tokens)'

@@ -11,7 +11,6 @@ from model_zoo.tasks.pretraining import (
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
-    SyntheticLoader,
     TextFiles,
     make_batch,
     read_shard,
@@ -196,29 +195,6 @@ def test_raw_text(kind, text, tokenizer):
         assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
 
 
-def test_batches_of_a_text_are_counted(text, tokenizer):
-    source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
-    loader = PretrainingLoader(source, 8, seed=1)
-    counts = [sum(1 for _ in loader.epoch(epoch)) for epoch in range(3)]
-    assert [loader.count_batches(epoch) for epoch in range(3)] == counts
-    assert len(loader) == counts[0] and len(set(counts)) > 1
-
-
-def test_synthetic(tokenizer):
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    loader = SyntheticLoader(4, 30, 5, tokenizer.vocab, ctx=contexts)
-    batches = list(loader.epoch(0))
-    assert len(batches) == len(loader) and len(list(loader.epoch(0, 4))) == len(loader) - 4
-    for number, batch in enumerate(batches[:9]):
-        assert batch.words.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
-        assert batch.num_tokens == 120 and batch.num_masked == 20
-        assert batch.words.context == contexts[number % 2]
-        assert batch.words.asnumpy().min() >= 0 and batch.words.asnumpy().max() < 400
-        assert (np.diff(batch.masked_positions.asnumpy()) > 0).all()
-    other = next(SyntheticLoader(4, 30, 5, tokenizer.vocab, workers=alone(1, 2)).epoch(0))
-    assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
-
-
 # -- of files that are mapped into memory --------------------------------------------------------
 
 
@@ -249,17 +225,3 @@ def test_workers_share_mapped_batches(load_mapped):
     assert all(len(part.indices) == 8 for part in parts)
     together = np.stack([part.indices for part in parts], axis=1).ravel()
     assert (together[:8] == whole.indices).all()
-
-
-def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
-    """One file after the other is read, once, and what batches come from are maps."""
-    read = []
-    real = sources.read_shard
-    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args[0]) or real(*args))
-    loader = load_mapped()
-    assert len(read) == len(set(read)) == FILES
-    part = loader._source.part(0, 0, 0).read()
-    assert all(isinstance(array, np.memmap) for array in part)
-    assert all(type(array) is np.ndarray for array in part.take(np.array([1, 0])))
-    list(loader.epoch(0))
-    assert len(read) == FILES
