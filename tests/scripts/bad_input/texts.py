@@ -48,21 +48,9 @@ CREATE = [
 
 
 def pretrain(data, folder, edit):
-    argv = [
-        '--data',
-        data / 'train-*.npz',
-        '--data_eval',
-        data / 'eval.npz',
-        '--vocab_file',
-        data / 'vocab.txt',
-        '--hparams',
-        'num_layers=1,units=16,hidden_size=32,num_heads=2',
-        'max_length=16',
-        '--batch_size',
-        '8',
-        '--num_steps',
-        '2',
-    ]
+    argv = ['--data', data / 'train-*.npz', '--data_eval', data / 'eval.npz', '--batch_size', '8']
+    argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', '2', '--hparams', 'max_length=16']
+    argv += ['num_layers=1,units=16,hidden_size=32,num_heads=2']
     return [*argv, '--ckpt_dir', folder / 'out', *edit]
 
 

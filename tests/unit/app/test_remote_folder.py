@@ -99,11 +99,3 @@ def test_checksums_are_not_sent_where_a_file_was_refused(parent, monkeypatch):
         folder.close()
     assert 'SHA256SUMS' not in remote.names_in(URL)
     assert os.path.exists(os.path.join(folder.path, 'model.params'))
-
-
-def test_a_run_tells_where_its_files_will_be(parent, tmp_path):
-    args = argparse.Namespace(output_dir=URL, seed=0, resume=False, overwrite_output_dir=False)
-    folder = RunFolder(URL, args, 'log.txt')
-    assert folder.location('best_model') == f'{URL}/best_model' and folder.location() == URL
-    args.output_dir = str(tmp_path / 'out')
-    assert RunFolder(args.output_dir, args, 'log.txt').location() == args.output_dir

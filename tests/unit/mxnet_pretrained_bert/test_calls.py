@@ -197,18 +197,6 @@ def test_attentions_come_first():
     assert [loss.shape for loss in losses] == [(1,), (1,)]
 
 
-def test_heads_outputs_have_gradients():
-    head = package.BertForSequenceClassification(BERT, 2, False, True)
-    with mx.autograd.record():
-        loss = head(ids(2, 7), labels=ids(2, high=2))
-    loss.backward()
-    outputs = head.bert.get_multihead_outputs()
-    assert len(outputs) == 3 and outputs[0].shape == (2, 4, 7, 4)
-    for output, gradient in zip(outputs, head.bert.get_multihead_gradients()):
-        same(output.grad, gradient)
-    assert np.abs(outputs[0].grad.asnumpy()).max() > 0
-
-
 def test_opening_as_there(tmp_path, monkeypatch):
     package.BertModel(BERT).save_pretrained(str(tmp_path / 'bert'), format='pytorch')
     head = package.BertForSequenceClassification.from_pretrained(tmp_path / 'bert', 3)

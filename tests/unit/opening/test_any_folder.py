@@ -72,7 +72,9 @@ def generates(folder, _):
     assert text[0]['generated_text'].startswith('the cat')
 
 
-def command(name, *argv):
+def command(line):
+    name, *argv = line.split()
+
     def check(folder, path):
         text, out = path / 'in.txt', path / 'out'
         text.write_text('the cat sat.\na red mat.\n\nthe cat\nwas red.\n')
@@ -98,34 +100,14 @@ ENCODER = {
     'extract': (
         'Model',
         command(
-            'extract_features',
-            '--input_file',
-            'IN',
-            '--output_file',
-            'OUT',
-            '--layers',
-            '-1',
-            '--bert_model',
-            'FOLDER',
+            'extract_features --input_file IN --output_file OUT --layers -1 --bert_model FOLDER'
         ),
     ),
     'create': (
         'ForMaskedLM',
         command(
-            'create_pretraining_data',
-            '--input_file',
-            'IN',
-            '--output_dir',
-            'OUT',
-            '--vocab',
-            'FOLDER',
-            '--max_seq_length',
-            '32',
-            '--masked_lm_prob',
-            '0.3',
-            '--whole_word_mask',
-            '--max_predictions_per_seq',
-            '5',
+            'create_pretraining_data --input_file IN --output_dir OUT --vocab FOLDER '
+            '--max_seq_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
         ),
     ),
 }
