@@ -223,10 +223,9 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
     ('name', 'number'), [(name, n) for name in BAD_INPUT for n in range(len(BAD_INPUT[name].rows))]
 )
 @pytest.mark.usefixtures('no_network')
-def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name, number):
+def test_bad_input_is_one_clear_line(worlds, tmp_path, here, capfd, name, number):
     if name == 'serve':
         pytest.importorskip('fastapi')
-    monkeypatch.chdir(tmp_path)
     case, data = BAD_INPUT[name], worlds(name)
     edit, message = case.rows[number]
     said = refusal(capfd, load_script(case.script), *case.arguments(data, tmp_path, edit))

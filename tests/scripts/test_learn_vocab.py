@@ -14,8 +14,7 @@ from bert.tokenizer import BertSPTokenizer, BertTokenizer
 
 
 @pytest.fixture
-def run(script, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run(script, tmp_path, here):
     return lambda line: script_runs.run(script, *shlex.split(line))
 
 

@@ -154,8 +154,7 @@ def test_jsonl(call, text, tmp_path, tiny):
         (['--sentences', 'a', '--output', 'folder.npz'], 1),
     ],
 )
-def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_arguments(call, arguments, status, tmp_path, here):
     (tmp_path / 'empty').write_bytes(b'')
     (tmp_path / 'no utf-8').write_bytes(b'a\nb\xff\nc\n')
     (tmp_path / 'folder.npz').mkdir()

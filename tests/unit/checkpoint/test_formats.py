@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -225,16 +224,16 @@ def test_tensorflow_files_are_found(fixtures, tmp_path):
         assert weights_in_folder(str(both)) == str(both / name)
 
 
-def test_missing_tensorflow(tmp_path, monkeypatch):
+def test_missing_tensorflow(tmp_path, without):
     """It is needed for writing only."""
-    monkeypatch.setitem(sys.modules, 'tensorflow', None)
+    without('tensorflow')
     layout = LAYOUTS['tensorflow']
     with pytest.raises(MissingExtraError):
         layout.write(str(tmp_path / layout.weights), TENSORS)
 
 
-def test_weights_of_pytorch_are_written_without_torch(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'torch', None)
+def test_weights_of_pytorch_are_written_without_torch(tmp_path, without):
+    without('torch')
     path = str(tmp_path / 'pytorch_model.bin')
     types = ('bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'float64')
     tensors = {**TENSORS, **{name: np.arange(6).reshape(2, 3).T.astype(name) for name in types}}

@@ -85,8 +85,7 @@ def test_instances_of_listed_classes_are_namespaces(dump):
     ],
 )
 @pytest.mark.parametrize('protocol', range(pickle.HIGHEST_PROTOCOL + 1))
-def test_no_code_runs(dump, monkeypatch, tmp_path, function, args, protocol):
-    monkeypatch.chdir(tmp_path)
+def test_no_code_runs(dump, here, tmp_path, function, args, protocol):
     path = dump({'idx2sym': ['a'], 'counter': Asks(function, *args)}, protocol)
     with pytest.raises(CheckpointError):
         read_words(path)

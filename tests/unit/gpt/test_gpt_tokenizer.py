@@ -28,8 +28,8 @@ def folder(expected, tmp_path_factory):
 
 
 @pytest.fixture(autouse=True)
-def without_spacy(monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'ftfy', None)
+def without_spacy(without):
+    without('ftfy')
 
 
 @pytest.fixture

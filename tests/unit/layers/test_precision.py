@@ -14,7 +14,7 @@ from halves import HALVES
 
 import bert
 from model_zoo.checkpoint import read_tensors
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, UnknownNameError
 from model_zoo.layers import precision
 from model_zoo.layers.losses import cross_entropy, mean_squared_error, span_cross_entropy
 from model_zoo.layers.precision import Dense, LayerNorm, set_precision
@@ -135,12 +135,6 @@ def test_safe_sums_are_asked_for(monkeypatch):
     monkeypatch.setenv('MXNET_SAFE_ACCUMULATION', '0')
     make_bert('BertModel', 'float16')
     assert os.environ['MXNET_SAFE_ACCUMULATION'] == '0'  # the user's choice
-
-
-def test_bfloat16_on_a_gpu(monkeypatch):
-    monkeypatch.setattr(precision, '_contexts', lambda block: {mx.gpu(0)})
-    with pytest.raises(InputError):
-        make_bert('BertModel', 'bfloat16')
 
 
 def test_float16_on_a_gpu_has_no_casts(monkeypatch):

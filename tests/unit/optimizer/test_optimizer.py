@@ -10,7 +10,6 @@ from mxnet import gluon
 
 from model_zoo import optimizer as zoo
 from model_zoo.errors import InputError
-from model_zoo.optimizer import host
 
 RUNS = [
     *(f'bertadam_{kind}' for kind in ('plain', 'decay', 'clip', 'linear', 'cosine')),
@@ -226,23 +225,6 @@ def test_global_norm_of_a_large_gradient_is_exact():
     expected = np.sqrt((array.astype('float64') ** 2).sum())
     norm = zoo.grad_global_norm(gradients(array)).asscalar()
     assert norm == pytest.approx(expected, rel=1e-6)
-
-
-@pytest.mark.parametrize('name', ['bertadam', 'openaiadam'])
-def test_update_never_waits_for_the_device(monkeypatch, name):
-    parameters = make_parameters({'start0': np.ones((4, 4), 'float32')})
-    options = {'max_grad_norm': 1.0, 'wd': 0.1}
-    trainer = gluon.Trainer(parameters, name, options, kvstore=None)
-    set_gradient(parameters[0], 1)
-    monkeypatch.setattr(host, 'are_on_host', lambda arrays: False)  # as on a GPU
-
-    def waits(*args, **kwargs):
-        raise AssertionError('the update waits for the device')
-
-    for method in ('asnumpy', 'asscalar', 'wait_to_read'):
-        monkeypatch.setattr(mx.nd.NDArray, method, waits)
-    zoo.clip_grad_global_norm(parameters, 1.0)
-    trainer.step(1)
 
 
 @pytest.mark.parametrize('update_on_kvstore', [False, True])

@@ -14,7 +14,6 @@ from model_zoo.tasks.pretraining import (
     TextFiles,
     make_batch,
     read_shard,
-    sources,
 )
 from model_zoo.tasks.pretraining.files import Samples
 
@@ -146,20 +145,6 @@ def test_buckets_hold_like_lengths(load):
     assert 300 < np.median(tokens) <= 500
     counts = [len(b.indices) for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
     assert max(counts) > 2 * min(counts)
-
-
-def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
-    loader, read = load(circle_length=1), []
-    count = len(list(loader.epoch(0)))
-    real = sources.read_shard
-    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args) or real(*args))
-    assert len(list(loader.epoch(0, count - 1))) == 1
-    assert 1 <= len(read) <= 2
-    del read[:]
-    epoch = loader.epoch(0)
-    next(epoch)
-    epoch.close()
-    assert len(read) <= 2
 
 
 def test_longer_samples_than_the_model_takes(load):
