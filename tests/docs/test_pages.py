@@ -24,7 +24,16 @@ _DATA = '|'.join(DATA)
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
 #: one epoch of the demo's data shows what four do
 DEMO_EPOCHS = re.compile(r"(train='scripts/demo_data/.*?epochs=)\d+", re.DOTALL)
-WHOLE_JOBS = ('README.rst', 'index.rst', 'quickstart.rst')
+#: pages whose code trains, or loads many models
+WHOLE_JOBS = (
+    'README.rst',
+    'benchmarks.rst',
+    'gluonnlp.rst',
+    'how_do_i.rst',
+    'index.rst',
+    'model_zoo.rst',
+    'quickstart.rst',
+)
 DATA_FOLDER = re.compile(rf'--\w+[ =]({_DATA})(?=\s|$)')
 
 

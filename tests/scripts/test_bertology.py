@@ -6,12 +6,14 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import load_script, read_json, run
+from script_runs import SCRIPTS, load_script, read_json, run
 
 import export.export as export
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
+
+SCRIPT = SCRIPTS / 'bertology.py'
 
 LAYERS, HEADS = 2, 4
 PICTURES = {'entropy.png', 'importance.png'}

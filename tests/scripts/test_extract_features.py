@@ -7,9 +7,11 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import run
+from script_runs import SCRIPTS, run
 
 from bert import BertModel, BertTokenizer
+
+SCRIPT = SCRIPTS / 'extract_features.py'
 
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'

@@ -16,6 +16,8 @@ from model_zoo.opening import locate
 from model_zoo.tasks.classification_data import get_task
 from model_zoo.tasks.labels import name_labels
 
+CASE = 'finetune_classifier'
+
 
 def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
     rows = [line.split('\t') for line in (data / 'train.tsv').read_text('utf-8').splitlines()]

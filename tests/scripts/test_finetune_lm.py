@@ -20,6 +20,8 @@ from toy_data import FEW, write_counting
 from bert import BertForPreTraining, BertModel, BertTokenizer
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 
+SCRIPT = SCRIPTS / 'finetune_lm.py'
+
 LENGTH = 24
 
 

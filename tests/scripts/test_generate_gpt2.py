@@ -9,11 +9,13 @@ import sys
 
 import pytest
 import tiny
-from script_runs import refusal, run
+from script_runs import SCRIPTS, refusal, run
 
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.generation import generate
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
+
+SCRIPT = SCRIPTS / 'generate_gpt2.py'
 
 BAR = '=' * 40
 

@@ -6,11 +6,13 @@ import shlex
 import mxnet as mx
 import pytest
 import script_runs
-from script_runs import read_json
+from script_runs import SCRIPTS, read_json
 from tiny import SPECIAL
 
 import model_zoo
 from bert.tokenizer import BertSPTokenizer, BertTokenizer
+
+SCRIPT = SCRIPTS / 'learn_vocab.py'
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import tiny
 from halves import HALVES
-from script_runs import read_json, run
+from script_runs import SCRIPTS, read_json, run
 from toy_data import write_reviews
 
 import bert
 from bert_embedding.cli import main as embed
+
+SCRIPT = SCRIPTS / 'finetune_classifier.py'
 
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
 

@@ -11,11 +11,15 @@ from batches_of_samples import alone, assert_same
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
+    SampleOptions,
     ShardFiles,
     read_shard,
     sources,
     write_epoch,
 )
+
+OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
+FILES = 7
 
 
 class Together:
