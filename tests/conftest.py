@@ -88,7 +88,7 @@ def share_of(nodeid):
 
 @pytest.fixture(scope='session')
 def fixtures():
-    """Folder of the small files that the oracle scripts wrote."""
+    """Folder of the small files with the originals' results."""
     return FIXTURES
 
 
