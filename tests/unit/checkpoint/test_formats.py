@@ -237,7 +237,7 @@ def test_weights_of_pytorch_are_written_without_torch(tmp_path, without):
     path = str(tmp_path / 'pytorch_model.bin')
     types = ('bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'float64')
     tensors = {**TENSORS, **{name: np.arange(6).reshape(2, 3).T.astype(name) for name in types}}
-    tensors['tied'], tensors['scalar'] = tensors['a'], np.float32(3).reshape(())
+    tensors['tied'], tensors['scalar'] = tensors['a'], np.array(3, 'float32')
     LAYOUTS['pytorch'].write(path, tensors)
     found, _ = read_tensors(path)
     assert list(found) == list(tensors)
