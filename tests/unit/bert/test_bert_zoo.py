@@ -158,13 +158,3 @@ def test_minilm(minilm_dir):
     words = mx.nd.array([[101, 1996, 4937, 102]])
     assert_same(block(words), same(words), 1e-6)
     assert not same.has_decoder
-
-
-@pytest.mark.weights
-def test_save_pretrained_keeps_the_vocabulary_of_the_weights(minilm_dir, tmp_path):
-    block = bert.BertForSequenceClassification.from_pretrained('all-MiniLM-L6-v2')
-    block.save_pretrained(tmp_path / 'saved')
-    text = 'An unaffable tokenizer.'
-    again = bert.BertTokenizer.from_pretrained(tmp_path / 'saved')
-    original = bert.BertTokenizer.from_pretrained(minilm_dir)
-    assert again.encode(text).input_ids.tolist() == original.encode(text).input_ids.tolist()

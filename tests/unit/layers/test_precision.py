@@ -150,6 +150,7 @@ def test_float16_on_a_gpu_has_no_casts(monkeypatch):
             assert nodes[number].get('attrs', {}).get('dtype') != 'float32', node['name']
 
 
+@pytest.mark.slow
 def test_cpu_without_avx512():
     code = (
         'import bert\n'
