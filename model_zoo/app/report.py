@@ -44,8 +44,10 @@ def library_versions():
     import mxnet
     import numpy
 
+    from .. import __version__
+
     versions = {library.__name__: library.__version__ for library in (mxnet, numpy, gluonnlp)}
-    return {'python': platform.python_version(), **versions}
+    return {'gluon-transformer-zoo': __version__, 'python': platform.python_version(), **versions}
 
 
 def write_results(path, args, state=None, **more):
