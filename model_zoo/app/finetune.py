@@ -211,6 +211,8 @@ def finetune(
             interrupted = True
             logger.warning('interrupted: %s', error)
             trainer.load_best()
+        if trainer.loop is None:
+            raise InputError('is for the commands: `finetune` trains', field='only_inference')
         trainer.evaluator.keep()
         return Trained(trainer, output_dir, interrupted)
 
