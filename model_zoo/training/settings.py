@@ -288,7 +288,9 @@ class Settings(_Given):
                 value = changes[field.name]
                 value = value if value is None else _checked(field, value)
                 setattr(made, field.name, value)
-        made._check_relations(changes)
+        made._check_relations(
+            {name for name in changes if getattr(made, name) != getattr(self, name)}
+        )
         made.check()
         return made
 
