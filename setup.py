@@ -51,7 +51,7 @@ setup(
     package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
         **{name: ['py.typed'] for name in PACKAGES},
-        'model_zoo.app': ['*.html'],
+        'model_zoo.app': ['templates/*'],
         'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [

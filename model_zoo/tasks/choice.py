@@ -170,6 +170,8 @@ class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
+    command = 'zoo serve {folder}'
+    call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
 
@@ -182,6 +184,11 @@ class MultipleChoice(Task):
         path = os.path.join(folder, name)
         write_choices(path, data.rows, softmax(outputs), self.columns, self.first)
         return [name]
+
+    def example(self, rows):
+        row = rows[0]
+        choices = [f'{row.start} {ending}'.strip() for ending in row.endings]
+        return {'text': row.context, 'choices': choices}
 
     def file_of(self, segment):
         """The file of a segment's predictions."""
@@ -318,6 +325,7 @@ class StoryTask(MultipleChoice):
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
+    command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 

@@ -59,9 +59,11 @@ from .task import (
     Task,
     check_finite,
     check_room,
+    class_report,
     class_scores,
     mean_cross_entropy,
     tell_cut,
+    usual_row,
 )
 
 __all__ = [
@@ -455,8 +457,14 @@ class ClassificationTask(Task):
         return os.path.basename(source.rstrip('/')) if is_path(source) else 'custom data'
 
     @property
-    def takes_pairs(self):
-        return self.record.is_pair
+    def command(self):
+        if self.record.is_pair:
+            return "printf 'A text.\\tAnother.\\n' | zoo predict {folder} --pairs --file -"
+        return "zoo predict {folder} 'A text.'"
+
+    @property
+    def call(self):
+        return "('A text.', 'Another.')" if self.record.is_pair else "'A text.'"
 
     lowers = property(lambda self: self.settings.do_lower_case)
     _given, _teacher = types.MappingProxyType({}), None
@@ -679,6 +687,10 @@ class ClassificationTask(Task):
     def text_of(self, row):
         return ' / '.join(filter(None, (row.text_a, row.text_b)))
 
+    def example(self, rows):
+        row = usual_row(rows, self.text_of)
+        return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
+
     def examine(self, segment, data, outputs):
         record, labels = self.record, self.numbers(data.rows)
         texts = list(map(self.text_of, data.rows))
@@ -692,7 +704,7 @@ class ClassificationTask(Task):
                 _entropies_of_each(labels, outputs).mean(axis=-1),
                 _multi_label_metrics(labels, np.tile(2 * usual - 1, (len(labels), 1))),
                 ', '.join(itertools.compress(record.labels, usual)) or 'no label',
-                per_class=class_scores(record.labels, labels, outputs > 0),
+                more=class_report('Scores per label', record.labels, labels, outputs > 0),
             )
         guess, baseline = compute_baseline(record, labels)
         if record.regression:
@@ -704,7 +716,6 @@ class ClassificationTask(Task):
             )
         examination = super().examine(segment, data, outputs)
         examination.baseline = baseline
-        examination.per_class = class_scores(record.labels, labels, outputs.argmax(axis=-1))
         return examination
 
     def save(self, folder, model, tokenizer, **options):

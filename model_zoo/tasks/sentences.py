@@ -164,6 +164,8 @@ class SentenceTask(Task):
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
     head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
+    command = "zoo embed {folder} 'A text.' --pooling model"
+    call = "('A text.', 'Another.')"
     files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
 
     def read(self, source, segment):

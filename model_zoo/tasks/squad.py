@@ -903,6 +903,8 @@ class SquadTask(Task):
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
     title, most_lost = 'SQuAD', 0.5
     predicted = ('dev',)
+    command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
+    call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
     lowers = property(lambda self: self.settings.do_lower_case)
 
@@ -929,6 +931,10 @@ class SquadTask(Task):
 
     def size(self, data):
         return len(data.rows.questions)
+
+    def example(self, rows):
+        question = rows.questions[0]
+        return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
 
     def is_labelled(self, rows):
         return rows.questions[0].answers is not None

@@ -6,6 +6,7 @@ have columns; the first is usually the word and the last its tag. Lines that beg
 CoNLL-U and GermEval. Tables of JSON and `datasets` have a row per sentence.
 """
 
+import collections
 import itertools
 import logging
 import numbers
@@ -35,7 +36,15 @@ from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
 from .settings import TaggingSettings
 from .tables import write_table
-from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    class_report,
+    cross_entropies,
+    mean_cross_entropy,
+    usual_row,
+)
 
 __all__ = [
     'Sentence',
@@ -344,12 +353,9 @@ def score_tags(labels, predicted, entities=None):
         ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
         these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
     """
-    sentences = [
-        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
-    ]
-    labels, predicted = zip(*(zip(*pairs) for pairs in sentences if pairs))
-    pairs = list(itertools.chain(*sentences))
-    metrics = {'accuracy': sum(tag == predicted for tag, predicted in pairs) / len(pairs)}
+    labels, predicted = _counted(labels, predicted)
+    pairs = list(zip(itertools.chain(*labels), itertools.chain(*predicted)))
+    metrics = {'accuracy': sum(tag == guess for tag, guess in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
@@ -360,6 +366,38 @@ def score_tags(labels, predicted, entities=None):
         )
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics
+
+
+def _counted(labels, predicted):
+    """Labels and predictions of the sentences, without the words that are `IGNORED`."""
+    sentences = [
+        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
+    ]
+    return zip(*(zip(*pairs) for pairs in sentences if pairs))
+
+
+def entity_report(labels, predicted):
+    """Return the scores of each type of entity, as `more` of an `Examination`."""
+    from seqeval.metrics import classification_report
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    labels, predicted = map(_as_iobes, _counted(labels, predicted))
+    found = collections.Counter(name for name, _, _ in get_entities(predicted))
+    report = classification_report(labels, predicted, output_dict=True, zero_division=0)
+    rows = [
+        {
+            'label': name,
+            'precision': float(scores['precision']),
+            'recall': float(scores['recall']),
+            'f1': float(scores['f1-score']),
+            'examples': int(scores['support']),
+            'predicted': found[name],
+        }
+        for name, scores in report.items()
+        if not name.endswith(' avg')
+    ]
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    return {'tables': {'Scores per entity type': rows}, 'never_predicted': missing}
 
 
 def _as_iobes(sentences):
@@ -409,6 +447,7 @@ class TaggingTask(Task):
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
     head, use, unit = 'tagging', 'token-classification', 'sentences'
+    command, call = "zoo tag {folder} 'A text.'", "'A text.'"
     predicted = ('dev', 'test')
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
@@ -509,11 +548,20 @@ class TaggingTask(Task):
         outputs = outputs[_labels(data.rows) != IGNORED]
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
+    def example(self, rows):
+        return {'text': usual_row([' '.join(row.words) for row in rows[:50]], str)}
+
     def examine(self, segment, data, outputs):
         labels = _labels(data.rows)
         counted = labels != IGNORED
+        predicted = self.decode(data, outputs)
         expected, outputs = labels[counted].tolist(), outputs[counted]
         guess = max(self.labels, key=expected.count)
+        if self._entities:
+            more = entity_report([row.labels for row in data.rows], predicted)
+        else:
+            numbers = self.numbers(data.rows), outputs.argmax(axis=-1), self.labels.index(guess)
+            more = class_report('Scores per label', self.labels, *numbers)
         guesses = [[guess] * len(row.words) for row in data.rows]
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
         return Examination(
@@ -525,6 +573,7 @@ class TaggingTask(Task):
             score_tags([row.labels for row in data.rows], guesses, self._entities),
             guess,
             self.labels,
+            more,
         )
 
     def write(self, folder, segment, data, outputs):
