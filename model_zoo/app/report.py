@@ -1,6 +1,8 @@
 """What a run reports: its results, and from them curves, a page, a card and the log's end."""
 
+import contextlib
 import html
+import importlib.metadata
 import itertools
 import logging
 import os
@@ -45,6 +47,8 @@ def library_versions():
     import numpy
 
     versions = {library.__name__: library.__version__ for library in (mxnet, numpy, gluonnlp)}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a bare checkout
+        versions['gluon-transformer-zoo'] = importlib.metadata.version('gluon-transformer-zoo')
     return {'python': platform.python_version(), **versions}
 
 

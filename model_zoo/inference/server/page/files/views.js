@@ -8,6 +8,8 @@ import { make, score } from './dom.js';
 const lines = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
 const does = (task) => (model) => model.tasks.includes(task);
 const NEAREST = 3;
+// A value of the example in the model's card, or a usual one.
+const own = (name, usual) => (model) => model.example[name] ?? usual;
 
 const SENTENCES = [
   'A cat sleeps on the sofa.', 'A kitten is dozing.', 'The dog chases a ball.',
@@ -18,9 +20,6 @@ const SECOND = {
   name: 'pair', label: 'Second text', kind: 'text', optional: true, value: own('text_pair', ''),
   fits: (model) => model.text_pairs,
 };
-
-// A value of the example in the model's card, or a usual one.
-const own = (name, usual) => (model) => model.example[name] ?? usual;
 
 function infer(task, makeBody) {
   return (values, model) => ({ path: modelPath(model, task), body: makeBody(values, model) });
