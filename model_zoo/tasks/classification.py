@@ -195,14 +195,15 @@ class ClassificationTask(Task):
 
     def prepare(self, rows):
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
-        for name in {*self.record.dev_segments} & {*rows} if known else ():
-            count = sum((row.text_a, row.text_b) in known for row in rows[name])
+        for name in self.record.dev_segments:
+            dev = rows.get(name, ())
+            count = sum((row.text_a, row.text_b) in known for row in dev)
             if count:
                 logger.warning(
                     '%d of %d texts of the %s set are in the training set, too: the scores are '
                     'better than on new texts',
                     count,
-                    len(rows[name]),
+                    len(dev),
                     name,
                 )
 
