@@ -9,7 +9,6 @@ import dataclasses
 import itertools
 import logging
 import os
-import socket
 import time
 
 import numpy as np
@@ -22,7 +21,6 @@ from ..records import is_path
 from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining import (
-    MappedShards,
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
@@ -155,10 +153,8 @@ class MaskedLMTask(TextTask):
             source = self._source(settings.dev_corpus, settings.dev_data, tokenizer)
             return PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
         source = self._source(
-            settings.train_corpus, settings.pregenerated_data, tokenizer, settings.reduce_memory
+            settings.train_corpus, settings.pregenerated_data, tokenizer, self._has_epochs
         )
-        if self._has_epochs:
-            source.take_one_an_epoch()
         by_tokens = settings.batch_tokens is not None
         loader = PretrainingLoader(
             source,
@@ -182,16 +178,17 @@ class MaskedLMTask(TextTask):
             epoch_of(path) is not None for path in matching_files(self.settings.pregenerated_data)
         )
 
-    def _source(self, corpus, samples, tokenizer, is_mapped=False):
-        settings = self.settings
+    def _source(self, corpus, samples, tokenizer, one_per_epoch=False):
         if corpus:
             return TextFiles(corpus, tokenizer, self._options, num_workers=self.num_processes)
-        options = {'next_sentence': self._has_pairs, 'max_len': self._context}
-        options['workers'] = self.workers
-        if is_mapped:  # to a folder of this machine's own
-            folder = os.path.join(settings.output_dir, f'mapped_{socket.gethostname()}')
-            return MappedShards(samples, tokenizer.vocab, folder, **options)
-        return ShardFiles(samples, tokenizer.vocab, **options)
+        return ShardFiles(
+            samples,
+            tokenizer.vocab,
+            self._context,
+            next_sentence=self._has_pairs,
+            workers=self.workers,
+            one_per_epoch=one_per_epoch,
+        )
 
     def close(self):
         self._closing.close()

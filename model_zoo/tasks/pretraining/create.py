@@ -23,7 +23,7 @@ PART_BYTES = 2**23
 
 
 class ShardFacts(NamedTuple):
-    """What has been written to one file, or to several."""
+    """Counts of what has been written to files."""
 
     samples: int = 0
     tokens: int = 0  # special ones too, padding not
@@ -35,12 +35,12 @@ class ShardFacts(NamedTuple):
 
 
 def plan_parts(corpus, num_parts=1, part_bytes=PART_BYTES):
-    """How many parts to make of a corpus: as many as wanted, or more if they'd be too large."""
+    """Return how many parts to make of a corpus: `num_parts`, or more if they were too large."""
     return max(num_parts, math.ceil(corpus.num_bytes / part_bytes))
 
 
 class _ShardMaker:
-    """Makes one file; for a worker process."""
+    """A function that makes one file, for a worker process."""
 
     def __init__(self, maker, output_dir, num_parts, seed):
         self._maker, self._seed = maker, seed
@@ -49,15 +49,15 @@ class _ShardMaker:
 
     @staticmethod
     def name(number):
-        """GluonNLP's name of file `number`."""
+        """Return GluonNLP's name of file `number`."""
         return f'part-{number:03d}.npz'
 
     def path(self, number):
-        """The path of file `number`."""
+        """Return the path of file `number`."""
         return join(self._output_dir, self.name(number))
 
     def finished(self, number):
-        """The `ShardFacts` of a file that an earlier run of the same job has finished, or None."""
+        """Return the `ShardFacts` of a file that the same job has finished before, or None."""
         facts = read_done(self.path(number), self._job)
         return None if facts is None else ShardFacts(**facts)
 
@@ -94,7 +94,7 @@ class _ShardMaker:
 
 
 def _job_of(maker, seed, num_parts):
-    """All that decides on the samples, but for the texts' contents."""
+    """Return what the samples depend on, except the texts' contents."""
     corpus = maker.corpus
     return [
         [os.path.basename(path) for path in corpus.files],

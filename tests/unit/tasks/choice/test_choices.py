@@ -176,7 +176,7 @@ def test_stories_are_read(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'place'),
     [
-        ((), 'InputStoryid'),
+        ((), 'choices.csv'),
         (('storyid,title', '1,x'), 'InputStoryid'),
         ((STORIES,), 'choices.csv'),
         ((STORIES, STORY + ',x'), 'line 2'),
