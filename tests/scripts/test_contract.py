@@ -33,6 +33,20 @@ def toy(toys, request):
     return toys(request.param)
 
 
+#: one of each kind of loader and objective
+some = pytest.mark.parametrize(
+    'toy',
+    [
+        'finetune_classifier',
+        'finetune_squad',
+        'finetune_embedding',
+        'finetune_gpt',
+        'train_lm transfo_xl',
+    ],
+    indirect=True,
+)
+
+
 def test_learns_and_writes_its_files(toy):
     folder, results = toy.trained, read_json(toy.trained)
     best, training = results['best'], results['training']
@@ -107,9 +121,9 @@ def comparable(results):
     return best, dev, [epoch['score'] for epoch in results['training']['epochs']]
 
 
-@pytest.mark.parametrize('name', ['finetune_classifier', 'finetune_gpt', 'train_lm transfo_xl'])
-def test_interrupted_and_resumed_is_as_unbroken(toys, name, tmp_path, capsys):
-    toy, broken = toys(name), tmp_path / 'broken'
+@pytest.mark.parametrize('toy', ['finetune_classifier', 'train_lm transfo_xl'], indirect=True)
+def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
+    broken = tmp_path / 'broken'
     whole = toy.whole
     expected = read_json(whole)
     argv = toy.case.again(toy.data, broken)
@@ -163,6 +177,7 @@ def as_version_0_2_wrote_it(folder, case):
         sums.write_text(re.sub('.+(?=  state.json)', checksum.hexdigest(), sums.read_text()))
 
 
+@some
 def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, tmp_path):
     argv = [*toy.case.again(toy.data, tmp_path), '--ckpt_interval', 2]
     with killed(toy.case.batch):
@@ -176,6 +191,7 @@ def test_killed_by_version_0_2_and_resumed_within_an_epoch_is_as_unbroken(toy, t
     assert_ended_equal(tmp_path, toy.whole)
 
 
+@some
 def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_cpu(
     toy, tmp_path, monkeypatch
 ):
@@ -207,10 +223,9 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
     ('name', 'number'), [(name, n) for name in BAD_INPUT for n in range(len(BAD_INPUT[name].rows))]
 )
 @pytest.mark.usefixtures('no_network')
-def test_bad_input_is_one_clear_line(worlds, tmp_path, monkeypatch, capfd, name, number):
+def test_bad_input_is_one_clear_line(worlds, tmp_path, here, capfd, name, number):
     if name == 'serve':
         pytest.importorskip('fastapi')
-    monkeypatch.chdir(tmp_path)
     case, data = BAD_INPUT[name], worlds(name)
     edit, message = case.rows[number]
     said = refusal(capfd, load_script(case.script), *case.arguments(data, tmp_path, edit))

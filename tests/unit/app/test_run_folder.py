@@ -6,7 +6,7 @@ import pytest
 from script_runs import start
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_settings, check_training_arguments
+from model_zoo.app.arguments import add_settings
 from model_zoo.app.run_folder import RunFolder
 from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
@@ -62,11 +62,6 @@ def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
     for flags in ((), ('--resume',)):
         with pytest.raises(InputError):
             open_folder(trained, *flags)
-
-
-def test_resuming_and_overwriting_contradict_one_another():
-    with pytest.raises(InputError):
-        check_training_arguments(parse('--resume', '--overwrite_output_dir'))
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):

@@ -6,10 +6,8 @@ from batches_of_samples import Together, assert_same
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
-    SampleMaker,
     SampleOptions,
     ShardFiles,
-    TextFiles,
     read_shard,
     sources,
     write_epoch,
@@ -49,59 +47,6 @@ def test_workers_share_the_batches_of_one(options, size, shards, tokenizer):
     for start in (0, 3):
         parts = Together(size).run(lambda worker, start=start: batches(worker, start))
         assert_shared(parts, whole[start * size :])
-
-
-def test_a_worker_reads_its_own_files(shards, tokenizer, monkeypatch):
-    """Each file's lengths and samples are read by one worker; each gets the rows of its batches."""
-    read, looked = [], []
-
-    def watch(name, seen):
-        real = getattr(sources, name)
-        monkeypatch.setattr(
-            sources, name, lambda path, *args: seen.append(path) or real(path, *args)
-        )
-
-    watch('read_shard', read)
-    watch('read_lengths', looked)
-    paths = {}
-
-    def work(worker):
-        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
-        paths[worker.rank] = source.paths[worker.rank :: worker.size]
-        loader = PretrainingLoader(source, 4, workers=worker)
-        return loader.num_samples, sum(len(batch.indices) for batch in loader.epoch(0) if batch)
-
-    together = Together(3)
-    found = together.run(work)
-    assert sorted(read) == sorted(sum(paths.values(), [])) and len(read) == FILES
-    # once to count them, and once in the epoch
-    assert sorted(looked) == sorted(2 * read)
-    total = found[0][0]
-    assert sum(count for _, count in found) == total > 100
-    width = 2 * 32 + 3 * 5 + 2
-    for (_, count), ints in zip(found, together.ints):
-        # its rows, all samples' lengths, and how many there are
-        assert ints < count * width + total + 3 * 40 * (FILES + 2)
-
-
-def test_text_is_made_into_samples_once(text, tokenizer, monkeypatch):
-    made = []
-    make = SampleMaker.make
-    monkeypatch.setattr(
-        SampleMaker, 'make', lambda self, *args: made.append(args[-1]) or make(self, *args)
-    )
-
-    def batches(worker, start=0, **more):
-        source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
-        return list(PretrainingLoader(source, 4, workers=worker, **more).epoch(1, start))
-
-    whole = batches(None, accumulate=2)
-    parts = sorted(made)
-    assert parts == list(range(len(parts))) and len(parts) > 4
-    for start in (0, 5):
-        del made[:]
-        assert_shared(Together(2).run(lambda w, s=start: batches(w, s)), whole[2 * start :])
-        assert sorted(made) == parts  # each by one of the two
 
 
 def test_a_file_for_each_epoch(shards, tokenizer, tmp_path):
