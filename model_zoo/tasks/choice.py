@@ -59,11 +59,15 @@ def read_swag(source, segment='data', encoding=None):
         with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
         this order.
     """
+    return _collected(_swag_examples(source, segment, encoding), source)
+
+
+def _swag_examples(source, segment, encoding):
     parts, format = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}, None
     if is_path(source) and not has_typed_values(source):
         format = 'json' if has_json(source, encoding) else 'csv'
-    examples = []
-    for where, fields in read_records(source, parts, segment, format=format, encoding=encoding):
+    records = read_records(source, parts, segment, format=format, encoding=encoding)
+    for number, (where, fields) in enumerate(records):
         if _CHOICES in fields:
             context, start, endings = fields.get(_TEXT), '', fields[_CHOICES]
         else:
@@ -71,10 +75,8 @@ def read_swag(source, segment='data', encoding=None):
             names = (f'{_ENDING}{number}' for number in itertools.count())
             endings = [fields[name] for name in itertools.takewhile(fields.__contains__, names)]
             context, start = fields[_CONTEXT], fields[_START]
-        guid = str(fields.get(_ID, len(examples)))
-        example = _example(guid, context, start, endings, fields.get(_LABEL), where)
-        _add(examples, example, where)
-    return _checked(examples, source)
+        guid, label = str(fields.get(_ID, number)), fields.get(_LABEL)
+        yield where, _example(guid, context, start, endings, label, where)
 
 
 def _check_columns(fields, names, where, what):
@@ -105,29 +107,27 @@ def _example(guid, context, start, endings, label, where, first=0):
     return SwagExample(guid, context, start, tuple(endings), numbers.get(str(label).strip()))
 
 
-def _add(examples, example, where):
-    first = examples[0] if examples else example
-    if len(example.endings) != len(first.endings) or (example.label is None) != (
-        first.label is None
-    ):
-        raise InputError(
-            'all examples must have the same number of endings, and all a label or none',
-            where=where,
-        )
-    examples.append(example)
-
-
-def _checked(examples, source):
-    if not examples:
+def _collected(examples, source):
+    """Return a list of examples, which must be alike; they come with their places."""
+    found = []
+    for where, example in examples:
+        form = len(example.endings), example.label is None
+        if found and form != (len(found[0].endings), found[0].label is None):
+            raise InputError(
+                'all examples must have the same number of endings, and all a label or none',
+                where=where,
+            )
+        found.append(example)
+    if not found:
         raise InputError(f'{str(source)!r} has no examples')
-    return examples
+    return found
 
 
 def encode_swag(examples, tokenizer, max_length=128):
-    """Samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
+    """Make samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
 
-    If that is longer than `max_length`, the longer one of the two texts loses tokens at its end
-    until it fits. The log counts the truncated examples.
+    The longer of the two texts loses tokens at its end until the sample fits `max_length`. The log
+    counts the truncated examples.
     """
     check_room(max_length, 3, 2)
     pairs = [
@@ -147,7 +147,7 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
     ----------
     probabilities : numpy.ndarray, shape (examples, endings)
     columns : (str, str)
-        What the columns of the examples' names and of their labels are called.
+        Names of the columns of the examples' ids and labels.
     first : int
         The number of the first ending.
     """
@@ -178,7 +178,7 @@ class MultipleChoice(Task):
         return [name]
 
     def file_of(self, segment):
-        """The file of a segment's predictions."""
+        """Return the name of the file of a segment's predictions."""
         return f'{segment}_predictions.tsv'
 
     def examine(self, segment, data, outputs):
@@ -249,22 +249,23 @@ def read_story_cloze(path, encoding=None):
     list of SwagExample
         Its `context` is the whole story; labels are counted from 0.
     """
-    stories = []
+    return _collected(_stories(path, encoding), path)
+
+
+def _stories(path, encoding):
+    names = (_STORY_ID, *_SENTENCES, *_ENDINGS)
     for where, fields in read_records(path, format='csv', encoding=encoding):
-        names = (_STORY_ID, *_SENTENCES, *_ENDINGS)
         _check_columns(fields, names, where, 'the Story Cloze Test')
         guid, *texts = (fields[name].strip() for name in names)
-        context, endings = ' '.join(texts[:4]), texts[4:]
-        label = fields.get(_STORY_ANSWER)
-        _add(stories, _example(guid, context, '', endings, label, where, first=1), where)
-    return _checked(stories, path)
+        context, endings, label = ' '.join(texts[:4]), texts[4:], fields.get(_STORY_ANSWER)
+        yield where, _example(guid, context, '', endings, label, where, first=1)
 
 
 def encode_stories(stories, encode, special, max_length):
-    """Samples ``start story delimiter ending classify``, one row for each ending.
+    """Make samples ``start story delimiter ending classify``, one row for each ending.
 
-    ``encode(text)`` gives a text's ids, and `special` has those of the three tokens. Two long texts
-    get half of the length each; a short one leaves its rest to the other. The log counts the
+    ``encode(text)`` returns a text's ids, and `special` has the ids of the three tokens. Two long
+    texts get half of the length each; a short one leaves its rest to the other. The log counts the
     truncated stories.
 
     References
@@ -365,7 +366,7 @@ class StoryTask(MultipleChoice):
         return {'train_dataset': train}
 
     def objective(self, model, data):
-        """The mean loss of the stories, plus a weight times the mean loss of the tokens."""
+        """Return the mean loss of the stories, plus a weight times the mean loss of the tokens."""
         weight = self.settings.lm_coef
 
         def losses(batch, **labels):
@@ -385,7 +386,7 @@ class StoryTask(MultipleChoice):
         return Objective(both, counts, names=('lm', 'choice'))
 
     def forward(self, model, batch):
-        """Scores of the endings, (batch, 2), without those of the language model."""
+        """Return scores of the endings, (batch, 2), without the language model's scores."""
         hidden = model.transformer(batch.words, valid_length=batch.valid_length)
         last = mx.nd.SequenceLast(  # the token _classify_
             hidden.reshape((-3, 0, 0)),
