@@ -4,17 +4,18 @@
 shards of samples, in phases.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import logging
 import time
 
+import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
+from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
 from ..records import is_path
 from ..training.job import describe_vocab
@@ -72,7 +73,7 @@ class MaskedLMTask(TextTask):
 
     def __init__(self, settings):
         super().__init__(settings)
-        self._closing, self._objective = contextlib.ExitStack(), None
+        self._objective = None
 
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
@@ -143,9 +144,7 @@ class MaskedLMTask(TextTask):
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         options = {'ctx': contexts, 'workers': self.workers}
-        loader = self._loader(segment, tokenizer, accumulate, options)
-        self._closing.callback(loader.close)
-        return Data(rows, None, loader)
+        return Data(rows, None, self._loader(segment, tokenizer, accumulate, options))
 
     def _loader(self, segment, tokenizer, accumulate, options):
         settings, source = self.settings, self._source(segment, tokenizer)
@@ -185,9 +184,6 @@ class MaskedLMTask(TextTask):
             workers=self.workers,
             one_per_epoch=segment == 'train' and self._has_epochs,
         )
-
-    def close(self):
-        self._closing.close()
 
     def describe(self, data):
         return describe_files(self.files(data.rows)[0])
@@ -277,6 +273,10 @@ class PretrainingTask(MaskedLMTask):
             if patterns:
                 matching_files(patterns)
         check_files(settings, 'vocab_file', 'sentencepiece')
+        has_gpus = mx.runtime.Features().is_enabled('CUDA')
+        if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
+            gpus = ','.join(map(str, range(mx.context.num_gpus())))
+            self.settings = settings.copy(gpus=gpus)
         named = {'train': self.trains, 'dev': settings.data_eval}
         return {name: name for name, is_there in named.items() if is_there}
 
@@ -345,6 +345,11 @@ class PretrainingTask(MaskedLMTask):
 
     def job(self, train):
         return {'vocab_file': describe_vocab(self._vocab), 'data': train}
+
+    def schedule(self, num_steps):
+        # as GluonNLP's: the first update isn't of rate 0, the last one is
+        settings = self.settings
+        return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio, first_step=1)
 
 
 # -- the losses of pre-training --------------------------------------------------------------------
