@@ -213,8 +213,8 @@ def make_sample_options(settings, next_sentence):
             'packed with as many sentences as fit',
             field='short_seq_prob',
         )
-    names = (field.name for field in dataclasses.fields(SampleOptions))
-    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
+    names = {field.name for field in dataclasses.fields(SampleOptions)}
+    given = {name: value for name, value in vars(settings).items() if name in names}
     options = SampleOptions(**given, next_sentence=next_sentence)
     options.warn_of_lost_masks()
     return options
@@ -287,13 +287,14 @@ class PretrainingTask(MaskedLMTask):
         return super().setup(model, tokenizer)
 
     def _loader(self, segment, tokenizer, accumulate, options):
-        workers = self.workers
+        workers, settings = self.workers, self.settings
         if segment != 'train':
-            size = self._set_batch_size('batch_size_eval', workers.size)
+            sizes = settings.batch_size_eval, settings.total_batch_size_eval
+            size = self._set_batch_size('batch_size_eval', *sizes, workers.size)
             source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
             return PretrainingLoader(source, size, shuffle=is_text, **options)
-        size = self._set_batch_size('batch_size', accumulate * workers.size)
-        settings = self.settings
+        sizes = settings.batch_size, settings.total_batch_size
+        size = self._set_batch_size('batch_size', *sizes, accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
             masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
@@ -308,17 +309,15 @@ class PretrainingTask(MaskedLMTask):
             **options,
         )
 
-    def _set_batch_size(self, name, count):
-        """Compute a batch size from the total of `count` batches where that was given."""
-        settings = self.settings
-        total, size = getattr(settings, f'total_{name}'), getattr(settings, name)
+    def _set_batch_size(self, name, size, total, count):
+        """Return a batch size, computed from the total of `count` batches if that is given."""
         if total is not None and (total % count or size not in (None, total // count)):
             raise InputError(
                 f'is {total}, and must be {count} (workers, GPUs and `accumulate`) x `{name}`',
                 field=f'total_{name}',
             )
         size = size or 8 if total is None else total // count
-        self.settings = settings.copy(**{name: size})
+        self.settings = self.settings.copy(**{name: size})
         return size
 
     def _source(self, segment, tokenizer):

@@ -372,8 +372,8 @@ class SquadFeatures(collections.abc.Sequence):
     """A sequence of windows as samples, which are made on access.
 
     A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
-    last position of the answer. Both are 0 (the position of ``[CLS]``) if the window doesn't have
-    the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
+    last position of the answer; both are 0, the position of ``[CLS]``, without a whole answer in
+    the window. Windows and labels are those of pytorch-pretrained-bert
     0.6.2's ``run_squad.py``.
 
     Parameters
@@ -391,8 +391,9 @@ class SquadFeatures(collections.abc.Sequence):
     ):
         if max_seq_length <= max_query_length + 3:
             raise InputError(
-                f'max_seq_length {max_seq_length}: give more than max_query_length + 3, which is '
-                f'{max_query_length + 3}, so that there is room for the paragraph'
+                f'{max_seq_length} must be more than `max_query_length` + 3, which is '
+                f'{max_query_length + 3}, so that there is room for the paragraph',
+                field='max_seq_length',
             )
         check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
@@ -408,9 +409,9 @@ class SquadFeatures(collections.abc.Sequence):
             windows = split_windows(size, room, doc_stride)
             if len(windows) > 1 and doc_stride > room:
                 raise InputError(
-                    f'doc_stride {doc_stride}: with max_seq_length {max_seq_length} there is room '
-                    f'for {room} tokens of a paragraph beside the question {question.id!r}, and '
-                    'what lies between two windows would not be read; give a smaller doc_stride'
+                    f'{doc_stride} must be at most {room}, the tokens of a paragraph that fit '
+                    f'beside the question {question.id!r}, or some of them are not read',
+                    field='doc_stride',
                 )
             rows += [(number, *window) for window in windows]
             bounds.append(len(rows))
