@@ -73,6 +73,12 @@ class Sentence(NamedTuple):
     line: int
 
 
+class Sentences(list):
+    """Sentences; `source` is their file in CoNLL's format, whose lines the predictions repeat."""
+
+    source = None
+
+
 IGNORED = '-100'  # as in PyTorch's losses
 
 
@@ -438,17 +444,17 @@ class TaggingTask(Task):
             )
             if segment == 'train':
                 self.given_labels, self._names = given, class_names(source, column)
-            return rows
+            return Sentences(rows)
         unlabelled = segment == 'test' and settings.no_test_labels
         column = None if unlabelled else settings.label_column
-        rows = read_conll(source, settings.word_column, column, settings.encoding)
-        self._paths[id(rows)] = source
+        rows = Sentences(read_conll(source, settings.word_column, column, settings.encoding))
+        rows.source = source
         return rows
 
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
-        self._names = None  # of the training set's classes, if it has these
+    def split(self, rows, share):
+        return list(map(Sentences, super().split(rows, share)))
+
+    _names = None  # of the training set's classes, if its column has names
 
     def prepare(self, rows):
         """Determine the labels and their order."""
@@ -486,7 +492,7 @@ class TaggingTask(Task):
     def encode(self, rows, tokenizer):
         if self._features is None:
             self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
-        return self._features(rows, self._paths.get(id(rows), 'the data'))
+        return self._features(rows, rows.source or 'the data')
 
     _features = None
 
@@ -537,7 +543,7 @@ class TaggingTask(Task):
         )
 
     def write(self, folder, segment, data, outputs):
-        name, source = f'{segment}_predictions.txt', self._paths.get(id(data.rows))
+        name, source = f'{segment}_predictions.txt', data.rows.source
         path, predicted = os.path.join(folder, name), self.decode(data, outputs)
         if source is None:
             write_sentences(path, data.rows, predicted)
