@@ -228,7 +228,7 @@ def write_sentences(path, sentences, predictions):
 
 
 class TaggingFeatures:
-    """Turns sentences into samples: whole sentences, or windows over long ones.
+    """Encoding of sentences as samples: whole sentences, or windows over long ones.
 
     A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_len`
     pieces, including special ones, is read in overlapping windows. Each word is learned and
@@ -457,7 +457,7 @@ class TaggingTask(Task):
     _names = None  # of the training set's classes, if its column has names
 
     def prepare(self, rows):
-        """Determine the labels and their order."""
+        """Choose the labels and their order."""
         model, given = self.settings.bert_model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:

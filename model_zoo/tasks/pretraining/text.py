@@ -250,7 +250,7 @@ _NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in th
 
 @dataclasses.dataclass(frozen=True)
 class SampleOptions:
-    """How samples are made; the defaults are GluonNLP's.
+    """Options of samples; the defaults are GluonNLP's.
 
     Parameters
     ----------
