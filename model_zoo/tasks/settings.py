@@ -324,9 +324,6 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(
-        None, 'folder for encoded data; default: cache in `output_dir`', on_resume='free'
-    )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     sentencepiece: str | None = setting(
         None,
@@ -571,8 +568,7 @@ class MaskedLMSettings(
     encoding: str | None = text_encoding()
     reduce_memory: bool = setting(
         False,
-        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
-        '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
+        "the original's flag, without an effect: files of samples are read one after the other",
         on_resume='free',
     )
     do_lower_case: bool | None = lower_case()

@@ -76,7 +76,9 @@ def check_room(max_length, special, texts=1):
 def tell_cut(cut, count, unit, max_length):
     """Log how many of the texts were cut, if any."""
     if cut:
-        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
+        logger.warning(
+            '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
+        )
 
 
 def encode_several(tokenizer, examples, labels, max_length):
