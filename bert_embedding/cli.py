@@ -62,7 +62,7 @@ def _parse(argv, model):
     add('--params_path', help='file of weights instead of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
     add(
-        '--max_seq_length',
+        '--max_length',
         type=int,
         help='maximum number of pieces per sentence; longer ones are truncated; default: nothing '
         "is truncated, sentences longer than the model's context are embedded in overlapping "

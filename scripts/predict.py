@@ -24,7 +24,12 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--pairs', action='store_true', help='the texts of a pair are separated by a tab')
     add('--all_scores', action='store_true', help='return the scores of all labels')
-    add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
+    add(
+        '--max_length',
+        type=int,
+        help='maximum number of tokens per text; longer texts are truncated',
+    )
+    parser.add_aliases('max_length', 'max_len')
     add_many_files_arguments(parser, parser, ('jsonl', 'tsv', 'csv'))
     return parser.parse_intermixed_args(argv)
 
@@ -37,7 +42,7 @@ def main(argv=None):
             raise InputError(f'text {number} is blank: leave it out')
     options = {
         'model': args.model,
-        'max_length': args.max_len,
+        'max_length': args.max_length,
         'engine': engine_of(args.engine, args.precision, args.file or args.files),
         'precision': args.precision,
     }

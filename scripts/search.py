@@ -31,7 +31,10 @@ def parse_arguments(argv=None):
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")
     add('--prompt', help='text to put before each text of the corpus')
     add('--query_prompt', help='text to put before each query')
-    add('--max_len', type=int, help="maximum number of tokens per text; default: the model's own")
+    add(
+        '--max_length', type=int, help="maximum number of tokens per text; default: the model's own"
+    )
+    parser.add_aliases('max_length', 'max_len')
     add('--index', default='exact', choices=INDEXES, help='search algorithm')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)
@@ -43,7 +46,7 @@ def main(argv=None):
     queries = list(read_texts(args, args.queries))
     corpus = Corpus(args.corpus, args.text_field, args.encoding)
     embedding = BertEmbedding(
-        model=args.model, max_seq_length=args.max_len, engine=args.engine, dtype=args.precision
+        model=args.model, max_seq_length=args.max_length, engine=args.engine, dtype=args.precision
     )
 
     def embed(texts, prompt, on_batch=None):

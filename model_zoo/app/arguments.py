@@ -7,7 +7,7 @@ from ..training.settings import DeviceSettings, TrainingSettings, value_type
 from . import cli
 
 #: types of the command line by the names that fields have for them
-_TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
+_TYPES = {'boolean': cli.boolean, 'number': cli.number}
 
 
 def add_settings(parser, cls):
@@ -24,6 +24,8 @@ def add_settings(parser, cls):
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
         _add(parser, field, defaults, groups[title])
+    for field in dataclasses.fields(cls):
+        parser.add_aliases(field.name, *field.metadata['aliases'])
 
 
 def add_fields(parser, cls, *names):

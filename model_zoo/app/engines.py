@@ -65,7 +65,7 @@ def engine_forward(engine):
     return forward
 
 
-def load_exported(prefix, max_len, ctx, flag='max_len'):
+def load_exported(prefix, max_length, ctx, flag='max_length'):
     """Load ``PREFIX-symbol.json`` and its parameters with the inputs data0, data1, data2."""
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
@@ -73,9 +73,9 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
             raise InputError(f'{prefix!r}: there is no file {path!r}', field='model_prefix')
     tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
     for name, array in tensors.items():
-        if name.endswith('position_weight') and max_len > len(array):
+        if name.endswith('position_weight') and max_length > len(array):
             raise InputError(
-                f'{max_len}: the exported model takes {len(array)} tokens at most', field=flag
+                f'{max_length}: the exported model takes {len(array)} tokens at most', field=flag
             )
     check_sums(sums_path(symbol))
     check_graph(symbol)

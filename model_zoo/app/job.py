@@ -46,6 +46,7 @@ def checkpoints_of(args, store, job, num_devices, draws_updates):
             'gpus': 1,
             'class_names': job.get('class_names'),
         },
+        type(args).aliases() if isinstance(args, Settings) else {},
     )
 
 

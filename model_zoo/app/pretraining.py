@@ -173,9 +173,9 @@ class PretrainingRun(TaskRun):
         elif path is None and not args.resume and self._store(args.phase2).paths():
             if not args.overwrite_output_dir:
                 raise InputError(
-                    f'{args.ckpt_dir!r} has checkpoints of another training: add `resume` to '
+                    f'{args.output_dir!r} has checkpoints of another training: add `resume` to '
                     'continue it, `overwrite_output_dir` to replace it, or name another folder',
-                    field='ckpt_dir',
+                    field='output_dir',
                 )
             if self.task.workers.rank == 0:
                 self._store(args.phase2).clear()

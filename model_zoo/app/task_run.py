@@ -99,8 +99,6 @@ class TaskRun:
         The model; by default the one that the settings name.
     metrics : callable, optional
         ``metrics(predictions, labels) -> dict``: further scores.
-    dev_share : float, optional
-        The share of the training set that is held out as the dev set.
     """
 
     def __init__(
@@ -110,7 +108,6 @@ class TaskRun:
         opened=None,
         metrics=None,
         callbacks=(),
-        dev_share=None,
         is_kept=True,
         **options,
     ):
@@ -121,13 +118,13 @@ class TaskRun:
         task.begin()
         choice = None if opened else ModelChoice(settings, family=task.family)
         sources = task.sources() if given is None else given
-        rows = None if task.reads_late else self._read(sources, dev_share, choice)
+        rows = None if task.reads_late else self._read(sources, choice)
         self._base = choice.title if choice else type(opened[0]).__name__
         task.workers = make_workers(settings.comm_backend, settings.allreduce_dtype)
         self.run = self._begin(**options)
         self.run.is_kept = is_kept
         task.adopt(choice)
-        rows = self._read(sources, dev_share, choice) if rows is None else rows
+        rows = self._read(sources, choice) if rows is None else rows
         job = self.run.folder.checkpoints().job() if settings.resume else None
         if job is not None:
             task.go_on(job)
@@ -157,10 +154,10 @@ class TaskRun:
             self.settings, task.name, task.prefix, task.workers, trains=task.trains, **options
         )
 
-    def _read(self, sources, dev_share, choice):
+    def _read(self, sources, choice):
         rows = {name: self.task.read(source, name) for name, source in sources.items()}
-        if dev_share is not None:
-            rows['train'], rows['dev'] = self.task.split(rows['train'], dev_share)
+        if self.task.dev_share is not None and 'train' in rows:
+            rows['train'], rows['dev'] = self.task.split(rows['train'], self.task.dev_share)
         self.task.prepare(rows, choice)
         return rows
 

@@ -437,7 +437,7 @@ class ClassificationTask(Task):
     use = 'text-classification'
     reads_late = True
     samples_unit = 'training examples'
-    head, length = 'classification', 'max_len'
+    head, dev_share = 'classification', None  # the reader of its files holds out by label
 
     def __init__(self, settings, record=None):
         super().__init__(settings)
@@ -632,7 +632,7 @@ class ClassificationTask(Task):
         return options
 
     def encode(self, rows, tokenizer):
-        return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
+        return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def numbers(self, rows):
         return np.array([self.record.label_id(row.label) for row in rows])

@@ -140,13 +140,13 @@ class BlockReading:
     def __init__(self, model, tokenizer, settings, workers):
         self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
         self.block = model
-        if settings.block_size is None:
-            settings.block_size = model.context_length
-        if not 2 <= settings.block_size <= model.context_length:
+        if settings.max_length is None:
+            settings.max_length = model.context_length
+        if not 2 <= settings.max_length <= model.context_length:
             raise InputError(
-                f'{settings.block_size}: give 2 to {model.context_length}, the tokens '
+                f'{settings.max_length}: give 2 to {model.context_length}, the tokens '
                 'that the model takes',
-                field='block_size',
+                field='max_length',
             )
 
     @staticmethod
@@ -165,7 +165,7 @@ class BlockReading:
         tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
             tokens,
-            self._settings.block_size,
+            self._settings.max_length,
             batch_size,
             train,
             self._settings.seed,
@@ -216,7 +216,7 @@ class LanguageModelTask(TextTask):
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
     family = trained_for = None
     metric, use, unit, samples_unit = 'loss', 'text-generation', 'tokens', 'tokens'
-    score_name, length = 'log-likelihood of a token', 'block_size'
+    score_name = 'log-likelihood of a token'
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -226,6 +226,9 @@ class LanguageModelTask(TextTask):
     title = property(lambda self: os.path.basename(self.settings.train_file))
 
     def begin(self):
+        settings = self.settings
+        if not (settings.train_file or settings.dev_file or settings.test_file):
+            raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
         if self.settings.resume and not self.trains:
             raise InputError('continues a training: it needs `train_file`', field='resume')
         if self.settings.learn_vocab and not self.trains:
@@ -234,13 +237,15 @@ class LanguageModelTask(TextTask):
     def take(self, sources):
         settings = self.settings
         sources = {name: self.text_file(source, name) for name, source in sources.items()}
-        settings.train_file, settings.eval_file = sources.get('train'), sources.get('dev')
-        check_files(settings, 'train_file', 'eval_file')
+        for segment in ('train', 'dev', 'test'):
+            setattr(settings, f'{segment}_file', sources.get(segment))
+        check_files(settings, 'train_file', 'dev_file', 'test_file')
         return sources
 
     def sources(self):
-        sources = {'train': self.settings.train_file, 'dev': self.settings.eval_file}
-        return self.take({name: path for name, path in sources.items() if path is not None})
+        settings = self.settings
+        files = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
+        return self.take({name: path for name, path in files.items() if path is not None})
 
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""

@@ -79,19 +79,21 @@ class MaskedLMTask(TextTask):
     @property
     def reads_text(self):
         """Whether samples are made on the fly."""
-        return bool(self.settings.train_corpus or self.settings.dev_corpus)
+        return bool(self.settings.train_file or self.settings.dev_file)
 
     def begin(self):
         settings = self.settings
-        if bool(settings.train_corpus) == bool(settings.pregenerated_data):
-            raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
-        if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
-            raise InputError('needs `dev_corpus` or `dev_data`', field='early_stop')
-        for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
+        if bool(settings.train_file) == bool(settings.pregenerated_data):
+            raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
+        if settings.early_stop and not (settings.dev_file or settings.dev_data or self.dev_share):
+            raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
+        if self.dev_share and not settings.train_file:
+            raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
+        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     files = matching_files(getattr(settings, name))
-                    if name.endswith('corpus'):
+                    if name.endswith('file'):
                         self._copy(name, files)
 
     def _copy(self, name, files):
@@ -109,7 +111,7 @@ class MaskedLMTask(TextTask):
         settings = self.settings
         if 'test' in sources:
             raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
-        for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
+        for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
             if segment in sources:
                 source = sources[segment]
                 if not is_path(source):
@@ -118,13 +120,13 @@ class MaskedLMTask(TextTask):
 
     def sources(self):
         settings = self.settings
-        dev = bool(settings.dev_corpus or settings.dev_data)
+        dev = bool(settings.dev_file or settings.dev_data)
         return {'train': 'train', **({'dev': 'dev'} if dev else {})}
 
     def split(self, rows, share):
         settings = self.settings
-        settings.train_corpus, settings.dev_corpus = split_text(
-            settings.train_corpus, share, self.rows_folder, '\n\n'
+        settings.train_file, settings.dev_file = split_text(
+            settings.train_file, share, self.rows_folder, '\n\n'
         )
         return 'train', 'dev'
 
@@ -139,7 +141,7 @@ class MaskedLMTask(TextTask):
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
         if self.reads_text:
-            settings.fit_length('max_seq_length', model.context_length)
+            settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(settings, self._has_pairs)
         return model
 
@@ -152,10 +154,10 @@ class MaskedLMTask(TextTask):
     def _loader(self, trains, tokenizer, accumulate, options):
         settings = self.settings
         if not trains:
-            source = self._source(settings.dev_corpus, settings.dev_data, tokenizer)
+            source = self._source(settings.dev_file, settings.dev_data, tokenizer)
             return PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
         source = self._source(
-            settings.train_corpus, settings.pregenerated_data, tokenizer, settings.reduce_memory
+            settings.train_file, settings.pregenerated_data, tokenizer, settings.reduce_memory
         )
         if self._has_epochs:
             source.take_one_an_epoch()
@@ -170,7 +172,7 @@ class MaskedLMTask(TextTask):
             **options,
         )
         # epochs of a text, or of epochs' files, have different numbers of batches
-        if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
+        if settings.training_steps is None and (settings.train_file or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
             settings.training_steps = batches // accumulate
         return loader
@@ -178,7 +180,7 @@ class MaskedLMTask(TextTask):
     @property
     def _has_epochs(self):
         """Whether the samples are in pytorch-pretrained-bert's files, one for each epoch."""
-        return not self.settings.train_corpus and all(
+        return not self.settings.train_file and all(
             epoch_of(path) is not None for path in matching_files(self.settings.pregenerated_data)
         )
 
@@ -199,7 +201,7 @@ class MaskedLMTask(TextTask):
     def describe(self, data):
         vocab, settings = self._vocab, self.settings
         described = {'vocab_file': (len(vocab), 'tokens', vocab.idx_to_token)}
-        for name in ('train_corpus', 'pregenerated_data'):
+        for name in ('train_file', 'pregenerated_data'):
             if getattr(settings, name) is not None:
                 described[name] = describe_files(getattr(settings, name))
         return described
@@ -227,7 +229,9 @@ def make_sample_options(settings, next_sentence):
         )
     names = (field.name for field in dataclasses.fields(SampleOptions))
     given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    options = SampleOptions(**given, next_sentence=next_sentence)
+    options = SampleOptions(
+        **given, max_seq_length=settings.max_length, next_sentence=next_sentence
+    )
     options.warn_of_lost_masks()
     return options
 
@@ -287,7 +291,7 @@ class PretrainingTask(MaskedLMTask):
     def fit(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.settings.fit_length('max_seq_length', model.context_length)
+            self.settings.fit_length('max_length', model.context_length)
         return super().fit(model, tokenizer)
 
     def _loader(self, trains, tokenizer, accumulate, options):
@@ -300,9 +304,9 @@ class PretrainingTask(MaskedLMTask):
         self._set_batch_size('batch_size', accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
-            masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
+            masks = min(settings.max_predictions_per_seq, settings.max_length)
             return SyntheticLoader(
-                settings.batch_size, settings.max_seq_length, masks, tokenizer.vocab, **options
+                settings.batch_size, settings.max_length, masks, tokenizer.vocab, **options
             )
         return PretrainingLoader(
             self._source_of(settings.data, settings.raw, tokenizer),
@@ -342,9 +346,9 @@ class PretrainingTask(MaskedLMTask):
     def _check_sizes(self, source):
         """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
         path = source.paths[0]
-        for name in filter(self.settings.is_given, ('max_seq_length', 'max_predictions_per_seq')):
+        for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
             samples, value = source.read(path), getattr(self.settings, name)
-            is_length = name == 'max_seq_length'
+            is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(

@@ -221,7 +221,7 @@ class SentenceTask(Task):
         return {'pooling': self.settings.pooling}
 
     def encode(self, rows, tokenizer):
-        length = self.settings.max_len
+        length = self.settings.max_length
         check_room(length, 2)
         prepare = str.lower if self._own.lowers else str
         texts = [[(prepare(text), None) for text in row.texts] for row in rows]
@@ -280,7 +280,7 @@ class SentenceTask(Task):
             model.config.hidden_size,
             settings.pooling,
             settings.normalize,
-            settings.max_len,
+            settings.max_length,
             self._own.lowers,
         )
 

@@ -451,7 +451,7 @@ class TaggingTask(Task):
 
     def prepare(self, rows, choice=None):
         """Determine the labels and their order."""
-        model, given = self.settings.bert_model, self.settings.labels
+        model, given = self.settings.model, self.settings.labels
         labels = choice and choice.located.labels.given
         if given and labels and given != labels:
             raise InputError(
@@ -484,7 +484,7 @@ class TaggingTask(Task):
 
     def encode(self, rows, tokenizer):
         if self._features is None:
-            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
+            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
         return self._features(rows, self._paths.get(id(rows), 'the data'))
 
     _features = None

@@ -17,7 +17,7 @@ from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import get_schedule
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings
+from ..training.settings import FinetuneSettings, ScheduleSettings, SplitSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.remote import is_file
@@ -156,13 +156,18 @@ class Task:
 
     settings_class = FinetuneSettings
     name = head = use = None
-    metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
+    metric, unit, length = 'accuracy', 'examples', 'max_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
     has_own_head, draws_updates, takes_pairs = True, False, False
     labels, most_lost, in_python, reads_late = None, 0.005, {}, False
     family, is_source = 'bert', staticmethod(is_file)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if 'max_seq_length' in cls.settings_class.defaults():  # as tasks for version 0.3 call it
+            cls.length = 'max_seq_length'
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -176,6 +181,11 @@ class Task:
     def prefix(self):
         """What comes before the name in the names of files of parameters."""
         return self.family or ''
+
+    @property
+    def dev_share(self):
+        """The share of the training set's rows that is the dev set, or None."""
+        return self.settings.dev_split if isinstance(self.settings, SplitSettings) else None
 
     @property
     def trains(self):
@@ -224,7 +234,9 @@ class Task:
         """Rows to train on, and held-out rows: always the same for a seed."""
         parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
-            raise InputError(f'{share} of {len(rows)} rows leaves nothing on one side', field='dev')
+            raise InputError(
+                f'{share} of {len(rows)} rows leaves nothing on one side', field='dev_split'
+            )
         return parts
 
     def sources(self):

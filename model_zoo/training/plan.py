@@ -94,6 +94,8 @@ class Checkpoints:
     defaults : dict
         Values of the fields that an earlier version hasn't saved. Fields that this version doesn't
         know are ignored.
+    aliases : dict
+        Names of fields, by the names that an earlier version has saved them with.
     """
 
     store: CheckpointStore | None = None
@@ -103,6 +105,7 @@ class Checkpoints:
     numbers: tuple[str, ...] = ()
     totals: tuple[str, ...] = ()
     defaults: dict = dataclasses.field(default_factory=dict)
+    aliases: dict = dataclasses.field(default_factory=dict)
     resume_hint: str = 'run the same command with `resume` to continue'
 
     def __post_init__(self):
@@ -110,6 +113,7 @@ class Checkpoints:
 
     def check(self, saved, current):
         """Raise InputError, naming the fields, unless a training goes on as it began."""
+        saved = {self.aliases.get(name, name): value for name, value in saved.items()}
         saved = {**self.defaults, **saved}
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]

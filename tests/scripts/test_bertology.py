@@ -84,7 +84,7 @@ def check_pruning(results):
 def test_bert_on_a_task(script, bert, tmp_path):
     model, data = bert
     common = ['--model_name_or_path', model, '--task_name', 'SST-2', '--data_dir', data]
-    common += ['--try_masking', '--masking_threshold', 0.7, '--max_seq_length', 16]
+    common += ['--try_masking', '--masking_threshold', 0.7, '--max_length', 16]
     sentence = ['--sentence', 'a b c', 'd e']
     assert run(script, *common, '--output_dir', tmp_path, *sentence) == 0
     results = read_json(tmp_path)
@@ -132,8 +132,8 @@ def test_a_sentence_alone_needs_no_data(script, bert, gpt2, tmp_path, capsys):
 @pytest.mark.parametrize('family', ['gpt', 'gpt2'])
 def test_language_models(script, family, request, tmp_path):
     folder = request.getfixturevalue(family)
-    argv = ['--model', folder, '--eval_file', folder / 'text.txt', '--try_masking']
-    argv += ['--sentence', 'ab ba', '--output_dir', tmp_path, '--block_size', 12]
+    argv = ['--model', folder, '--dev_file', folder / 'text.txt', '--try_masking']
+    argv += ['--sentence', 'ab ba', '--output_dir', tmp_path, '--max_length', 12]
     assert run(script, *argv) == 0
     results = read_json(tmp_path)
     assert results['scores']['perplexity'] == pytest.approx(1 / results['scores']['likelihood'])
@@ -150,7 +150,7 @@ def test_language_models(script, family, request, tmp_path):
 def masking(bert):
     """Flags of a run with several measurements."""
     model, data = bert
-    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_seq_length', 16]
+    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_length', 16]
     return [*argv, '--try_masking', '--masking_threshold', 0.7]
 
 
@@ -167,7 +167,7 @@ def test_model_that_is_no_better_than_a_guess(script, bert, tmp_path, capsys):
         rows += [f'{int(number < count)}\t1\t2\t{text}\ta' for number, text in enumerate(texts)]
         (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n', 'utf-8')
         argv = ['--model', tmp_path / 'model', '--task_name', 'MRPC', '--data_dir', tmp_path]
-        argv += ['--max_seq_length', 20, '--output_dir', tmp_path, '--metric_name', 'f1']
+        argv += ['--max_length', 20, '--output_dir', tmp_path, '--metric_name', 'f1']
         assert run(script, *argv) == 0
         told = capsys.readouterr().err
         results = read_json(tmp_path)
@@ -189,7 +189,7 @@ def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
     lines = [f'x\t{number % 2}\t\t{text}\n' for number, (text, _) in enumerate(rows)]
     (tmp_path / 'dev.tsv').write_text(''.join(lines), 'utf-8')
     argv = ['--model', model, '--task_name', 'CoLA', '--data_dir', tmp_path, '--try_masking']
-    argv += ['--max_seq_length', 16, '--output_dir', tmp_path]
+    argv += ['--max_length', 16, '--output_dir', tmp_path]
     assert 'the score is 0, and a share of that means nothing' in refusal(capsys, script, *argv)
     results = read_json(tmp_path)  # what was measured is there all the same
     assert results['baseline'] == {'matthews': 0}
@@ -214,7 +214,7 @@ def test_regression(script, bert, tmp_path):
     lines += [f'{text}\ta\t{grade}' for text, grade in zip(texts, grades)]
     (tmp_path / 'dev.tsv').write_text('\n'.join(lines) + '\n', 'utf-8')
     argv = ['--model', tmp_path / 'model', '--task_name', 'STS-B', '--data_dir', tmp_path]
-    argv += ['--try_masking', '--max_seq_length', 20, '--output_dir', tmp_path]
+    argv += ['--try_masking', '--max_length', 20, '--output_dir', tmp_path]
     assert run(script, *argv) == 0
     results = read_json(tmp_path)
     assert results['scores']['pearson'] > 0.99
@@ -232,7 +232,7 @@ def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
     test = ['index\tsentence', *(f'{number}\t{text}' for number, text in enumerate(rows))]
     (data / 'test.tsv').write_text('\n'.join(test) + '\n', 'utf-8')
     classifier = load_script('finetune_classifier')
-    argv = ['--task_name', 'SST-2', '--data_dir', data, '--bert_model', pruned, '--max_len', 16]
+    argv = ['--task_name', 'SST-2', '--data_dir', data, '--model', pruned, '--max_length', 16]
     inference = ['--output_dir', tmp_path / 'inference']
     assert run(classifier, *argv, *inference, '--do_predict') == 0
     predicted = (tmp_path / 'inference' / 'test_results.tsv').read_text('utf-8')
@@ -252,7 +252,7 @@ def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
 
 
 def test_normalization_flags_and_subset(script, gpt2, tmp_path):
-    argv = ['--model', gpt2, '--eval_file', gpt2 / 'text.txt', '--block_size', 12]
+    argv = ['--model', gpt2, '--dev_file', gpt2 / 'text.txt', '--max_length', 12]
     argv += ['--data_subset', 3, '--output_dir', tmp_path]
     raw = ['--dont_normalize_importance_by_layer', '--dont_normalize_global_importance']
     assert run(script, *argv, *raw) == 0

@@ -50,14 +50,14 @@ def data(tmp_path_factory):
 def arguments(data, tmp_path):
     """Flags without training data; those given come behind them."""
     return lambda *more: [
-        *('--bert_model', str(data / 'model'), '--output_dir', str(tmp_path / 'out')),
-        *('--max_seq_length', str(LENGTH), '--max_predictions_per_seq', '4', '--lr', '1e-2'),
+        *('--model', str(data / 'model'), '--output_dir', str(tmp_path / 'out')),
+        *('--max_length', str(LENGTH), '--max_predictions_per_seq', '4', '--lr', '1e-2'),
         *('--train_batch_size', '16', '--num_workers', '0', *map(str, more)),
     ]
 
 
 def test_on_the_fly(script, data, arguments, tmp_path):
-    text = ['--train_corpus', data / 'text.txt', '--dev_corpus', data / 'dev.txt']
+    text = ['--train_file', data / 'text.txt', '--dev_file', data / 'dev.txt']
     assert run(script, *arguments(*text, '--num_train_epochs', 8, '--log_interval', 1)) == 0
     results = read_json(tmp_path / 'out')
     epochs = results['training']['epochs']
@@ -94,7 +94,7 @@ def test_pregenerated_epochs(data, tmp_path):
     """As the originals' two scripts do it: each epoch has a file of its own."""
     folder = 'scripts/originals/pytorch_pretrained_bert'
     pregenerate = main_of(f'{folder}/pregenerate_training_data.py', SCRIPTS.parent)
-    words = ['--train_corpus', data / 'text.txt', '--bert_model', data / 'model', '--do_lower_case']
+    words = ['--train_file', data / 'text.txt', '--model', data / 'model', '--do_lower_case']
     words += ['--output_dir', tmp_path / 'training', '--epochs_to_generate', 2, '--max_seq_len']
     assert run(pregenerate, *words, LENGTH) == 0
     names = sorted(path.name for path in (tmp_path / 'training').iterdir())
@@ -102,7 +102,7 @@ def test_pregenerated_epochs(data, tmp_path):
     metrics = [read_json(tmp_path / 'training', f'epoch_{n}_metrics.json') for n in (0, 1, 0)]
     counts = [each['num_training_examples'] for each in metrics]
     train = main_of(f'{folder}/finetune_on_pregenerated.py', SCRIPTS.parent)
-    words = ['--pregenerated_data', f'{tmp_path}/training/', '--bert_model', data / 'model']
+    words = ['--pregenerated_data', f'{tmp_path}/training/', '--model', data / 'model']
     words += ['--do_lower_case', '--output_dir', tmp_path / 'out', '--epochs', 3, '--reduce_memory']
     assert run(train, *words) == 0
     results = read_json(tmp_path / 'out')
@@ -118,7 +118,7 @@ def without_dropout(data):
     config = read_json(folder, 'config.json')
     config.update(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     (folder / 'config.json').write_text(json.dumps(config), 'utf-8')
-    return ['--bert_model', folder, '--lr', '1e-3']
+    return ['--model', folder, '--lr', '1e-3']
 
 
 def test_accumulation(script, data, arguments, without_dropout, tmp_path):
@@ -140,7 +140,7 @@ def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path,
 
 
 def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
-    argv = arguments('--train_corpus', data / 'text.txt', '--training_steps', 2)
+    argv = arguments('--train_file', data / 'text.txt', '--training_steps', 2)
     assert run(script, *argv) == 0
     assert 'mlm_loss=' in (tmp_path / 'out' / 'log_lm.txt').read_text()
     best = tmp_path / 'out' / 'best_model'
@@ -149,8 +149,8 @@ def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
     rows = ''.join(f'{FEW[n % 12]} {FEW[n % 5]}\t{n % 2}\n' for n in range(20))
     for name in ('train', 'dev'):
         (task / f'{name}.tsv').write_text('sentence\tlabel\n' + rows, 'utf-8')
-    argv = ['--task_name', 'SST-2', '--data_dir', task, '--bert_model', best, '--epochs', 1]
-    argv += ['--output_dir', tmp_path / 'classifier', '--max_len', LENGTH]
+    argv = ['--task_name', 'SST-2', '--data_dir', task, '--model', best, '--epochs', 1]
+    argv += ['--output_dir', tmp_path / 'classifier', '--max_length', LENGTH]
     assert run(load_script('finetune_classifier'), *argv) == 0
 
 
@@ -167,7 +167,7 @@ def test_resume_after_sigint(data, arguments, script, tmp_path):
 
 
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):
-    source = ['--train_corpus', data / 'text.txt']
+    source = ['--train_file', data / 'text.txt']
     argv = arguments(*source, '--epochs', 2, '--ckpt_interval', 1)
     assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
     with killed(3):

@@ -42,7 +42,7 @@ ENCODE = [
     (['MODEL'], 'there is no text'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
     (['none', 'a'], "unknown folder or pretrained model 'none'"),
-    (['MODEL', 'a', '--max_len', '0'], '--max_len 0: give 1 or more'),
+    (['MODEL', 'a', '--max_length', '0'], '--max_length must be at least 1, not 0'),
     (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
     (['MODEL', '--files', 'missing.txt', '--output_dir', 'x'], 'missing.txt'),
 ]
@@ -69,7 +69,7 @@ SEARCH = [
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
     (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
-    (['--max_len', '99', 'a'], '24'),
+    (['--max_length', '99', 'a'], '24'),
 ]
 SERVE = [
     (['MODEL', '--batch_tokens', '0'], '--batch_tokens is 0; it must be above 0'),
@@ -80,33 +80,32 @@ SERVE = [
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
     (['MODEL', '--queue_size', '0'], '--queue_size must be at least 1, not 0'),
     (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
-    (['MODEL', '--port', '0', '--max_len', '1000000'], 'max_length'),
+    (['MODEL', '--port', '0', '--max_length', '1000000'], 'max_length'),
 ]
 
 
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
-    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
+    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out', '--max_length', 16, *edit]
 
 
 BERTOLOGY = [
-    (['--masking_threshold', '1'], '--masking_threshold 1.0'),
-    (['--masking_amount', '0'], '--masking_amount 0.0'),
-    (['--max_seq_length', '99'], 'the model takes 24 tokens'),
+    (['--masking_threshold', '1'], '--masking_threshold must be between 0 and 1, not 1.0'),
+    (['--masking_amount', '0'], '--masking_amount must be between'),
+    (['--max_length', '99'], 'must be from 2 to 24'),
     (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
-    (['--sentence', 'a', 'b', 'c'], '3 are too many'),
+    (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--sentence', ''], '--sentence is empty'),
     (['--sentence', 'a', ' '], '--sentence is empty'),
-    (['--max_seq_length', '2'], 'a length of 2 is too small'),
-    (['--eval_file', __file__], '--eval_file is not for a BERT'),
-    (['--block_size', '9'], '--block_size is not for a BERT'),
+    (['--max_length', '2'], 'a length of 2 is too small'),
+    (['--dev_file', __file__], '--dev_file goes with --task_name custom'),
     (['--data_subset', '0'], '--data_subset must be at least 1, not 0'),
     (['--task_name', 'nothing'], 'nothing'),
     (['--task_name', 'custom'], 'needs --text_columns'),
     (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
     (['--model', 'nothing'], 'nothing'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
-    (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),
+    (['--model', 'gpt2', '--labels', '0,1'], '--task_name is not for a language model'),
 ]
 
 
@@ -216,7 +215,7 @@ def extract(data, folder, edit):
     (folder / 'latin.txt').write_bytes(b'a\n\xe4\n')
     names = {'INPUT': [data / 'input.txt']}
     argv = ['--input_file', data / 'input.txt', '--output_file', 'x.jsonl']
-    argv += [] if '--init_checkpoint' in edit else ['--bert_model', data / 'model']
+    argv += [] if '--init_checkpoint' in edit else ['--model', data / 'model']
     return [*argv, *named(edit, **names)]
 
 
@@ -224,16 +223,16 @@ EXTRACT = [
     (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
     (['--layers', '-4'], '--layers -4: the model has 3 layers'),
     (
-        ['--layers', '-1', '--max_seq_length', '99'],
-        '--max_seq_length 99: the model takes 24 tokens at most',
+        ['--layers', '-1', '--max_length', '99'],
+        '--max_length 99: the model takes 24 tokens at most',
     ),
-    (['--max_seq_length', '2'], '--max_seq_length must be at least 3, not 2'),
+    (['--max_length', '2'], '--max_length must be at least 3, not 2'),
     (['--batch_size', '0'], '--batch_size must be at least 1, not 0'),
     (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
-    (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
+    (['--output_file', 'no/x.jsonl', '--layers=0', '--max_length=9'], 'cannot write'),
     (
         ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
         '--init_checkpoint and --hparams exclude each other',

@@ -38,7 +38,7 @@ def create(data, folder, edit):
     for name in ('sample_text.txt', 'vocab.txt'):
         (folder / name).write_bytes((SOURCE / name).read_bytes())
     argv = ['--input_file', 'sample_text.txt', '--output_dir', 'out', '--vocab', 'vocab.txt']
-    return [*argv, '--max_seq_length', '128', *edit.split()]
+    return [*argv, '--max_length', '128', *edit.split()]
 
 
 CREATE = [
@@ -47,7 +47,7 @@ CREATE = [
     ('--vocab none.txt', '--vocab'),
     ('--sentencepiece none.model', '--sentencepiece'),
     ('--part_mb 0', '--part_mb'),
-    ('--max_seq_length 4', '--max_seq_length'),
+    ('--max_length 4', '--max_length'),
     ('--dupe_factor 0', '--dupe_factor'),
     ('--masked_lm_prob 0', '--masked_lm_prob'),
     ('--masked_lm_prob 1.5', '--masked_lm_prob'),
@@ -76,7 +76,7 @@ def pretrain(data, folder, edit):
         '--num_steps',
         '2',
     ]
-    return [*argv, '--ckpt_dir', folder / 'out', *edit]
+    return [*argv, '--output_dir', folder / 'out', *edit]
 
 
 PRETRAIN = [
@@ -89,7 +89,7 @@ PRETRAIN = [
     (['--num_steps', '0'], '--num_steps'),
     (['--pretrained', '--from_scratch'], '--pretrained'),
     (['--phase1_num_steps', '3'], 'needs --phase2'),
-    (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
+    (['--raw', '--max_length', '99'], 'the model takes 16 tokens at most'),
     (['--vocab_file', 'missing.txt'], '--vocab_file'),
 ]
 
@@ -104,22 +104,22 @@ def finetune(data, folder, edit):
     (folder / 'latin.txt').write_bytes(b'w1 w2\n\nw\xe9 w3\n')
     (folder / 'samples').mkdir()
     (folder / 'samples' / 'part.npz').write_bytes(b'PK')
-    argv = ['--bert_model', data / 'model', '--output_dir', folder / 'out', '--max_seq_length', 24]
+    argv = ['--model', data / 'model', '--output_dir', folder / 'out', '--max_length', 24]
     argv += ['--max_predictions_per_seq', 4, '--train_batch_size', 16, '--num_workers', 0]
     return [*argv, *named(edit, TEXT=[data / 'text.txt'], MODEL=[data / 'model'])]
 
 
 FINETUNE = [
-    ([], 'give --train_corpus, a text, or --pregenerated_data'),
-    (['--train_corpus', 'x', '--pregenerated_data', 'x'], 'give --train_corpus, a text, or'),
-    (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
-    (['--train_corpus', 'x', '--early_stop', '1'], '--early_stop'),
-    (['--train_corpus', 'x', '--epochs', '0'], '--epochs'),
-    (['--train_corpus', 'nothing'], '--train_corpus'),
-    (['--train_corpus', 'one.txt'], 'only one document'),
-    (['--train_corpus', 'latin.txt'], 'latin.txt'),
-    (['--train_corpus', 'TEXT', '--max_seq_length', 99], 'the model takes 24 tokens at most'),
-    (['--train_corpus', 'TEXT', '--num_workers', -1], '--num_workers must be at least 0, not -1'),
+    ([], 'give --train_file, a text, or --pregenerated_data'),
+    (['--train_file', 'x', '--pregenerated_data', 'x'], 'give --train_file, a text, or'),
+    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
+    (['--train_file', 'x', '--early_stop', '1'], '--early_stop'),
+    (['--train_file', 'x', '--epochs', '0'], '--epochs'),
+    (['--train_file', 'nothing'], '--train_file'),
+    (['--train_file', 'one.txt'], 'only one document'),
+    (['--train_file', 'latin.txt'], 'latin.txt'),
+    (['--train_file', 'TEXT', '--max_length', 99], 'the model takes 24 tokens at most'),
+    (['--train_file', 'TEXT', '--num_workers', -1], '--num_workers must be at least 0, not -1'),
     (['--pregenerated_data', 'samples'], 'part.npz'),
     (['--pregenerated_data', 'MODEL'], 'no file matches'),
 ]

@@ -81,7 +81,7 @@ def of_the_script(folder, tmp_path_factory):
         'text',
         '--label_column',
         'label',
-        '--bert_model',
+        '--model',
         folder,
         '--epochs',
         2,
@@ -91,7 +91,7 @@ def of_the_script(folder, tmp_path_factory):
         3e-3,
         '--seed',
         1,
-        '--max_len',
+        '--max_length',
         12,
         '--output_dir',
         place / 'out',
@@ -292,7 +292,7 @@ def test_no_model_is_refused_and_lists_may_be_texts():
 
 @settings(lr=3e-3)
 class RatingSettings(FinetuneSettings):
-    max_seq_length: int = setting(12)
+    max_length: int = setting(12)
     steps: int = setting(3, 'number of ratings', at_least=2)
 
 
@@ -342,21 +342,21 @@ def test_a_task_of_ones_own(folder):
 def test_an_object_of_a_task(folder, tmp_path):
     """Its settings hold where no keyword says otherwise, and stay its own."""
     rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
-    task = RatingTask(RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never'))
+    task = RatingTask(RatingSettings(steps=4, epochs=1, model='none', output_dir='never'))
     out = tmp_path / 'out'
     trained = model_zoo.finetune(folder, task, rows, rows, epochs=2, output_dir=out)
     assert len(trained.history) == 2 and trained.model.config.num_labels == 3
     assert (out / 'results.json').exists() and not os.path.exists('never')
-    assert task.settings == RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never')
+    assert task.settings == RatingSettings(steps=4, epochs=1, model='none', output_dir='never')
     with pytest.raises(UnknownNameError):
         model_zoo.finetune(folder, task, rows, epoch=2)
 
 
 def test_settings_of_a_known_task(folder):
-    task = ClassificationTask(ClassificationSettings(epochs=1, max_len=12))
+    task = ClassificationTask(ClassificationSettings(epochs=1, max_length=12))
     rows = [('a b', 'x'), ('c d', 'y')] * 4
     assert len(model_zoo.finetune(folder, task, rows).history) == 1
-    named = ClassificationSettings(task_name='SST', epochs=1, max_len=12)
+    named = ClassificationSettings(task_name='SST', epochs=1, max_length=12)
     with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, settings=named)
 
@@ -391,12 +391,12 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
     train.write_text('\n\n'.join(TEXTS) + '\n')
     dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
     argv = [
-        '--train_corpus',
+        '--train_file',
         train,
-        '--dev_corpus',
+        '--dev_file',
         dev,
         '--masked_lm_only',
-        '--bert_model',
+        '--model',
         folder,
         '--epochs',
         2,
@@ -406,7 +406,7 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
         3e-3,
         '--seed',
         1,
-        '--max_seq_length',
+        '--max_length',
         12,
         '--max_predictions_per_seq',
         3,
@@ -446,7 +446,7 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         family,
         '--train_file',
         tmp_path / 'train.txt',
-        '--eval_file',
+        '--dev_file',
         tmp_path / 'eval.txt',
         '--training_steps',
         2,
@@ -464,7 +464,7 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         model,
         '--train_file',
         train,
-        '--eval_file',
+        '--dev_file',
         dev,
         '--training_steps',
         3,

@@ -110,7 +110,7 @@ def test_options_reach_the_model(call, tiny):
     with np.printoptions(threshold=5, legacy='1.21'):
         assert str(tiny(['encoder'], oov_way='sum')[0][1]) in output
     assert not errors
-    _, output, errors = call('--sentences', 'a b c d e', '--max_seq_length', 5)
+    _, output, errors = call('--sentences', 'a b c d e', '--max_length', 5)
     assert 'Text: a b c d e\n' in output and output.count('dtype=float32') == 3
     assert 'lost 2 pieces' in errors
 
