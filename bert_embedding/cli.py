@@ -63,11 +63,13 @@ def _parse(argv, model):
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
     add(
         '--max_length',
+        dest='max_seq_length',
         type=int,
         help='maximum number of pieces per sentence; longer ones are truncated; default: nothing '
         "is truncated, sentences longer than the model's context are embedded in overlapping "
         'windows',
     )
+    arguments.add_aliases('max_length', 'max_len', 'max_seq_length')
     add('--batch_size', type=int, default=256, help='maximum number of sentences per batch')
     add(
         '--oov_way',

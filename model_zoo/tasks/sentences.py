@@ -164,7 +164,7 @@ class SentenceTask(Task):
     """
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
-    head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
+    head, use = 'sentence_embedding', 'sentence-similarity'
     files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
     is_source = staticmethod(is_table)
 

@@ -295,6 +295,9 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         on_resume='free',
         aliases=('predict_file',),
     )
+    test_file: str | None = setting(
+        None, 'questions to answer with the trained model', usual=True, on_resume='free'
+    )
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer', usual=True)
     f1_characters: bool | None = setting(
         None,

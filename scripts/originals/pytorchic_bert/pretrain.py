@@ -56,7 +56,7 @@ def parse_arguments(argv=None):
     add_pytorchic_arguments(
         parser, train_cfg='config/pretrain.json', save_dir='../exp/bert/pretrain', max_len=512
     )
-    parser.add_alias('log_dir', 'tensorboard')
+    parser.add_aliases('tensorboard', 'log_dir')
     if importlib.util.find_spec('tensorboard') is not None:  # else it has to be asked for
         parser.set_defaults(tensorboard=LOGS)
     args = parse_with_train_cfg(parser, argv, NAMES)

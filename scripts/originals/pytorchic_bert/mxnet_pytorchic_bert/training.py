@@ -65,7 +65,7 @@ def add_pytorchic_arguments(parser, **defaults):
     add('--total_steps', type=int, help='number of updates until the learning rate is 0')
     add_settings(parser, TrainingSettings)
     add_settings(parser, BatchTokensSettings)
-    parser.add_alias('save_dir', 'output_dir')
+    parser.add_aliases('output_dir', 'save_dir')
     parser.set_defaults(output_dir=defaults.pop('save_dir'), **defaults)
 
 
