@@ -267,6 +267,9 @@ class StorySettings(
         on_resume='free',
         aliases=('eval_dataset',),
     )
+    test_file: str | None = setting(
+        None, 'stories whose endings to predict', usual=True, on_resume='free'
+    )
     encoding: str | None = text_encoding()
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(

@@ -19,6 +19,15 @@ from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
 from model_zoo.app.run import find_contexts, make_updater
 from model_zoo.errors import InputError
+from model_zoo.tasks.settings import (
+    ClassificationSettings,
+    LanguageModelSettings,
+    MaskedLMSettings,
+    SentenceSettings,
+    SquadSettings,
+    StorySettings,
+    TaggingSettings,
+)
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
@@ -221,3 +230,41 @@ def test_the_loss_scale_of_a_flag(caplog):
     assert '`loss_scale` has an effect with' in caplog.text
     with pytest.raises(InputError):
         scale('--loss_scale', -1)
+
+
+NAMES = ['model', 'train_file', 'dev_file', 'max_length', 'dev_split', 'batch_size', 'lr']
+NAMES += ['epochs', 'output_dir']
+
+
+@pytest.mark.parametrize(
+    ('cls', 'others'),
+    [
+        (ClassificationSettings, {'bert_model': 'model', 'max_len': 'max_length'}),
+        (SquadSettings, {'predict_file': 'dev_file', 'max_seq_length': 'max_length'}),
+        (TaggingSettings, {'bert_model': 'model'}),
+        (SentenceSettings, {'max_len': 'max_length'}),
+        (StorySettings, {'gpt_model': 'model', 'train_dataset': 'train_file'}),
+        (MaskedLMSettings, {'train_corpus': 'train_file', 'dev_corpus': 'dev_file'}),
+        (LanguageModelSettings, {'eval_file': 'dev_file', 'block_size': 'max_length'}),
+    ],
+)
+def test_tasks_share_names_and_take_older_ones(cls, others, tmp_path):
+    assert {*NAMES} <= cls.defaults().keys() or cls is StorySettings
+    values = {'model': 'a', 'max_length': 7, 'epochs': 2, 'lr': 0.5}
+    values.update(train_file=str(tmp_path / 'x'), dev_file=str(tmp_path / 'x'))
+    (tmp_path / 'x').write_text('')
+    given = {old: values[new] for old, new in others.items()}
+    settings = cls(**given)
+    assert vars(settings).items() >= {new: values[new] for new in others.values()}.items()
+    assert vars(settings.copy(**given)) == vars(settings)
+    parser = cli.parser('A training.')
+    add_settings(parser, cls)
+    args = parser.parse_args([f'--{name}={value}' for name, value in given.items()])
+    assert vars(args).items() >= {new: values[new] for new in others.values()}.items()
+    assert not any(f'--{old} ' in parser.format_help(everything=True) for old in others)
+    (tmp_path / 'old.yaml').write_text(''.join(f'{k}: {v}\n' for k, v in given.items()))
+    assert vars(parser.parse_args(['--config', str(tmp_path / 'old.yaml')])) == vars(args)
+    old, new = next(iter(others.items()))
+    with pytest.raises(InputError) as caught:
+        cls(**{old: values[new], new: values[new]})
+    assert caught.value.field == new
