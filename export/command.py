@@ -2,7 +2,6 @@
 
 import itertools
 import logging
-import types
 
 import mxnet as mx
 
@@ -157,7 +156,8 @@ def _of_task(args, tokenizer, task, located):
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
     if task.head == 'tagging':
-        task.prepare({'train': rows['calib']}, types.SimpleNamespace(located=located))
+        task.configure(located)
+        task.prepare({'train': rows['calib']})
     calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
     if 'dev' not in rows:
         return calibration, {}

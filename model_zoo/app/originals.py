@@ -107,8 +107,9 @@ def choose_run(args):
         raise InputError('and `only_inference` contradict each other: give one', field='do_train')
     if not trains and not any(others):
         raise InputError('nothing to do: give `do_train`, `do_eval`, `do_predict` or several')
-    if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
-        raise InputError('needs `predict_file`', field='do_predict')
+    is_squad = 'version_2' in args
+    if trains and any(others) and is_squad and args.dev_file is None and args.train_file:
+        raise InputError('needs `dev_file`', field='do_predict')
     args.only_inference = not trains
 
 

@@ -9,10 +9,10 @@ from ..errors import InputError
 from ..optimizer import finetune_schedule
 from ..tasks.masked_lm import TERMS, formatted_terms
 from ..training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
+from ..training.job import checkpoints_of
 from ..training.loop import TrainingLoop
 from ..training.plan import Evaluation, Plan
 from ..util.display import new_figure, save_figure
-from .job import checkpoints_of
 from .report import Curves
 from .run import Run, make_updater
 from .task_run import TaskRun

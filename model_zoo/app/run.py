@@ -12,8 +12,9 @@ from typing import Any
 import mxnet as mx
 
 from ..errors import InputError, UnknownNameError
-from ..optimizer import disable_weight_decay, finetune_schedule, get_schedule
+from ..optimizer import disable_weight_decay
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.job import checkpoints_of
 from ..training.loop import TrainingLoop
 from ..training.objective import Objective
 from ..training.plan import Evaluation, Plan
@@ -21,7 +22,6 @@ from ..training.updater import HostTrainer, LossScale, Updater
 from ..training.workers import Workers
 from ..util.arrays import check_gpu
 from .cli import get_ctx
-from .job import checkpoints_of
 from .report import (
     About,
     Curves,
@@ -44,9 +44,8 @@ class Training:
     ----------
     loader : object
         See `TrainingLoop`; has a length unless the flags say how many steps there are.
-    schedule : callable, optional
-        Number of updates -> schedule (see `Updater`); default: `finetune_schedule` of ``--lr`` and
-        ``--warmup_ratio``.
+    schedule : callable
+        Number of updates -> schedule (see `Updater`).
     evaluate : callable, optional
         See `Evaluation`, whose score is called `score`. Without it the last epoch counts as the
         best.
@@ -226,12 +225,7 @@ class Run:
         if args.as_bertadam and max_grad_norm is not None:  # the optimizer clips
             more['options'] = {**more.get('options', {}), 'max_grad_norm': max_grad_norm}
             max_grad_norm = None
-        if training.schedule is not None:
-            schedule = training.schedule(plan.num_steps)
-        elif args.as_bertadam:
-            schedule = get_schedule('warmup_linear', args.lr, args.warmup_ratio, plan.num_steps)
-        else:
-            schedule = finetune_schedule(args.lr, plan.num_steps, args.warmup_ratio)
+        schedule = training.schedule(plan.num_steps)
         return make_updater(args, training.model, schedule, max_grad_norm, **more)
 
     def infer(self, evaluate, predict):

@@ -12,11 +12,11 @@ import tempfile
 
 from ..errors import InputError, reporting
 from ..training.checkpoint import CheckpointStore, seed_all
+from ..training.job import on_resume
 from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
 from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
-from .job import on_resume
 from .report import write_eval_results, write_results
 
 logger = logging.getLogger(__name__)

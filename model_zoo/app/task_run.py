@@ -11,11 +11,11 @@ from ..errors import InputError
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
 from ..tasks.task import check_finite
-from ..training.settings import DeploySettings, FinetuneSettings
+from ..training.job import job_of
+from ..training.settings import DeploySettings, FinetuneSettings, ScheduleSettings
 from ..training.updater import freeze_parameters
 from ..training.workers import make_workers
 from .engines import calibrate, check_engine, forward_of, load_exported
-from .job import describe, describe_model, job_of
 from .model_choice import ModelChoice
 from .report import About
 from .run import Outcome, Run, Training
@@ -38,6 +38,11 @@ class Evaluator:
             if name in self.sets and self._task.is_labelled(self.sets[name].rows)
         ]
 
+    @property
+    def dev_sets(self):
+        """The sets that are scored after each epoch."""
+        return [name for name in self.sets if name.startswith('dev')]
+
     def keep(self):
         """Compute the outputs of a set only once from now on, since the model no longer changes."""
         self._kept = {}
@@ -55,7 +60,7 @@ class Evaluator:
 
     def evaluate(self, guard=None, segments=None):
         """See `Task.evaluate`: of the dev sets, or those named."""
-        segments = self._task.evaluated(self.sets) if segments is None else segments
+        segments = self.dev_sets if segments is None else segments
         return self._task.evaluate(self, self.labelled(*segments), guard)
 
     def measure(self, segment, guard=None):
@@ -83,7 +88,7 @@ class Evaluator:
 
     def examine(self):
         """The `Examination` of the first dev set; None if there is none with labels."""
-        for segment in self.labelled(*self._task.evaluated(self.sets)):
+        for segment in self.labelled(*self.dev_sets):
             return self._task.examine(segment, self.sets[segment], self.outputs(segment))
         return None
 
@@ -111,27 +116,23 @@ class TaskRun:
         is_kept=True,
         **options,
     ):
-        self.task, self.settings = task, task.settings
-        self._callbacks = callbacks
-        settings = self.settings
-        given = None if sources is None else task.take(sources)
-        task.begin()
+        self.task, self._callbacks = task, callbacks
+        sources = task.locate(sources)
+        settings = task.settings
         choice = None if opened else ModelChoice(settings, family=task.family)
-        sources = task.sources() if given is None else given
-        rows = None if task.reads_late else self._read(sources, choice)
-        self._base = choice.title if choice else type(opened[0]).__name__
+        task.base = choice.title if choice else type(opened[0]).__name__
         task.workers = make_workers(settings.comm_backend, settings.allreduce_dtype)
         self.run = self._begin(**options)
         self.run.is_kept = is_kept
-        task.adopt(choice)
-        rows = self._read(sources, choice) if rows is None else rows
+        task.configure(choice and choice.located)
+        rows = self._read(sources)
         job = self.run.folder.checkpoints().job() if settings.resume else None
         if job is not None:
-            task.go_on(job)
+            task.resume(job)
         if opened:
             self._check_block(opened[0])
         self.model, self.tokenizer = opened or self._open(choice)
-        self._block = task.fit(self.model, self.tokenizer)
+        self._block = task.setup(self.model, self.tokenizer)
         if isinstance(settings, FinetuneSettings) and settings.freeze is not None:
             layers = self.model.config.num_layers
             freeze_parameters(
@@ -141,11 +142,17 @@ class TaskRun:
         order = sorted(rows, key=lambda name: name == 'train')
         self.sets = {name: self._load(name, rows[name]) for name in order}
         self.training_set = self.sets.pop('train', None)
+        self.run.args = self.run.folder.args = task.settings
         forward = functools.partial(task.forward, self.model)
         if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
             forward = forward_of(settings, self.model)
         self.evaluator = Evaluator(task, forward, self.sets, metrics)
         self.state = None
+
+    @property
+    def settings(self):
+        """The task's settings."""
+        return self.task.settings
 
     def _begin(self, **options):
         """The run, with its folder and log."""
@@ -154,37 +161,19 @@ class TaskRun:
             self.settings, task.name, task.prefix, task.workers, trains=task.trains, **options
         )
 
-    def _read(self, sources, choice):
+    def _read(self, sources):
         rows = {name: self.task.read(source, name) for name, source in sources.items()}
         if self.task.dev_share is not None and 'train' in rows:
             rows['train'], rows['dev'] = self.task.split(rows['train'], self.task.dev_share)
-        self.task.prepare(rows, choice)
+        self.task.prepare(rows)
         return rows
 
     def _open(self, choice):
-        task, settings = self.task, self.settings
-        self._teacher = task.teacher(self.run.contexts)
-        if self._teacher is not None and settings.student_layers is not None:
-            self._base = f'{settings.student_layers} layers of its teacher'
-            return self._teacher.student()
-        if task.is_exported:
+        task = self.task
+        if isinstance(task.settings, DeploySettings) and task.settings.deploy:
             self.run.contexts = self.run.contexts[:1]
             return self._deployed(), choice.tokenizer(task.head, task.lowers)
-        lowers, options = task.lowers, task.model_options()
-        if not task.has_own_head:
-            return choice.build(task.head, self.run.contexts, do_lower_case=lowers, **options)
-        model, tokenizer = make_task_model(
-            choice,
-            task.head,
-            self.run.contexts,
-            trains=task.trains,
-            do_lower_case=lowers,
-            **options,
-        )
-        settings.fit_length(task.length, model.context_length)
-        return model, tokenizer
-
-    _teacher = None
+        return task.open(choice, self.run.contexts)
 
     def _check_block(self, block):
         count = getattr(block, 'num_labels', getattr(block.config, 'num_labels', None))
@@ -202,13 +191,12 @@ class TaskRun:
         block = load_exported(prefix, length, self.run.ctx, task.length)
 
         def model(words, token_types, valid_length):
-            outputs = task.adapt_outputs(words, block(words, token_types, valid_length))
-            problem = task.check_outputs(words, outputs)
-            if problem:
+            try:
+                return task.exported_outputs(words, block(words, token_types, valid_length))
+            except InputError as error:
                 raise InputError(
-                    f"'{prefix}-symbol.json' gives {problem}: was it exported for another task?"
-                )
-            return outputs
+                    f"'{prefix}-symbol.json' gives {error}: was it exported for another task?"
+                ) from error
 
         return model
 
@@ -238,7 +226,7 @@ class TaskRun:
         data = self.task.load(segment, rows, self.tokenizer, run.contexts, run.accumulate)
         seconds = time.perf_counter() - started
         if self.task.unit:
-            count = self.task.size(rows)
+            count = self.task.size(data)
             logger.info('%s: %d %s, %.1f s', segment, count, self.task.unit, seconds)
         return data
 
@@ -246,16 +234,16 @@ class TaskRun:
         """Evaluate and predict; see `Run.infer`."""
         evaluator = self.evaluator
         evaluator.keep()
-        scored = self.task.scored(evaluator.sets)
-        self.run.infer(lambda: evaluator.evaluate(segments=scored), evaluator.predict)
+        self.run.infer(lambda: evaluator.evaluate(segments=evaluator.sets), evaluator.predict)
 
     def train(self):
         """Train, and write all files; see `Run.train`."""
         task, data, evaluator = self.task, self.training_set, self.evaluator
         if data is None:
             raise InputError('there is no training set')
-        results, title = task.results(), self.title
-        has_dev = bool(evaluator.labelled(*task.evaluated(self.sets)))
+        results, title, settings = task.results(), self.title, task.settings
+        max_grad_norm = settings.max_grad_norm if isinstance(settings, ScheduleSettings) else 1.0
+        has_dev = bool(evaluator.labelled(*evaluator.dev_sets))
 
         def predict(folder):
             evaluator.keep()
@@ -265,11 +253,8 @@ class TaskRun:
             return evaluator.predict(folder)
 
         sets = {'train': data, **self.sets} if task.unit else {}
-        sizes = {name: task.size(part.rows) for name, part in sets.items()}
-        task.initialize(self.model, data)
+        sizes = {name: task.size(part) for name, part in sets.items()}
         objective = task.objective(self.model, data)
-        if self._teacher is not None:
-            objective = self._teacher.objective(self.model)
         self.state = self.run.train(
             Training(
                 title,
@@ -280,7 +265,8 @@ class TaskRun:
                 evaluator.evaluate if has_dev else None,
                 callbacks=self._callbacks,
                 draws_updates=task.draws_updates,
-                **task.training(),
+                schedule=task.schedule,
+                max_grad_norm=max_grad_norm,
             ),
             Outcome(
                 self.save,
@@ -289,7 +275,7 @@ class TaskRun:
                 evaluator.examine,
                 About(
                     task.use,
-                    self._base,
+                    task.base,
                     sizes,
                     task.unit,
                     task.labels,
@@ -303,19 +289,14 @@ class TaskRun:
 
     def job(self):
         """What a training must have in common with the one that it goes on with."""
-        described = {
-            name: value if value is None or isinstance(value, (str, bool)) else describe(*value)
-            for name, value in self.task.describe(self.training_set).items()
-        }
+        described = self.task.job(self.task.describe(self.training_set))
         described['class_names'] = self.task.labels and list(self.task.labels)
-        if self._teacher is not None:
-            described['teacher'] = describe_model(self._teacher.block)
         return job_of(self.settings, **described)
 
     @property
     def title(self):
         """Title of the training: the task, and the model that it began with."""
-        return f'{self.task.title}, {self._base}'
+        return f'{self.task.title}, {self.task.base}'
 
     def take_best(self):
         """After an interruption, give the model the best epoch's parameters, if there is one."""
@@ -353,7 +334,8 @@ def run_task(task, run_class=TaskRun):
             raise InputError(
                 f'{settings.engine} is for inference: only MXNet trains', field='engine'
             )
-        if settings.engine != 'mxnet' and task.is_exported:
+        exported = isinstance(settings, DeploySettings) and settings.deploy
+        if settings.engine != 'mxnet' and exported:
             raise InputError(
                 'runs an exported model with MXNet: leave `engine` out', field='deploy'
             )
@@ -368,28 +350,3 @@ def run_task(task, run_class=TaskRun):
             run.infer()
     finally:
         task.close()
-
-
-def make_task_model(choice, task, ctx, trains, do_lower_case=None, **task_options):
-    """A task's model with its parameters, and its tokenizer.
-
-    With `trains` false a random head gets a warning, and a model of another task is refused. By
-    default a vocabulary that was published with its model lowers texts as that did, as in
-    pytorch-pretrained-bert.
-    """
-    if not trains and not choice.has_task:
-        logger.warning(
-            'neither a folder of a trained model nor `model_parameters` is given: the predictions '
-            'come from a random head'
-        )
-    if not trains:
-        choice.check_trained_for(task)
-    lowers = do_lower_case if choice.is_folder or choice.vocab_file else None
-    model, tokenizer = choice.build(task, ctx, do_lower_case=lowers, **task_options)
-    if do_lower_case not in (None, tokenizer.do_lower_case):
-        logger.warning(
-            'the vocabulary of %s decides: texts are %s',
-            choice.model,
-            'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
-        )
-    return model, tokenizer

@@ -213,10 +213,10 @@ class ChoiceTask(MultipleChoice):
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
-    def sources(self):
-        files = super().sources()
-        held_out = self.settings.dev_split is not None
-        if self.settings.do_eval and not held_out and not {'dev', 'test'}.intersection(files):
+    def locate(self, given=None):
+        files, held_out = super().locate(given), self.settings.dev_split is not None
+        is_missing = not held_out and not {'dev', 'test'}.intersection(files)
+        if given is None and self.settings.do_eval and is_missing:
             raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
         return files
 
@@ -230,7 +230,7 @@ class ChoiceTask(MultipleChoice):
     def encode(self, rows, tokenizer):
         return encode_swag(rows, tokenizer, self.settings.max_length)
 
-    def prepare(self, rows, choice=None):
+    def prepare(self, rows):
         self._choices = len(next(iter(rows.values()))[0].endings)
 
     def results(self):
@@ -319,16 +319,16 @@ class StoryTask(MultipleChoice):
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
-    has_own_head, samples_unit = False, 'stories'
+    has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
     trains = property(lambda self: self.settings.do_train)
 
-    def take(self, sources):
-        for segment in ('train', 'dev', 'test'):
-            setattr(self.settings, f'{segment}_file', sources.get(segment))
-
-    def begin(self):
+    def locate(self, given=None):
+        segments = 'train', 'dev', 'test'
+        if given is not None:
+            files = {f'{segment}_file': given.get(segment) for segment in segments}
+            self.settings = self.settings.copy(**files)
         settings = self.settings
         check_work(settings)
         if settings.do_train and not settings.train_file:
@@ -340,9 +340,6 @@ class StoryTask(MultipleChoice):
         ):
             raise InputError('needs a dev set: give `dev_file`, or `n_valid`', field='do_eval')
         check_files(settings, 'train_file', 'dev_file', 'test_file')
-
-    def sources(self):
-        settings = self.settings
         sources = {
             'train': settings.train_file,
             'dev': settings.dev_file,
@@ -353,7 +350,7 @@ class StoryTask(MultipleChoice):
     def read(self, source, segment):
         return read_story_cloze(source, self.settings.encoding)
 
-    def prepare(self, rows, choice=None):
+    def prepare(self, rows):
         settings, train = self.settings, rows.get('train', [])
         if 'dev' not in rows and train and settings.n_valid:
             if settings.n_valid >= len(train):
@@ -378,7 +375,7 @@ class StoryTask(MultipleChoice):
 
         return {'prepare': add_special_tokens}
 
-    def fit(self, model, tokenizer):
+    def setup(self, model, tokenizer):
         self._most = model.context_length
         return model
 
@@ -386,8 +383,11 @@ class StoryTask(MultipleChoice):
         special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
         return encode_stories(rows, tokenizer.encode, special, self._most)
 
-    def loader_options(self, segment):
-        return {'pad_val': 0}
+    def load(self, *args, **options):
+        return super().load(*args, pad_val=0, **options)
+
+    def describe(self, data):
+        return self._describe(data, 'stories')
 
     def objective(self, model, data):
         """The mean loss of the stories, plus a weight times the mean loss of the tokens."""

@@ -19,6 +19,7 @@ from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
 from ..pretrained import get_entry, names_files
 from ..records import is_path
+from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining import (
@@ -81,7 +82,11 @@ class MaskedLMTask(TextTask):
         """Whether samples are made on the fly."""
         return bool(self.settings.train_file or self.settings.dev_file)
 
-    def begin(self):
+    lowers = property(lambda self: self.settings.do_lower_case)
+
+    def locate(self, given=None):
+        if given is not None:
+            self._copy_given(given)
         settings = self.settings
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
@@ -95,6 +100,8 @@ class MaskedLMTask(TextTask):
                     files = matching_files(getattr(settings, name))
                     if name.endswith('file'):
                         self._copy(name, files)
+        dev = bool(settings.dev_file or settings.dev_data)
+        return {'train': 'train', **({'dev': 'dev'} if dev else {})}
 
     def _copy(self, name, files):
         """Let a setting name copies of its files, where these are tables or not UTF-8."""
@@ -105,10 +112,9 @@ class MaskedLMTask(TextTask):
             for number, path in enumerate(files)
         ]
         if copies != files:
-            setattr(self.settings, name, ','.join(copies))
+            self.settings = self.settings.copy(**{name: ','.join(copies)})
 
-    def take(self, sources):
-        settings = self.settings
+    def _copy_given(self, sources):
         if 'test' in sources:
             raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
         for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
@@ -116,33 +122,26 @@ class MaskedLMTask(TextTask):
                 source = sources[segment]
                 if not is_path(source):
                     source = self.text_file(source, segment, '\n\n')
-                setattr(settings, name, os.fspath(source))
-
-    def sources(self):
-        settings = self.settings
-        dev = bool(settings.dev_file or settings.dev_data)
-        return {'train': 'train', **({'dev': 'dev'} if dev else {})}
+                self.settings = self.settings.copy(**{name: source})
 
     def split(self, rows, share):
         settings = self.settings
-        settings.train_file, settings.dev_file = split_text(
-            settings.train_file, share, self.rows_folder, '\n\n'
-        )
+        train, dev = split_text(settings.train_file, share, self.rows_folder, '\n\n')
+        self.settings = settings.copy(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 
-    def prepare(self, rows, choice=None):
-        settings = self.settings
-        if choice is not None:
-            self.head = pretraining_class(settings, choice.located)
+    def configure(self, located):
+        if located is not None:
+            self.head = pretraining_class(self.settings, located)
 
-    def fit(self, model, tokenizer):
-        settings, self._vocab = self.settings, tokenizer.vocab
+    def setup(self, model, tokenizer):
+        self._vocab = tokenizer.vocab
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
         if self.reads_text:
-            settings.fit_length('max_length', model.context_length)
-            self._options = make_sample_options(settings, self._has_pairs)
+            self.settings = self.settings.fit_length('max_length', model.context_length)
+            self._options = make_sample_options(self.settings, self._has_pairs)
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
@@ -174,7 +173,7 @@ class MaskedLMTask(TextTask):
         # epochs of a text, or of epochs' files, have different numbers of batches
         if settings.training_steps is None and (settings.train_file or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
-            settings.training_steps = batches // accumulate
+            self.settings = settings.copy(training_steps=batches // accumulate)
         return loader
 
     @property
@@ -199,12 +198,14 @@ class MaskedLMTask(TextTask):
         self._closing.close()
 
     def describe(self, data):
-        vocab, settings = self._vocab, self.settings
-        described = {'vocab_file': (len(vocab), 'tokens', vocab.idx_to_token)}
-        for name in ('train_file', 'pregenerated_data'):
-            if getattr(settings, name) is not None:
-                described[name] = describe_files(getattr(settings, name))
-        return described
+        settings = self.settings
+        if data.rows == 'train':
+            return describe_files(settings.train_file or settings.pregenerated_data)
+        return describe_files(settings.dev_file or settings.dev_data)
+
+    def job(self, train):
+        name = 'train_file' if self.settings.train_file else 'pregenerated_data'
+        return {'vocab_file': describe_vocab(self._vocab), name: train}
 
     def objective(self, model, data):
         return self._objective
@@ -272,36 +273,35 @@ class PretrainingTask(MaskedLMTask):
     reads_text = property(lambda self: self.settings.raw)
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
-    def begin(self):
+    def __init__(self, settings):
+        given = settings.pretrained_parameters or settings.model_parameters
+        given = given or settings.pretrained or settings.init_checkpoint
+        from_scratch = not (given or names_files(settings.model))
+        super().__init__(settings.copy(from_scratch=from_scratch))
+
+    def locate(self, given=None):
         settings = self.settings
         for patterns in (None if settings.synthetic_data else settings.data, settings.data_eval):
             if patterns:
                 matching_files(patterns)
-        settings.vocab_file = settings.sentencepiece or settings.vocab_file
-        check_files(settings, 'vocab_file')
-        given = settings.pretrained_parameters or settings.model_parameters
-        settings.from_scratch = not (
-            settings.pretrained or given or settings.init_checkpoint or names_files(settings.model)
-        )
-
-    def sources(self):
-        named = {'train': self.trains, 'dev': self.settings.data_eval}
+        check_files(settings, 'vocab_file', 'sentencepiece')
+        named = {'train': self.trains, 'dev': settings.data_eval}
         return {name: name for name, is_there in named.items() if is_there}
 
-    def fit(self, model, tokenizer):
+    def setup(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.settings.fit_length('max_length', model.context_length)
-        return super().fit(model, tokenizer)
+            self.settings = self.settings.fit_length('max_length', model.context_length)
+        return super().setup(model, tokenizer)
 
     def _loader(self, trains, tokenizer, accumulate, options):
-        settings, workers = self.settings, self.workers
+        workers = self.workers
         if not trains:
-            self._set_batch_size('batch_size_eval', workers.size)
+            settings = self._set_batch_size('batch_size_eval', workers.size)
             is_text = settings.raw and not settings.eval_use_npz
             source = self._source_of(settings.data_eval, is_text, tokenizer)
             return PretrainingLoader(source, settings.batch_size_eval, shuffle=is_text, **options)
-        self._set_batch_size('batch_size', accumulate * workers.size)
+        settings = self._set_batch_size('batch_size', accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
             masks = min(settings.max_predictions_per_seq, settings.max_length)
@@ -323,8 +323,8 @@ class PretrainingTask(MaskedLMTask):
         settings = self.settings
         total, size = getattr(settings, f'total_{name}'), getattr(settings, name)
         if total is None:
-            setattr(settings, name, size or 8)
-            return
+            self.settings = settings.copy(**{name: size or 8})
+            return self.settings
         if total % count:
             parts = f'{count} workers'
             if name == 'batch_size':
@@ -335,7 +335,8 @@ class PretrainingTask(MaskedLMTask):
                 f'{size} and `total_{name}` {total}: the total is {size * count}; give one of them',
                 field=name,
             )
-        setattr(settings, name, total // count)
+        self.settings = settings.copy(**{name: total // count})
+        return self.settings
 
     def _source_of(self, files, is_text, tokenizer):
         source = self._source(files if is_text else None, files, tokenizer)
@@ -356,11 +357,13 @@ class PretrainingTask(MaskedLMTask):
                 )
 
     def describe(self, data):
-        vocab, settings = self._vocab, self.settings
-        return {
-            'vocab_file': (len(vocab), 'tokens', vocab.idx_to_token),
-            'data': None if settings.synthetic_data else describe_files(settings.data),
-        }
+        settings = self.settings
+        if data.rows == 'train':
+            return None if settings.synthetic_data else describe_files(settings.data)
+        return describe_files(settings.data_eval)
+
+    def job(self, train):
+        return {'vocab_file': describe_vocab(self._vocab), 'data': train}
 
 
 # -- the losses of pre-training --------------------------------------------------------------------

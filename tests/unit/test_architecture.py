@@ -41,8 +41,7 @@ EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
-    'model_zoo.checkpoint.torch_file': {'torch'},  # their own formats
-    'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},
+    'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},  # its own format
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},

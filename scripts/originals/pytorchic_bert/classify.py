@@ -17,12 +17,12 @@ import numpy as np
 
 from bert import BertForSequenceClassification, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.job import describe, job_of
 from model_zoo.app.run import Run, find_contexts
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
+from model_zoo.training.job import describe, job_of
 from model_zoo.training.objective import mean_over_examples, predict
 from model_zoo.training.workers import Workers
 from mxnet_pytorchic_bert import training

@@ -15,11 +15,11 @@ import os
 
 from bert import BertForPreTraining, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.job import job_of
 from model_zoo.app.run import Run
 from model_zoo.errors import InputError
 from model_zoo.tasks.masked_lm import pretraining_objective
 from model_zoo.tasks.pretraining import describe_files
+from model_zoo.training.job import job_of
 from mxnet_pytorchic_bert.pairs import PairLoader
 from mxnet_pytorchic_bert.training import (
     add_pytorchic_arguments,

@@ -13,7 +13,6 @@ from bert import BertForMaskedLM, BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app import run as run_module
 from model_zoo.app.arguments import add_settings, check_training_arguments
-from model_zoo.app.job import data_checksum
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
@@ -29,6 +28,7 @@ from model_zoo.tasks.settings import (
     TaggingSettings,
 )
 from model_zoo.tasks.task import Task
+from model_zoo.training.job import data_checksum
 from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
 

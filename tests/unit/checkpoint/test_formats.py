@@ -18,7 +18,7 @@ from gpt import OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, OpenAIGPTModel
 from gpt2 import GPT2Config, GPT2LMHeadModel, GPT2Model
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
-from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.checkpoint.torch_file import write_torch
 from model_zoo.errors import CheckpointError, InputError, MissingExtraError, UnknownNameError
 
 TENSORS = {
@@ -263,9 +263,9 @@ def test_missing_tensorflow(tmp_path, monkeypatch):
 def test_archives_are_the_same_at_any_time(tmp_path, monkeypatch, moment):
     """A zip has only years from 1980 to 2107."""
     tensors = {'a': np.ones(3, 'float32')}
-    write_archive(str(tmp_path / 'now'), tensors)
+    write_torch(str(tmp_path / 'now'), tensors)
     monkeypatch.setattr(time, 'time', lambda: moment)
-    write_archive(str(tmp_path / 'then'), tensors)
+    write_torch(str(tmp_path / 'then'), tensors)
     assert (tmp_path / 'now').read_bytes() == (tmp_path / 'then').read_bytes()
 
 
@@ -274,7 +274,7 @@ def test_weights_of_pytorch_are_written_without_torch(tmp_path, monkeypatch):
     path = str(tmp_path / 'pytorch_model.bin')
     types = ('bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'float64')
     tensors = {**TENSORS, **{name: np.arange(6).reshape(2, 3).T.astype(name) for name in types}}
-    tensors['tied'], tensors['scalar'] = tensors['a'], np.float32(3).reshape(())
+    tensors['tied'], tensors['scalar'] = tensors['a'], np.array(3, 'float32')
     LAYOUTS['pytorch'].write(path, tensors)
     found, _ = read_tensors(path)
     assert list(found) == list(tensors)

@@ -6,8 +6,8 @@ import zlib
 
 import numpy as np
 
-from ..training.plan import Checkpoints
-from ..training.settings import BatchTokensSettings, Settings, TrainingSettings
+from .plan import Checkpoints
+from .settings import BatchTokensSettings, Settings, TrainingSettings
 
 
 def on_resume(args, *kinds):
