@@ -15,10 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from model_zoo.app.arguments import (
+    add_encoding,
+    add_many_files_arguments,
+    engine_of,
+    take_model,
+)
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
-from model_zoo.app.engines import engine_of
-from model_zoo.app.many_files import add_many_files_arguments, run_over_files
-from model_zoo.app.use import add_encoding, read_file, take_model, texts_of
+from model_zoo.app.many_files import run_over_files
+from model_zoo.app.use import read_file, texts_of
 from model_zoo.errors import InputError
 from model_zoo.inference import DEFAULT_MODELS
 from model_zoo.inference.engines import ENGINES

@@ -10,9 +10,7 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 """
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import check_at_least_one
-from model_zoo.app.many_files import add_many_files_arguments
-from model_zoo.app.use import FileEncoder, use_parser, write_results
+from model_zoo.app.arguments import add_many_files_arguments, check_at_least_one, use_parser
 
 
 def parse_arguments(argv=None):
@@ -31,6 +29,8 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import FileEncoder, write_results
+
     cli.setup_logging()
     model = {
         'name_or_folder': args.model,

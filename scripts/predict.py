@@ -13,9 +13,7 @@ beside a ``label`` of its own, ours is called ``predicted_label``.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.engines import engine_of
-from model_zoo.app.many_files import add_many_files_arguments
-from model_zoo.app.use import Labeller, use_parser, write_results
+from model_zoo.app.arguments import add_many_files_arguments, engine_of, use_parser
 from model_zoo.errors import InputError
 
 
@@ -36,6 +34,8 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import Labeller, write_results
+
     cli.setup_logging()
     for number, text in enumerate(args.texts, 1):
         if not text.strip():

@@ -9,12 +9,9 @@ Each line of the output is a text with its line in the file, its similarity (a c
 query.
 """
 
-from bert_embedding.embedding import BertEmbedding
 from model_zoo.app import cli
-from model_zoo.app.use import Corpus, read_texts, use_parser, write_records
-from model_zoo.inference import INDEXES, nearest
-from model_zoo.training.job import describe_model
-from model_zoo.util.choices import POOLINGS
+from model_zoo.app.arguments import use_parser
+from model_zoo.util.choices import INDEXES, POOLINGS
 
 
 def parse_arguments(argv=None):
@@ -42,6 +39,11 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from bert_embedding.embedding import BertEmbedding
+    from model_zoo.app.use import Corpus, read_texts, write_records
+    from model_zoo.inference import nearest
+    from model_zoo.training.job import describe_model
+
     cli.setup_logging()
     queries = list(read_texts(args, args.queries))
     corpus = Corpus(args.corpus, args.text_field, args.encoding)

@@ -15,8 +15,7 @@ import logging
 import os
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_fields
-from model_zoo.app.engines import add_use_arguments
+from model_zoo.app.arguments import add_fields, add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline, server
 from model_zoo.inference.engines import has_engine

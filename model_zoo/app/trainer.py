@@ -33,8 +33,9 @@ from ..training.settings import (
 from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
+from .arguments import check_engine
 from .cli import get_ctx
-from .engines import calibrate, check_engine, forward_of, load_exported
+from .engines import calibrate, forward_of, load_exported
 from .model_choice import ModelChoice
 from .report import (
     About,
