@@ -71,8 +71,6 @@ setup(
     extras_require={
         'onnx': ['onnx>=1.18', 'onnxruntime>=1.18'],
         'openvino': ['onnx>=1.18', 'onnxruntime>=1.18', 'openvino>=2024.6'],
-        # earlier ones could be made to run code that a file of weights carries
-        'torch': ['torch>=2.6'],
         'tensorflow': ['tensorflow-cpu>=2.15'],
         # built against the installed MXNet only so: see the target `horovod` of the Makefile
         'horovod': ['horovod==0.28.1', 'cffi>=1.15'],

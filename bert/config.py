@@ -84,7 +84,10 @@ class BertConfig(AttentionConfig):
 
     #: rows of the position table: the most positions that the model takes
     position_rows = property(attrgetter('max_position_embeddings'))
+    # as layers name them
     activation = property(attrgetter('hidden_act'))
+    dropout = property(attrgetter('hidden_dropout_prob'))
+    attention_dropout = property(attrgetter('attention_probs_dropout_prob'))
     #: activation of the masked language model's head
     decoder_act = property(attrgetter('hidden_act'))
     #: units of the embeddings, before the first layer
@@ -140,9 +143,7 @@ class DistilBertConfig(AttentionConfig):
     num_heads = num_attention_heads = property(attrgetter('n_heads'))
     units = hidden_size = embedding_units = property(attrgetter('dim'))
     intermediate_size = property(attrgetter('hidden_dim'))
-    hidden_act = decoder_act = property(attrgetter('activation'))
-    hidden_dropout_prob = property(attrgetter('dropout'))
-    attention_probs_dropout_prob = property(attrgetter('attention_dropout'))
+    decoder_act = property(attrgetter('activation'))
     position_rows = property(attrgetter('max_position_embeddings'))
 
     def to_format(self, format, architecture):

@@ -91,7 +91,7 @@ class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     def _make_classifier(self, units, dropout):
         with self.name_scope():
             self.discriminator_dense = self._dense(self.config.hidden_size, 'discriminator_dense_')
-            self.activation = nn.HybridLambda(ACTIVATIONS[self.config.hidden_act])
+            self.activation = nn.HybridLambda(ACTIVATIONS[self.config.activation])
             self.discriminator = self._dense(1, 'discriminator_')
 
     def hybrid_forward(

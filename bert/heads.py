@@ -43,7 +43,7 @@ class BertTask(TaskMixin, BertBlock):
     model_class = BertModel
     parts = {'use_pooler': False}
     #: field of the configuration with the usual rate before the head's dense layer
-    dropout_field = 'hidden_dropout_prob'
+    dropout_field = 'dropout'
 
     def encode(self, words, token_types, valid_length, masked_positions=None, head_mask=None):
         return super().encode(

@@ -4,116 +4,116 @@ from dataclasses import replace
 
 from model_zoo.checkpoint.mapping import Mapping, Rule, Transposed, layer_rules
 
-_LAYER = 'encoder.layers.{i}.'
+_TABLES = 'word', 'token_type', 'position'
 
 
-def _embeddings(word, types, positions, **word_options):
-    """Rules of the tables."""
-    return [
-        Rule('word_embed.weight', word, **word_options),
-        Rule('token_type_embed.weight', types),
-        Rule('encoder.position_weight', positions),
-    ]
+def _embeddings(names, **word_options):
+    """Make the rules of the tables for words, types and positions."""
+    ours = 'word_embed.weight', 'token_type_embed.weight', 'encoder.position_weight'
+    word, *others = zip(ours, names)
+    return [Rule(*word, **word_options), *(Rule(*pair) for pair in others)]
+
+
+def _layers(prefix, cell, others):
+    """Map our layers to another program's, for `layer_rules`.
+
+    `cell` has a cell's names, after `prefix`: query, key, value, the attention's output and its
+    normalization, the two feed-forward layers and their normalization.
+    """
+    *parts, proj, norm, ffn_1, ffn_2, ffn_norm = (prefix + name for name in cell.split())
+    ours = 'encoder.layers.{i}.'
+    return {
+        f'{ours}attention.qkv': tuple(parts),
+        f'{ours}attention.proj': proj,
+        f'{ours}attention_norm': norm,
+        f'{ours}ffn.ffn_1': ffn_1,
+        f'{ours}ffn.ffn_2': ffn_2,
+        f'{ours}ffn_norm': ffn_norm,
+        **others,
+    }
 
 
 def _gluonnlp_rules(has_dropout):
-    """Names of ``gluonnlp.model.BERTModel``, ``BERTClassifier`` and ``BertForQA`` (0.10)."""
-    cell = 'encoder.transformer_cells.{i}.'
-    layers = {
-        'encoder.norm': 'encoder.layer_norm',
-        f'{_LAYER}attention.qkv': tuple(
-            f'{cell}attention_cell.proj_{part}' for part in ('query', 'key', 'value')
-        ),
-        f'{_LAYER}attention.proj': f'{cell}proj',
-        f'{_LAYER}attention_norm': f'{cell}layer_norm',
-        f'{_LAYER}ffn.ffn_1': f'{cell}ffn.ffn_1',
-        f'{_LAYER}ffn.ffn_2': f'{cell}ffn.ffn_2',
-        f'{_LAYER}ffn_norm': f'{cell}ffn.layer_norm',
-        'pooler': 'pooler',
-        'classifier': 'classifier',
-        'decoder.dense': 'decoder.0',
-        'decoder.norm': 'decoder.2',
-        '^span_classifier': '^span_classifier',
-    }
+    """Make the rules of GluonNLP 0.10's ``BERTModel``, ``BERTClassifier`` and ``BertForQA``."""
+    layers = _layers(
+        'encoder.transformer_cells.{i}.',
+        'attention_cell.proj_query attention_cell.proj_key attention_cell.proj_value proj '
+        'layer_norm ffn.ffn_1 ffn.ffn_2 ffn.layer_norm',
+        {
+            'encoder.norm': 'encoder.layer_norm',
+            'pooler': 'pooler',
+            'classifier': 'classifier',
+            'decoder.dense': 'decoder.0',
+            'decoder.norm': 'decoder.2',
+            '^span_classifier': '^span_classifier',
+        },
+    )
+    tables = 'word_embed.0.weight', 'token_type_embed.0.weight', 'encoder.position_weight'
     # the task's dense layer comes after the dropout, if there is one; on loading either will do
     numbers = (1, 0) if has_dropout else (0, 1)
     return [
-        *_embeddings(
-            'word_embed.0.weight',
-            'token_type_embed.0.weight',
-            'encoder.position_weight',
-            tied=('decoder.3.weight',),
-            tied_to='decoder.bias',
-        ),
+        *_embeddings(tables, tied=('decoder.3.weight',), tied_to='decoder.bias'),
         *layer_rules(layers),
         Rule('decoder.bias', 'decoder.3.bias'),
         *(rule for n in numbers for rule in layer_rules({'^classifier': f'^classifier.{n}'})),
     ]
 
 
-def _huggingface_rules():
-    """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
-    theirs = 'encoder.layer.{i}.'
-    layers = {
+_HUGGINGFACE_LAYERS = _layers(
+    'encoder.layer.{i}.',
+    'attention.self.query attention.self.key attention.self.value attention.output.dense '
+    'attention.output.LayerNorm intermediate.dense output.dense output.LayerNorm',
+    {
         'encoder.norm': 'embeddings.LayerNorm',
-        f'{_LAYER}attention.qkv': tuple(
-            f'{theirs}attention.self.{part}' for part in ('query', 'key', 'value')
-        ),
-        f'{_LAYER}attention.proj': f'{theirs}attention.output.dense',
-        f'{_LAYER}attention_norm': f'{theirs}attention.output.LayerNorm',
-        f'{_LAYER}ffn.ffn_1': f'{theirs}intermediate.dense',
-        f'{_LAYER}ffn.ffn_2': f'{theirs}output.dense',
-        f'{_LAYER}ffn_norm': f'{theirs}output.LayerNorm',
         'pooler': 'pooler.dense',
-        'classifier': 'cls.seq_relationship',
         'decoder.dense': 'cls.predictions.transform.dense',
         'decoder.norm': 'cls.predictions.transform.LayerNorm',
+    },
+)
+
+
+def _huggingface_rules():
+    """Make the rules of pytorch-pretrained-bert 0.6.2 and transformers."""
+    heads = {
+        'classifier': 'cls.seq_relationship',
         '^classifier': 'classifier',
         '^span_classifier': 'qa_outputs',
     }
-    tables = (f'embeddings.{name}_embeddings.weight' for name in ('word', 'token_type', 'position'))
+    tables = [f'embeddings.{name}_embeddings.weight' for name in _TABLES]
     return [
-        *_embeddings(*tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
-        *layer_rules(layers, norm=('.weight', '.bias')),
+        *_embeddings(tables, tied=('cls.predictions.decoder.weight',), tied_to='decoder.bias'),
+        *layer_rules({**_HUGGINGFACE_LAYERS, **heads}, norm=('.weight', '.bias')),
         Rule('decoder.bias', 'cls.predictions.bias', tied=('cls.predictions.decoder.bias',)),
     ]
 
 
+def _tensorflow_name(name):
+    """Turn a layer's name in pytorch-pretrained-bert into Google's, from which it was made."""
+    path = name.replace('layer.{i}', 'layer_{i}').replace('.', '/')
+    return path if path.startswith('cls/') else f'bert/{path}'
+
+
 def _tensorflow_rules():
-    """Names of google-research/bert: its models, and those of its run_*.py."""
-    theirs = 'bert/encoder/layer_{i}/'
+    """Make the rules of google-research/bert: its models, and the models of its run_*.py."""
     layers = {
-        'encoder.norm': 'bert/embeddings',
-        f'{_LAYER}attention.qkv': tuple(
-            f'{theirs}attention/self/{part}' for part in ('query', 'key', 'value')
-        ),
-        f'{_LAYER}attention.proj': f'{theirs}attention/output/dense',
-        f'{_LAYER}attention_norm': f'{theirs}attention/output',
-        f'{_LAYER}ffn.ffn_1': f'{theirs}intermediate/dense',
-        f'{_LAYER}ffn.ffn_2': f'{theirs}output/dense',
-        f'{_LAYER}ffn_norm': f'{theirs}output',
-        'pooler': 'bert/pooler/dense',
-        'decoder.dense': 'cls/predictions/transform/dense',
-        'decoder.norm': 'cls/predictions/transform',
+        ours: tuple(map(_tensorflow_name, theirs if isinstance(theirs, tuple) else (theirs,)))
+        for ours, theirs in _HUGGINGFACE_LAYERS.items()
     }
     heads = {  # these kernels are stored as (outputs, inputs)
         'classifier': 'cls/seq_relationship/output',
         '^classifier': 'output',
         '^span_classifier': 'cls/squad/output',
     }
-    norm = '/LayerNorm/gamma', '/LayerNorm/beta'
     return [
-        *_embeddings(
-            *(f'bert/embeddings/{name}_embeddings' for name in ('word', 'token_type', 'position'))
-        ),
-        *layer_rules(layers, ('/kernel', '/bias'), norm, weight=Transposed),
+        *_embeddings([f'bert/embeddings/{name}_embeddings' for name in _TABLES]),
+        *layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed),
         Rule('decoder.bias', 'cls/predictions/output_bias'),
         *layer_rules(heads, ('_weights', '_bias')),
     ]
 
 
 class _Reversed:
-    """The rows in reverse: pytorchic-bert's class 1 of next sentences says that they follow."""
+    """The rows in reverse: in pytorchic-bert the class 1 says that sentences follow each other."""
 
     def load(self, arrays, config):
         return arrays[0][::-1]
@@ -123,23 +123,14 @@ class _Reversed:
 
 
 def _pytorchic_rules(pretraining):
-    """Names of dhlee347/pytorchic-bert: those of classify.py, or of pretrain.py."""
-    theirs = 'blocks.{i}.'
-    layers = {
-        'encoder.norm': 'embed.norm',
-        f'{_LAYER}attention.qkv': tuple(f'{theirs}attn.proj_{part}' for part in 'qkv'),
-        f'{_LAYER}attention.proj': f'{theirs}proj',
-        f'{_LAYER}attention_norm': f'{theirs}norm1',
-        f'{_LAYER}ffn.ffn_1': f'{theirs}pwff.fc1',
-        f'{_LAYER}ffn.ffn_2': f'{theirs}pwff.fc2',
-        f'{_LAYER}ffn_norm': f'{theirs}norm2',
-        'pooler': 'fc',
-    }
-    rules = _embeddings(
-        *(f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')),
-        tied=('decoder.weight',),
-        tied_to='decoder.bias',
+    """Make the rules of dhlee347/pytorchic-bert's classify.py, or of its pretrain.py."""
+    layers = _layers(
+        'blocks.{i}.',
+        'attn.proj_q attn.proj_k attn.proj_v proj norm1 pwff.fc1 pwff.fc2 norm2',
+        {'encoder.norm': 'embed.norm', 'pooler': 'fc'},
     )
+    tables = [f'embed.{name}_embed.weight' for name in ('tok', 'seg', 'pos')]
+    rules = _embeddings(tables, tied=('decoder.weight',), tied_to='decoder.bias')
     rules += layer_rules(layers)
     if not pretraining:
         return rules + layer_rules({'^classifier': 'classifier'})
@@ -160,7 +151,7 @@ _TENSORFLOW = Mapping(
 
 
 class _Flat:
-    """A tensor of attention whose heads have an axis of their own -> what `then` makes of it."""
+    """A tensor of attention with an axis for the heads -> what `then` makes of it without."""
 
     def __init__(self, then, outputs_last=False):
         self._then, self._outputs_last = then, outputs_last
@@ -174,23 +165,17 @@ class _Flat:
 
 
 def _keras_rules():
-    """Names of TensorFlow 2's BERT (official/nlp of tensorflow/models), after `_keras_name`."""
-    theirs = 'layer_{i}/'
-    layers = {
-        'encoder.norm': 'norm',
-        f'{_LAYER}attention.qkv': tuple(
-            f'{theirs}_attention_layer/_{part}_dense' for part in ('query', 'key', 'value')
-        ),
-        f'{_LAYER}attention.proj': f'{theirs}_attention_output_dense',
-        f'{_LAYER}attention_norm': f'{theirs}_attention_layer_norm',
-        f'{_LAYER}ffn.ffn_1': f'{theirs}_intermediate_dense',
-        f'{_LAYER}ffn.ffn_2': f'{theirs}_output_dense',
-        f'{_LAYER}ffn_norm': f'{theirs}_output_layer_norm',
-        'pooler': 'pooler',
-    }
+    """Make the rules of TensorFlow 2's BERT (tensorflow/models), after `_keras_name`."""
+    layers = _layers(
+        'layer_{i}/_',
+        'attention_layer/_query_dense attention_layer/_key_dense attention_layer/_value_dense '
+        'attention_output_dense attention_layer_norm intermediate_dense output_dense '
+        'output_layer_norm',
+        {'encoder.norm': 'norm', 'pooler': 'pooler'},
+    )
     rules = layer_rules(layers, ('/kernel', '/bias'), ('/gamma', '/beta'), weight=Transposed)
     return [
-        *_embeddings(*(f'{name}/embeddings' for name in ('word', 'type', 'position'))),
+        *_embeddings([f'{name}/embeddings' for name in ('word', 'type', 'position')]),
         *(
             replace(rule, convert=_Flat(rule.convert, '.proj.' in rule.ours))
             if '.attention.' in rule.ours
@@ -201,7 +186,7 @@ def _keras_rules():
 
 
 def _keras_name(match):
-    """What the number of a layer with weights stands for."""
+    """Turn the number of a layer with weights into its name."""
     number, rest = int(match[1]), match[2]
     if number < 4:
         return f'{("word", "position", "type", "norm")[number]}/{rest}'
@@ -223,12 +208,12 @@ KERAS = Mapping(
 
 
 def gluonnlp_mapping(backbone, has_dropout, *head_rules):
-    """A `Mapping` of GluonNLP's files of a model like BERT."""
+    """Make the `Mapping` of GluonNLP's files of a model like BERT."""
     return Mapping([*head_rules, *_gluonnlp_rules(has_dropout)], f'{backbone}.')
 
 
 def huggingface_mapping(backbone, names, outside, before=(), after=()):
-    """A `Mapping` of transformers' files of a model like BERT."""
+    """Make the `Mapping` of transformers' files of a model like BERT."""
 
     def renamed(name):
         for old, new in names.items():
@@ -267,7 +252,7 @@ _PYTORCHIC = {
 
 
 def bert_mappings(dropout=0):
-    """Name of a format -> `Mapping`."""
+    """Return the `Mapping` of each format, by its name."""
     return {
         'gluonnlp': _GLUONNLP[bool(dropout)],
         'huggingface': _HUGGINGFACE,

@@ -87,22 +87,16 @@ class BertEncoder(HybridBlock):
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        initializer = mx.init.Normal(config.initializer_range)
-        units, eps = config.embedding_units, config.layer_norm_eps
+        units = config.embedding_units
         with self.name_scope():
             self.position_weight = self.params.get(
-                'position_weight', shape=(config.position_rows, units), init=initializer
+                'position_weight',
+                shape=(config.position_rows, units),
+                init=mx.init.Normal(config.initializer_range),
             )
-            self.norm = LayerNorm(epsilon=eps, in_channels=units)
-            self.dropout = nn.Dropout(config.hidden_dropout_prob)
-            self.layers = EncoderStack(
-                config,
-                config.attention_probs_dropout_prob,
-                config.hidden_dropout_prob,
-                config.hidden_act,
-                eps,
-                initializer,
-            )
+            self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=units)
+            self.dropout = nn.Dropout(config.dropout)
+            self.layers = EncoderStack(config)
 
     def hybrid_forward(
         self, F, x, valid_length=None, head_mask=None, rows=None, position_weight=None

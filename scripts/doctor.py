@@ -22,7 +22,6 @@ EXTRAS = {
     'onnxruntime': ('onnx', 'ONNX export and ONNX Runtime'),
     'onnx': ('onnx', 'ONNX export'),
     'openvino': ('openvino', 'OpenVINO, the fastest engine on many processors'),
-    'torch': ('torch', 'writing .bin files'),
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
     'faiss': ('search', 'a faster search for similar texts'),

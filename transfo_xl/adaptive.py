@@ -9,6 +9,14 @@ from mxnet.gluon import HybridBlock
 from model_zoo.layers.precision import MixedPrecision
 
 
+def initializers(config):
+    """Return the configuration's initializers of weights and of projections."""
+    weights = mx.init.Normal(config.init_std)
+    if config.init == 'uniform':
+        weights = mx.init.Uniform(config.init_range)
+    return weights, mx.init.Normal(config.proj_init_std)
+
+
 class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     """Word embedding with fewer units for rarer words (Baevski and Auli 2019, section 3).
 
@@ -27,27 +35,20 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
     # is looked up in every table, and the results of the wrong tables are multiplied by zero. The
     # projections cost little, and the shapes don't depend on the words.
 
-    def __init__(
-        self,
-        sizes,
-        table_units,
-        units,
-        projections,
-        initializer,
-        projection_initializer,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(prefix=prefix, params=params)
-        self._sizes = list(sizes)
-        self._units = units
-        self.tables, self.projections = [], []
+    def __init__(self, config, prefix=None):
+        super().__init__(prefix=prefix)
+        self._sizes, self._units, units = config.sizes, config.d_model, config.embedding_units
+        weights, projections = initializers(config)
+        count = 1 if config.div_val == 1 else len(units)
         with self.name_scope():
-            for i, shape in enumerate(zip(sizes, table_units)):
-                self.tables.append(self._add(f'table{i}', shape, initializer))
-            for i in range(projections):
-                shape = (units, table_units[i])
-                self.projections.append(self._add(f'proj{i}', shape, projection_initializer))
+            self.tables = [
+                self._add(f'table{i}', shape, weights)
+                for i, shape in enumerate(zip(self._sizes, units))
+            ]
+            self.projections = [
+                self._add(f'proj{i}', (config.d_model, units[i]), projections)
+                for i in range(count if config.has_projections else 0)
+            ]
 
     def _add(self, name, shape, initializer):
         parameter = self.params.get(name, shape=shape, init=initializer)
@@ -101,33 +102,24 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
     #: numbers of rows are rounded up to multiples of this part of all rows
     steps = 16
 
-    def __init__(
-        self,
-        sizes,
-        table_units,
-        units,
-        initializer,
-        projection_initializer,
-        tables=None,
-        projections=None,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(prefix=prefix, params=params)
-        self._sizes = list(sizes)
-        self._has_projections = projections is not None
-        further = len(sizes) - 1
-        zeros = mx.init.Zero()
+    def __init__(self, config, embedding, prefix=None):
+        super().__init__(prefix=prefix)
+        self._sizes, self._has_projections = config.sizes, config.has_projections
+        units, further = config.embedding_units, len(config.sizes) - 1
+        weights, projections = initializers(config)
         with self.name_scope():
-            for i, shape in enumerate(zip(sizes, table_units)):
-                self._add(f'table{i}', shape, initializer, tables and tables[i])
-                self._add(f'bias{i}', (sizes[i],), zeros)
+            for i, shape in enumerate(zip(self._sizes, units)):
+                shared = embedding.tables[i] if config.tie_weight else None
+                self._add(f'table{i}', shape, weights, shared)
+                self._add(f'bias{i}', shape[:1], mx.init.Zero())
                 if self._has_projections:
-                    shape = (units, table_units[i])
-                    self._add(f'proj{i}', shape, projection_initializer, projections[i])
+                    # with equal units the embedding has one for all clusters
+                    first = 0 if config.div_val == 1 else i
+                    shared = embedding.projections[first] if config.tie_projs[i] else None
+                    self._add(f'proj{i}', (config.d_model, units[i]), projections, shared)
             if further:
-                self._add('cluster_weight', (further, table_units[0]), initializer)
-                self._add('cluster_bias', (further,), zeros)
+                self._add('cluster_weight', (further, units[0]), weights)
+                self._add('cluster_bias', (further,), mx.init.Zero())
 
     def _add(self, name, shape, initializer, shared=None):
         if shared is None:

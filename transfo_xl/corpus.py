@@ -9,7 +9,7 @@ import os
 import numpy as np
 
 from model_zoo.checkpoint.numpy_files import ArrayArchive
-from model_zoo.checkpoint.torch_file import read_pickle, write_torch_object
+from model_zoo.checkpoint.torch_file import read_pickle, write_torch
 from model_zoo.errors import (
     CheckpointError,
     InputError,
@@ -67,15 +67,14 @@ class TransfoXLCorpus:
         directory : str or os.PathLike
             Made where it is missing.
         format : {'native', 'pytorch'}
-            The latter: pytorch-pretrained-bert's ``vocab.bin`` and ``corpus.bin``, which needs
-            torch.
+            The latter: pytorch-pretrained-bert's ``vocab.bin`` and ``corpus.bin``.
         """
         UnknownNameError.check('format of a corpus', format, ('native', 'pytorch'))
         if format == 'pytorch':
             folder = make_writable_dir(directory)
             vocab = self.vocab.save_vocabulary(os.path.join(folder, _ORIGINAL_VOCAB_NAME))
             path = os.path.join(folder, _ORIGINAL_CORPUS_NAMES[0])
-            write_torch_object(path, self._originals_fields())
+            write_torch(path, self._originals_fields())
             return vocab, path
         (vocab_path,) = self.vocab.save_pretrained(directory)
         path = os.path.join(os.fspath(directory), CORPUS_NAME)

@@ -10,7 +10,7 @@ from model_zoo.util.arrays import check_range, check_shape
 
 from .adaptive import AdaptiveSoftmax
 from .memory import StreamReading
-from .model import TransfoXLBlock, TransfoXLModel, initializers
+from .model import TransfoXLBlock, TransfoXLModel
 from .steps import TransfoXLSegments, TransfoXLSteps
 
 
@@ -52,25 +52,9 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def __init__(self, transformer, prefix=None, params=None):
         super().__init__(transformer, prefix=prefix, params=params)
-        config = self.config
-        weights, projections = initializers(config)
         with self.name_scope():
             embedding = self.transformer.word_embed
-            shared = embedding.projections
-            if config.div_val == 1:
-                shared = shared * len(config.sizes)  # the embedding has one for all clusters
-            self.softmax = AdaptiveSoftmax(
-                config.sizes,
-                config.embedding_units,
-                config.d_model,
-                weights,
-                projections,
-                tables=embedding.tables if config.tie_weight else None,
-                projections=[proj if tied else None for proj, tied in zip(shared, config.tie_projs)]
-                if config.has_projections
-                else None,
-                prefix='softmax_',
-            )
+            self.softmax = AdaptiveSoftmax(self.config, embedding, prefix='softmax_')
 
     def run(self, words, mems, valid_length, labels):
         if labels is None or isinstance(words, mx.sym.Symbol):

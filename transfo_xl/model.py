@@ -109,26 +109,6 @@ class TransfoXLBlock(ZooBlock):
         inputs['mems'] = list(mems)
 
 
-@mx.init.register
-class NormalAroundOne(mx.init.Initializer):
-    """Normal distribution around 1, the originals' initializer of normalizations' factors."""
-
-    def __init__(self, sigma=0.02):
-        super().__init__(sigma=sigma)
-        self._sigma = sigma
-
-    def _init_weight(self, _, arr):
-        mx.random.normal(1, self._sigma, out=arr)
-
-
-def initializers(config):
-    """The configuration's initializers of weights and of projections."""
-    weights = mx.init.Normal(config.init_std)
-    if config.init == 'uniform':
-        weights = mx.init.Uniform(config.init_range)
-    return weights, mx.init.Normal(config.proj_init_std)
-
-
 class TransfoXLModel(TransfoXLBlock):
     """Transformer-XL: a decoder that remembers the hidden states of earlier segments.
 
@@ -173,37 +153,14 @@ class TransfoXLModel(TransfoXLBlock):
         super().__init__(config, prefix=prefix, params=params)
         config = self.config
         self.tgt_len, self.ext_len, self.mem_len = config.tgt_len, config.ext_len, config.mem_len
-        weights, projections = initializers(config)
-        count = 1 if config.div_val == 1 else len(config.sizes)
         with self.name_scope():
-            self.word_embed = AdaptiveEmbedding(
-                config.sizes,
-                config.embedding_units,
-                config.d_model,
-                count if config.has_projections else 0,
-                weights,
-                projections,
-                prefix='word_embed_',
-            )
+            self.word_embed = AdaptiveEmbedding(config, prefix='word_embed_')
             self.dropout = nn.Dropout(config.dropout)
             self.layers = nn.HybridSequential(prefix='')
             biases = None
             with self.layers.name_scope():
                 for layer in range(config.n_layer):
-                    cell = RelativeCell(
-                        config.d_model,
-                        config.d_inner,
-                        config.n_head,
-                        config.d_head,
-                        config.dropatt,
-                        config.dropout,
-                        config.layer_norm_epsilon,
-                        config.pre_lnorm,
-                        weights,
-                        NormalAroundOne(config.init_std),
-                        biases,
-                        prefix=f'layer{layer}_',
-                    )
+                    cell = RelativeCell(config, biases, prefix=f'layer{layer}_')
                     self.layers.add(cell)
                     if not config.untie_r:
                         biases = cell.attention.content_bias, cell.attention.position_bias

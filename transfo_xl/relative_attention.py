@@ -8,6 +8,20 @@ from mxnet.gluon import HybridBlock, nn
 from model_zoo.layers.cells import FeedForward, MirroredCell
 from model_zoo.layers.precision import Dense, LayerNorm, MixedPrecision
 
+from .adaptive import initializers
+
+
+@mx.init.register
+class NormalAroundOne(mx.init.Initializer):
+    """Normal distribution around 1, the originals' initializer of normalizations' factors."""
+
+    def __init__(self, sigma=0.02):
+        super().__init__(sigma=sigma)
+        self._sigma = sigma
+
+    def _init_weight(self, _, arr):
+        mx.random.normal(1, self._sigma, out=arr)
+
 
 def sinusoids(F, distances, units, like):
     """Encode distances by sines and cosines ("Attention Is All You Need", section 3.5)."""
@@ -42,21 +56,11 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     key, value : (heads * batch, keys, head_size)
     """
 
-    def __init__(
-        self,
-        units,
-        num_heads,
-        head_size,
-        dropout,
-        initializer,
-        biases=None,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(prefix=prefix, params=params)
-        self._num_heads = num_heads
-        self._head_size = head_size
-        inner = num_heads * head_size
+    def __init__(self, config, biases=None, prefix=None):
+        super().__init__(prefix=prefix)
+        heads = self._num_heads, self._head_size = config.n_head, config.d_head
+        units, inner = config.d_model, config.n_head * config.d_head
+        initializer, _ = initializers(config)
         options = {'use_bias': False, 'flatten': False, 'weight_initializer': initializer}
         with self.name_scope():
             # rows of all heads' queries, then their keys, then their values
@@ -65,13 +69,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
             )
             if biases is None:
                 biases = [
-                    self.params.get(name, shape=(num_heads, head_size), init=initializer)
+                    self.params.get(name, shape=heads, init=initializer)
                     for name in ('content_bias', 'position_bias')
                 ]
             self.content_bias, self.position_bias = biases
             self.relative = Dense(inner, in_units=units, prefix='relative_', **options)
             self.proj = Dense(units, in_units=inner, prefix='proj_', **options)
-            self.dropout = nn.Dropout(dropout)
+            self.dropout = nn.Dropout(config.dropatt)
 
     def _dense(self, F, x, weight, parts=1):
         inner = parts * self._num_heads * self._head_size
@@ -260,45 +264,21 @@ class RelativeCell(MirroredCell):
     key, value : (heads * batch, memory + length, head_size)
     """
 
-    def __init__(
-        self,
-        units,
-        hidden_size,
-        num_heads,
-        head_size,
-        attention_dropout,
-        dropout,
-        layer_norm_eps,
-        pre_norm,
-        initializer,
-        norm_initializer,
-        biases=None,
-        prefix=None,
-        params=None,
-    ):
-        super().__init__(prefix=prefix, params=params)
-        self._pre_norm = pre_norm
+    def __init__(self, config, biases=None, prefix=None):
+        super().__init__(prefix=prefix)
+        self._pre_norm = config.pre_lnorm
+        sizes, (initializer, _) = (config.d_model, config.d_inner), initializers(config)
         norm = {
-            'epsilon': layer_norm_eps,
-            'in_channels': units,
-            'gamma_initializer': norm_initializer,
+            'epsilon': config.layer_norm_epsilon,
+            'in_channels': config.d_model,
+            'gamma_initializer': NormalAroundOne(config.init_std),
         }
         with self.name_scope():
-            self.attention = RelativeAttention(
-                units,
-                num_heads,
-                head_size,
-                attention_dropout,
-                initializer,
-                biases,
-                prefix='attention_',
-            )
+            self.attention = RelativeAttention(config, biases, prefix='attention_')
             self.attention_norm = LayerNorm(**norm)
-            self.ffn = FeedForward(
-                units, hidden_size, 'relu', initializer, dropout=dropout, prefix='ffn_'
-            )
+            self.ffn = FeedForward(*sizes, 'relu', initializer, config.dropout, prefix='ffn_')
             self.ffn_norm = LayerNorm(**norm)
-            self.dropout = nn.Dropout(dropout)
+            self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, memory, positions, mask, frame):
         with self._marked():

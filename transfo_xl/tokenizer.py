@@ -372,7 +372,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         ----------
         vocab_path : str or os.PathLike
             A file, or a directory in which ``vocab.json`` is written. A file with the extension
-            ``.bin`` is written as pytorch-pretrained-bert's ``vocab.bin``, which needs torch.
+            ``.bin`` is written as pytorch-pretrained-bert's ``vocab.bin``.
         """
         path = file_in(vocab_path, WORDS_NAME)
         fields = {name: getattr(self, name) for name in OPTIONS}

@@ -10,7 +10,7 @@ import json
 import os
 import types
 
-from model_zoo.checkpoint.torch_file import read_pickle, write_torch_object
+from model_zoo.checkpoint.torch_file import read_pickle, write_torch
 from model_zoo.errors import InputError, reporting
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import check_json, read_json
@@ -86,7 +86,7 @@ def to_fields(content, path):
 def write_words(path, fields):
     """Write a vocabulary of words as JSON, or as pytorch-pretrained-bert's ``vocab.bin``."""
     if os.fspath(path).endswith('.bin'):
-        write_torch_object(os.fspath(path), _attributes(fields))
+        write_torch(os.fspath(path), _attributes(fields))
         return
     with atomic_write(path) as file:
         json.dump(fields, file, ensure_ascii=False, indent=0)

@@ -191,12 +191,17 @@ def _check_number(name, value):
 class AttentionConfig(Config):
     """A configuration of layers with attention heads; some heads may be pruned.
 
-    A subclass has the field `pruned_heads`, and the properties `num_layers`, `num_heads` and
-    `units`, because the families' files name these differently.
+    A subclass has the field `pruned_heads`, and fields or properties `num_layers`, `num_heads`,
+    `units`, `intermediate_size` and `dropout`, because the families' files name these differently.
     """
 
-    #: name of the activation function of its layers
+    #: name of the layers' activation function
     activation = 'gelu'
+    #: rate on the attention probabilities
+    attention_dropout = property(attrgetter('dropout'))
+    layer_norm_eps = 1e-5
+    #: standard deviation of the normal initializer
+    initializer_range = 0.02
 
     def __post_init__(self):
         super().__post_init__()

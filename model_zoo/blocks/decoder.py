@@ -128,9 +128,7 @@ class DecoderModel(DecoderBlock):
 
     Parameters
     ----------
-    config : AttentionConfig
-        With `vocab_size`, `n_special`, `n_positions`, `intermediate_size`, `activation`,
-        `embd_pdrop`, `attn_pdrop`, `resid_pdrop`, `layer_norm_epsilon` and `initializer_range`.
+    config : DecoderConfig
     output_attentions, output_all_encodings, keep_multihead_output : bool
         See the outputs.
 
@@ -178,29 +176,20 @@ class DecoderModel(DecoderBlock):
         self.output_attentions = output_attentions
         self.output_all_encodings = output_all_encodings
         self.keep_multihead_output = keep_multihead_output
-        initializer = mx.init.Normal(config.initializer_range)
         self._make_embedding()
         with self.name_scope():
             self.position_weight = self.params.get(
-                'position_weight', shape=(config.n_positions, config.units), init=initializer
+                'position_weight',
+                shape=(config.n_positions, config.units),
+                init=mx.init.Normal(config.initializer_range),
             )
             self.dropout = nn.Dropout(config.embd_pdrop)
             self.layers = nn.HybridSequential(prefix='')
             with self.layers.name_scope():
                 for layer in range(config.num_layers):
-                    cell = DecoderCell(
-                        config,
-                        layer,
-                        config.attn_pdrop,
-                        config.resid_pdrop,
-                        config.activation,
-                        config.layer_norm_epsilon,
-                        initializer,
-                        pre_norm=self.pre_norm,
-                    )
-                    self.layers.add(cell)
+                    self.layers.add(DecoderCell(config, layer, self.pre_norm))
             if self.pre_norm:
-                self.norm = LayerNorm(epsilon=config.layer_norm_epsilon, in_channels=config.units)
+                self.norm = LayerNorm(epsilon=config.layer_norm_eps, in_channels=config.units)
 
     @property
     def output_names(self):

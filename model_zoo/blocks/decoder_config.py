@@ -75,6 +75,10 @@ class DecoderConfig(AttentionConfig):
     num_heads = property(attrgetter('n_head'))
     #: size of a position's vector
     units = property(attrgetter('n_embd'))
+    # as layers name them
+    dropout = property(attrgetter('resid_pdrop'))
+    attention_dropout = property(attrgetter('attn_pdrop'))
+    layer_norm_eps = property(attrgetter('layer_norm_epsilon'))
 
     @property
     def intermediate_size(self):
@@ -100,7 +104,16 @@ OPTIONS = {
     'predict_special_tokens': True,
 }
 
+# layers of a cell -> names of pytorch-pretrained-bert
 _LAYER = 'layers.{i}.'
+_CELL = {
+    f'{_LAYER}attention.qkv': 'h.{i}.attn.c_attn',
+    f'{_LAYER}attention.proj': 'h.{i}.attn.c_proj',
+    f'{_LAYER}attention_norm': 'h.{i}.ln_1',
+    f'{_LAYER}ffn.ffn_1': 'h.{i}.mlp.c_fc',
+    f'{_LAYER}ffn.ffn_2': 'h.{i}.mlp.c_proj',
+    f'{_LAYER}ffn_norm': 'h.{i}.ln_2',
+}
 
 
 def huggingface_mapping(word, position, layers=None, ignore=()):
@@ -108,21 +121,13 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
 
     The dense layers of its cells are "Conv1D"; `layers` are further ones, as of `layer_rules`.
     """
-    cell = {
-        f'{_LAYER}attention.qkv': 'h.{i}.attn.c_attn',
-        f'{_LAYER}attention.proj': 'h.{i}.attn.c_proj',
-        f'{_LAYER}ffn.ffn_1': 'h.{i}.mlp.c_fc',
-        f'{_LAYER}ffn.ffn_2': 'h.{i}.mlp.c_proj',
-        f'{_LAYER}attention_norm': 'h.{i}.ln_1',
-        f'{_LAYER}ffn_norm': 'h.{i}.ln_2',
-    }
     others = {'^mc_head': 'multiple_choice_head.summary', **(layers or {})}
     norm = '.weight', '.bias'
     return Mapping(
         [
             Rule('word_embed.weight', word, tied=('lm_head.weight', 'lm_head.decoder.weight')),
             Rule('position_weight', position),
-            *layer_rules(cell, norm=norm, qkv=Stacked(), weight=Transposed),
+            *layer_rules(_CELL, norm=norm, qkv=Stacked(), weight=Transposed),
             *layer_rules(others, norm=norm),
         ],
         'transformer.',
@@ -141,12 +146,7 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
 def openai_rules():
     """Rules for the layers of a decoder in OpenAI's own files, in the order of their programs."""
     layers = {
-        f'{_LAYER}attention.qkv': 'model/h{i}/attn/c_attn',
-        f'{_LAYER}attention.proj': 'model/h{i}/attn/c_proj',
-        f'{_LAYER}attention_norm': 'model/h{i}/ln_1',
-        f'{_LAYER}ffn.ffn_1': 'model/h{i}/mlp/c_fc',
-        f'{_LAYER}ffn.ffn_2': 'model/h{i}/mlp/c_proj',
-        f'{_LAYER}ffn_norm': 'model/h{i}/ln_2',
+        ours: name.replace('h.{i}', 'model/h{i}').replace('.', '/') for ours, name in _CELL.items()
     }
 
     def weight(convert):

@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Same:
-    """The tensor as it is."""
+    """The unchanged tensor."""
 
     def load(self, arrays, config):
         return arrays[0]
@@ -28,7 +28,7 @@ _SAME = _Same()
 
 
 class Fused:
-    """Query, key and value tensors <-> our one, laid out by head (see `SelfAttention`)."""
+    """Query, key and value tensors <-> our fused one, laid out by head (see `SelfAttention`)."""
 
     def load(self, arrays, config):
         rows = [array.reshape((-1, config.head_size, *array.shape[1:])) for array in arrays]
@@ -59,11 +59,11 @@ class Padded:
     axis: int = 0
 
     def load(self, arrays, config):
-        from ..layers.cells import padded_units  # which opening a model needs, not importing us
+        from ..layers.cells import padded_units  # imports MXNet, which a mapping does without
 
         array = arrays[0]
         if array.ndim <= self.axis:
-            return array  # of the wrong shape, as the block will say
+            return array  # the block refuses its shape
         widths = [(0, 0)] * array.ndim
         size = array.shape[self.axis]
         widths[self.axis] = (0, padded_units(size) - size)
@@ -75,15 +75,14 @@ class Padded:
 
 @dataclasses.dataclass(frozen=True)
 class Transposed:
-    """A dense layer's weight (inputs, outputs) <-> ours (outputs, inputs).
+    """A dense layer's weight (inputs, outputs) <-> our weight (outputs, inputs).
 
-    TensorFlow's ``kernel`` is like this, and ``Conv1D`` in the PyTorch files of GPT and GPT-2.
+    TensorFlow's ``kernel`` and ``Conv1D`` in the PyTorch files of GPT and GPT-2 are like this.
 
     Parameters
     ----------
     then : object
-        The conversion between the transposed tensors and ours, such as ``Padded(0)``, whose axis
-        is counted in ours.
+        The conversion between the transposed tensors and our tensors, such as ``Padded(0)``.
     """
 
     then: object = _SAME
@@ -97,7 +96,7 @@ class Transposed:
 
 @dataclasses.dataclass(frozen=True)
 class OneWide:
-    """A convolution's weight (1, inputs, outputs) <-> what `then` makes of (inputs, outputs).
+    """A convolution's weight (1, inputs, outputs) <-> the result of `then` for (inputs, outputs).
 
     The dense layers of OpenAI's own checkpoints are like this.
     """
@@ -118,11 +117,11 @@ class Rule:
     Parameters
     ----------
     ours : str
-        The name of our parameter; ``{i}`` stands for a layer's number.
+        Our name of the parameter; ``{i}`` stands for a layer's number.
     theirs : str or tuple of str
         The other program's names; several if a conversion joins them.
     convert : object
-        Has ``load(arrays, config)`` -> array and ``save(array, config)`` -> arrays.
+        An object with ``load(arrays, config)`` -> array and ``save(array, config)`` -> arrays.
     tied : tuple of str
         Further names of the same tensor in their files, without ``{i}``: written on saving, ignored
         on loading.
@@ -142,7 +141,7 @@ class Rule:
 
 
 def padding_of(name):
-    """Return the `Padded` of a parameter of ours in a `FeedForward`, or None."""
+    """Return the `Padded` of a parameter in a `FeedForward`, by our name, or None."""
     if name.endswith(('ffn_1.weight', 'ffn_1.bias')):
         return Padded(0)
     return Padded(1) if name.endswith('ffn_2.weight') else None
@@ -156,14 +155,14 @@ def layer_rules(
     Parameters
     ----------
     layers : dict of str to str or tuple of str
-        Our name of a layer -> theirs, or theirs of queries, keys and values. The names of our
-        normalizations end with ``norm``, those of the fused layers with ``qkv``.
+        Our name of a layer -> the other program's name, or its names of queries, keys and values.
+        Our names of normalizations end with ``norm``, our names of fused layers with ``qkv``.
     dense, norm : tuple of str
-        How their names of weights and biases end, and those of scales and shifts.
+        The endings of the other program's weights and biases, and of its scales and shifts.
     qkv : object
         The conversion of fused layers.
     weight : callable, optional
-        Makes the conversion of a dense layer's weight, such as `Transposed`, of another one.
+        Wraps the conversion of a dense layer's weight, such as `Transposed`.
     """
     rules = []
     for ours, theirs in layers.items():
@@ -179,12 +178,12 @@ def layer_rules(
     return rules
 
 
-# what PyTorch's DataParallel, Lightning and torch.compile put before the names of a model
+# prefixes of PyTorch's DataParallel, Lightning and torch.compile
 _WRAPPERS = ('module.', 'model.', '_orig_mod.')
 
 
 def wrapper_of(names):
-    """Find what wrappers have put before most of the names, such as ``module.``."""
+    """Find the wrappers' prefix of most of the names, such as ``module.``."""
     prefix, is_longer = '', True
     while is_longer:
         counts = {part: sum(n.startswith(prefix + part) for n in names) for part in _WRAPPERS}
@@ -210,17 +209,17 @@ class Mapping:
     backbone : str
         Prefix of the backbone's names in a task's file, such as ``'bert.'``.
     mark_heads : bool
-        Whether names without that prefix belong to the task's head if others have it. The
-        Hugging Face files keep parts of the backbone outside: there it is False.
+        Whether names without that prefix belong to the task's head if others have it. False for
+        the Hugging Face files, which keep parts of the backbone outside.
     outside : tuple of str
-        Beginnings of their names that never get the prefix, if names aren't marked.
+        Beginnings of names that never get the prefix, if names aren't marked.
     ignore : tuple of str
-        Regular expressions for their names to ignore, such as stored position ids.
+        Regular expressions for names to ignore, such as stored position ids.
     rename : tuple of (str, str)
         Regular expressions and replacements that turn older names into today's.
     order : tuple of str
-        Their names in order, for a format that stores numbers instead of names. The names of a
-        layer, with ``{i}``, come last and are repeated for each layer.
+        The names in order, for a format that stores numbers instead of names. A layer's names,
+        with ``{i}``, come last and are repeated for each layer.
     """
 
     def __init__(
@@ -242,10 +241,10 @@ class Mapping:
         self._tied = {name: rule.theirs[0] for rule in self.rules for name in rule.tied}
 
     def canonical(self, names):
-        """Map their names, all `names` of a file, to the names that the rules use.
+        """Map all `names` of a file to the names that the rules use.
 
         Names to ignore are left out. So are further names of tied tensors, unless the first one is
-        missing: a program that stores such a tensor once may use any of its names.
+        missing: a program that stores a tied tensor once may use any of its names.
         """
         numbered, wrapper = self._numbered(len(names)), wrapper_of(names)
         has_prefix = any(name.removeprefix(wrapper).startswith(self.backbone) for name in names)
@@ -268,21 +267,21 @@ class Mapping:
         return result
 
     def _check_tied(self, tensors, canonical):
-        """Warn of tensors that differ from those that our blocks use in their place."""
+        """Warn of tensors that differ from the tied ones that our blocks use instead."""
         wrapper, used = wrapper_of(tensors), {new: name for name, new in canonical.items()}
         for name, array in tensors.items():
             bare = name.removeprefix(wrapper)
             first = used.get(self._tied.get(bare.removeprefix(self.backbone)))
             if first not in (None, name) and not np.array_equal(array, tensors[first]):
                 _log.warning(
-                    '%s differs from %s, which is used in its place: the results are not those of '
-                    'the program that wrote them',
+                    '%s differs from %s, which is used for both: the program that wrote them gives '
+                    'other results',
                     name,
                     first,
                 )
 
     def _numbered(self, count):
-        """Number of a tensor -> its name, in a format that stores numbers for `count` tensors."""
+        """Map the numbers of `count` tensors to their names, in a format that stores numbers."""
         first = [name for name in self._order if '{i}' not in name]
         layer = self._order[len(first) :]
         if not layer or (count - len(first)) % len(layer):
@@ -292,16 +291,16 @@ class Mapping:
         return {str(number): name for number, name in enumerate(names)}
 
     def matches(self, names):
-        """Count their `names` that the rules know."""
+        """Count the `names` of a file that the rules know."""
         return sum(
             any(pattern.match(name) for _, _, pattern in self._theirs)
             for name in self.canonical(names).values()
         )
 
     def load(self, tensors, config):
-        """Convert their tensors to ours; returns these, and their names that can't be used.
+        """Convert a file's tensors to our tensors; returns these, and the unusable names.
 
-        No rule knows such a name, or its rule lacks a part.
+        No rule knows an unusable name, or its rule lacks a part.
         """
         parts_of, unknown = {}, []
         numbered = self._numbered(len(tensors))
@@ -341,9 +340,9 @@ class Mapping:
             ) from error
 
     def save(self, tensors, config, with_prefix):
-        """Convert our tensors to theirs; the inverse of `load`.
+        """Convert our tensors to the other program's; the inverse of `load`.
 
-        CheckpointError if no rule knows one of our names: the format has no place for it.
+        CheckpointError if no rule knows a name: the format has no place for it.
         """
         result = {}
         for ours, convert, parts in self.parts(tensors, with_prefix):
@@ -354,10 +353,9 @@ class Mapping:
         return self._in_order(result) if self._order else result
 
     def parts(self, parameters, with_prefix):
-        """Yield each of our names, its conversion, and their names -> numbers of its parts.
+        """Yield each of our names, its conversion, and the other program's names -> parts' numbers.
 
-        The conversion is None, and there are no names, if no rule knows it. The names of a tied
-        tensor are those of one part.
+        If no rule knows our name, the conversion is None and there are no names.
         """
         with_prefix = with_prefix or self._has_outside(parameters)
         for ours in parameters:
@@ -380,7 +378,7 @@ class Mapping:
         return None, ''
 
     def _full(self, name, layer, with_prefix):
-        """Return their name in a rule as it is in a file."""
+        """Return a rule's name as it is in a file."""
         name = name.replace('{i}', layer)
         if name.startswith('^'):
             return name[1:]
@@ -389,18 +387,18 @@ class Mapping:
         return name
 
     def _in_order(self, tensors):
-        """`tensors` in the order of a format that stores no names."""
+        """Put `tensors` into the order of a format that stores no names."""
         names = list(self._numbered(len(tensors)).values())
         if sorted(names) != sorted(tensors):
             some = ', '.join(list(tensors)[-20:])
             raise CheckpointError(
-                'this format stores the tensors of a whole backbone in their order, and these '
-                f'{len(tensors)} are not one: ..., {some}'
+                'this format stores the tensors of a whole backbone in their order, and not these '
+                f'{len(tensors)}: ..., {some}'
             )
         return {name: tensors[name] for name in names}
 
     def _has_outside(self, tensors):
-        """Return whether the backbone of `tensors` has parts that they keep outside of it."""
+        """Return whether the other program keeps some of `tensors` outside of the backbone."""
         return any(
             pattern.match(ours)
             for rule, pattern in self._ours

@@ -29,7 +29,7 @@ class ArrayArchive:
     Attributes
     ----------
     names : list of str
-        Of its arrays.
+        The names of its arrays.
     """
 
     def __init__(self, path):
@@ -40,7 +40,7 @@ class ArrayArchive:
             self._file = open_binary(self._path)
         try:
             self._zip = zipfile.ZipFile(self._file)
-        except Exception as error:  # names that are no UTF-8, versions of long hence
+        except Exception as error:  # names that are no UTF-8, unknown versions
             self._file.close()
             raise self._damaged(error) from error
         self.comment = self._zip.comment
@@ -55,7 +55,7 @@ class ArrayArchive:
         return CheckpointError(f'{self._path!r} is damaged or was cut off ({error})')
 
     def read(self, name):
-        """Read the array of that name, which may be one of plain objects."""
+        """Read the array of this name, which may hold plain objects."""
         try:
             return _array_of(self._zip.read(f'{name}.npy'), self._path)
         except CheckpointError:
@@ -102,26 +102,23 @@ def read_numpy(path, shapes):
     if len(values) != sum(sizes):
         raise CheckpointError(
             f'{folder!r} holds {len(values)} numbers in its params_*.npy, and the shapes in '
-            f'{os.path.basename(path)} make {sum(sizes)}: they do not belong together, or one is '
-            'damaged'
+            f'{os.path.basename(path)} make {sum(sizes)}: use the files of one model'
         )
     arrays = np.split(values, np.cumsum(sizes)[:-1])
-    with reading(path):  # it may have too many axes, or a huge one beside one of 0
+    with reading(path):  # it may have too many axes, or a huge one beside an empty one
         shaped = [array.reshape(shape) for array, shape in zip(arrays, shapes)]
     return {str(number): array for number, array in enumerate(shaped)}, {}
 
 
 def write_numpy(path, tensors):
-    """Write `tensors`, in the format's order, to ``params_shapes.json`` at `path` and files beside
-    it.
-    """
+    """Write `tensors`, in the format's order, to ``params_shapes.json`` at `path` and its parts."""
     folder = os.path.dirname(path)
     values = np.concatenate([array.reshape(-1) for array in tensors.values()])
     for number, part in enumerate(np.array_split(values, _PARTS)):
         with atomic_write(os.path.join(folder, f'params_{number}.npy'), 'wb') as file:
             np.save(file, part)
     with atomic_write(os.path.join(folder, 'parameters_names.json')) as file:
-        # that converter expects one name for the first two tensors
+        # the converter expects one name for the first two tensors
         json.dump([f'{name}:0' for name in list(tensors)[1:]], file)
     with atomic_write(path) as file:
         json.dump([list(array.shape) for array in tensors.values()], file)

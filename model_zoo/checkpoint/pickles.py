@@ -1,7 +1,7 @@
 """Pickles of plain data and tensors, read without running anything that they name.
 
 A pickle names classes and functions, and asks for calls of them. Here it gets stand-ins for a short
-list of names, and any other name is refused. A stand-in only keeps what it was given, and `settle`
+list of names, and any other name is refused. A stand-in only keeps its arguments, and `plain_value`
 makes values of the stand-ins.
 """
 
@@ -15,9 +15,9 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = ['BFLOAT16', 'STORAGES', 'Storage', 'Unpickler', 'read_object_array', 'settle']
+__all__ = ['BFLOAT16', 'STORAGES', 'Storage', 'Unpickler', 'plain_value', 'read_object_array']
 
-#: the type of numbers that NumPy has not
+#: a type of numbers that NumPy lacks
 BFLOAT16 = 'bfloat16'
 #: a class of torch's storages -> the type of its numbers
 STORAGES = {
@@ -38,8 +38,8 @@ STORAGES = {
 _UNSIGNED = {'uint16': 'u2', 'uint32': 'u4', 'uint64': 'u8'}  # tensors of untyped storages
 
 
-# A pickle can set the state of whatever it has got: `__setstate__` is called if there is one. So
-# each class has one, and a pickle can't set attributes of the class itself, or of a function.
+# A pickle can set the state of any object, by its `__setstate__` if it has one. So each class has
+# one, and a pickle can't set attributes of the class itself, or of a function.
 
 
 class _Function:
@@ -65,7 +65,7 @@ class _Dict(dict):
 
 
 class _Record:
-    """Stands for an instance of one of the classes that the caller lists."""
+    """Stands for an instance of a class that the caller lists."""
 
     def __init__(self, *arguments):
         pass
@@ -99,21 +99,9 @@ class _Array:
 
 
 class Storage(NamedTuple):
-    """Numbers outside of the pickle, or a part of them."""
+    """Numbers outside of the pickle; a pickle can't make one by itself."""
 
-    key: str
-    start: int = 0
-    count: int | None = None
-
-
-class Tensor(NamedTuple):
-    """Stands for a torch.Tensor."""
-
-    storage: Storage
-    offset: int
-    size: tuple[int, ...]
-    stride: tuple[int, ...]
-    code: str | None = None
+    numbers: np.ndarray
 
 
 def _values(data, dtype, shape, order):
@@ -144,17 +132,27 @@ def _encode(text, encoding='latin1'):
 
 
 def _tensor(storage, offset, size, stride, *rest, code=None):
-    # `_view` relies on these checks: a list could still change
+    """Return a part of a storage's numbers, which may overlap with other tensors."""
     if not isinstance(storage, Storage) or not type(size) is type(stride) is tuple:
         raise TypeError('a tensor without a storage, shape or strides')
-    numbers = (offset, *size, *stride, storage.start, storage.count or 0)
-    is_whole = all(type(number) is int and number >= 0 for number in numbers)
-    if not is_whole or len(size) != len(stride) or code not in (None, *_UNSIGNED.values()):
+    if not all(type(number) is int and number >= 0 for number in (offset, *size, *stride)):
         raise ValueError(f'a tensor of shape {size}, strides {stride}')
-    return Tensor(storage, offset, size, stride, code)
+    numbers = storage.numbers if code is None else storage.numbers.view(f'<{code}')
+    if not math.prod(size):
+        return numbers[:0].reshape(size)
+    length = sum((length - 1) * step for length, step in zip(size, stride, strict=True)) + 1
+    if offset + length > len(numbers):
+        raise ValueError(
+            f'a tensor of shape {size} begins at {offset} in a storage of {len(numbers)}'
+        )
+    part = numbers[offset : offset + length]
+    strides = [step * part.itemsize for step in stride]
+    return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
 
 
 def _unsigned(storage, offset, size, stride, gradient, hooks, code, *rest):
+    if code not in _UNSIGNED.values():
+        raise ValueError(f'a tensor of type {code!r:.80}')
     return _tensor(storage, offset, size, stride, code=code)
 
 
@@ -202,8 +200,8 @@ _NAMES = {
 class Unpickler(pickle._Unpickler):
     """Reads a pickle of `path`, in which only listed names have a meaning.
 
-    It is Python's reader in Python: its reader in C takes gigabytes of memory for a pickle of which
-    one bit is damaged.
+    It is Python's reader in Python: the one in C takes gigabytes of memory for a pickle with one
+    damaged bit.
 
     Parameters
     ----------
@@ -223,8 +221,7 @@ class Unpickler(pickle._Unpickler):
         if found is None:
             raise CheckpointError(
                 f'{self._path!r} is refused: it asks for {module}.{name}, which is neither plain '
-                'data nor a tensor that NumPy has; do not load it by other means unless you trust '
-                'its author'
+                'data nor a tensor; load it by other means only if you trust its author'
             )
         return found
 
@@ -232,64 +229,39 @@ class Unpickler(pickle._Unpickler):
         return self._find_storage(identity)
 
 
-def settle(value, numbers=None):
-    """Make values of the stand-ins in what an `Unpickler` has loaded.
+def plain_value(value):
+    """Return what an `Unpickler` has loaded, with values instead of the stand-ins."""
+    seen = {}  # an object may be in several others, or in itself
 
-    Parameters
-    ----------
-    numbers : dict of str to numpy.ndarray
-        Key of a `Storage` -> its numbers. Tensors are views of them, not to be written to.
-    """
-    seen = {}  # things may be in several others, or in themselves
-
-    def settled(value):
-        if isinstance(value, Tensor):
-            return _view(value, numbers[value.storage.key])
+    def plain(value):
         if not isinstance(value, (dict, list, tuple, _Record, _Array)):
             return value
         if id(value) in seen:
             return seen[id(value)]
         if isinstance(value, dict):
             made = seen[id(value)] = {}
-            made.update((key, settled(item)) for key, item in value.items())
+            made.update((key, plain(item)) for key, item in value.items())
         elif isinstance(value, list):
             made = seen[id(value)] = []
-            made.extend(map(settled, value))
+            made.extend(map(plain, value))
         elif isinstance(value, tuple):
-            made = seen[id(value)] = tuple(map(settled, value))
+            made = seen[id(value)] = tuple(map(plain, value))
         elif isinstance(value, _Record):
             made = seen[id(value)] = types.SimpleNamespace()
-            vars(made).update((key, settled(item)) for key, item in vars(value).items())
+            vars(made).update((key, plain(item)) for key, item in vars(value).items())
         else:
             made = seen[id(value)] = value.value.astype(value.value.dtype.newbyteorder('='))
             if made.dtype == object:
                 for index in np.ndindex(made.shape):
-                    made[index] = settled(made[index])
+                    made[index] = plain(made[index])
         return made
 
-    return settled(value)
-
-
-def _view(tensor, numbers):
-    """Return a tensor as a part of its storage's numbers, which may overlap with others."""
-    storage, offset, size, stride, code = tensor
-    numbers = numbers[storage.start :][: storage.count]
-    numbers = numbers if code is None else numbers.view(f'<{code}')
-    if not math.prod(size):
-        return numbers[:0].reshape(size)
-    length = sum((length - 1) * step for length, step in zip(size, stride)) + 1
-    if offset + length > len(numbers):
-        raise ValueError(
-            f'a tensor of shape {size} begins at {offset} in a storage of {len(numbers)}'
-        )
-    part = numbers[offset : offset + length]
-    strides = [step * part.itemsize for step in stride]
-    return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
+    return plain(value)
 
 
 def read_object_array(content, path):
     """Return an array of plain objects, from the pickle in an ``.npy`` file at `path`."""
-    array = settle(Unpickler(io.BytesIO(content), path).load())
+    array = plain_value(Unpickler(io.BytesIO(content), path).load())
     if not isinstance(array, np.ndarray):
         raise ValueError(f'a {type(array).__name__} is not an array of objects')
     return array

@@ -20,7 +20,7 @@ from .tensor_files import (
     write_safetensors,
 )
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
-from .torch_file import is_torch, read_torch, write_archive
+from .torch_file import is_torch, read_torch, write_torch
 
 __all__ = [
     'CONFIG_NAMES',
@@ -40,20 +40,20 @@ __all__ = [
 ]
 
 
-#: format -> names of files that have weights by themselves; the first that is there is taken
+#: format -> names of files of weights, in the order in which they are looked for
 _FILES = {
     'native': ('model.params',),
     'huggingface': ('model.safetensors', 'model.safetensors.index.json'),
     'pytorch': ('pytorch_model.bin', 'pytorch_model.bin.index.json'),
     'numpy': ('params_shapes.json',),
-    # the names of its own differ: see `newest_checkpoint`; OpenAI's program of GPT is TensorFlow's
+    # other names: see `newest_checkpoint`. OpenAI's program of GPT is written in TensorFlow
     'tensorflow': ('params_shapes.json',),
 }
-#: kinds of files of weights that are looked for in a folder
+#: formats of the files of weights in a folder
 FORMATS = tuple(_FILES)
 #: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(dict.fromkeys(name for names in _FILES.values() for name in names))
-#: names of configurations: ours and Hugging Face's, Google's of BERT, OpenAI's of GPT-2
+#: names of configurations: of this project and Hugging Face, of Google's BERT, of OpenAI's GPT-2
 CONFIG_NAMES = ('config.json', 'bert_config.json', 'hparams.json')
 
 
@@ -69,8 +69,8 @@ class Layout:
 #: name of a format -> Layout
 LAYOUTS = {
     'huggingface': Layout('huggingface', 'model.safetensors', write_safetensors),
-    'pytorch': Layout('huggingface', 'pytorch_model.bin', write_archive),
-    'pytorch_pretrained_bert': Layout('huggingface', 'pytorch_model.bin', write_archive),
+    'pytorch': Layout('huggingface', 'pytorch_model.bin', write_torch),
+    'pytorch_pretrained_bert': Layout('huggingface', 'pytorch_model.bin', write_torch),
     'tensorflow': Layout('tensorflow', 'model.ckpt.index', write_tensorflow),
     'numpy': Layout('numpy', 'params_shapes.json', write_numpy),
 }
@@ -111,8 +111,8 @@ def read_tensors(path, warns=False):
     Raises
     ------
     CheckpointError
-        If the file is missing, damaged, refused, of an unknown format, or not that of the
-        checksums beside it (``SHA256SUMS``).
+        If the file is missing, damaged, refused, of an unknown format, or differs from its
+        checksum in ``SHA256SUMS`` beside it.
     """
     path = os.fspath(path)
     if not os.path.exists(path) and os.path.isfile(path + '.index'):
@@ -141,7 +141,7 @@ def read_tensors(path, warns=False):
 
 
 def _read_json(path):
-    """Read what a JSON file stands for: the parts of an index, or arrays of these shapes."""
+    """Read the parts of an index, or the arrays of a list of shapes."""
     try:
         content = read_json(path)
     except InputError as error:
@@ -163,14 +163,14 @@ def _read_parts(path, files):
         if os.path.basename(name) != name or not name.isprintable():
             raise CheckpointError(f'{path!r} names a file in another folder: {name!r:.80}')
         part = os.path.join(folder, name)
-        with contextlib.suppress(OSError):  # which `read_tensors` tells of
+        with contextlib.suppress(OSError):  # `read_tensors` reports it
             if _is_json(_head_and_tail(part)[0]):  # an index, which may be this one
                 raise CheckpointError(f'{path!r} names {part!r}, which is not a file of weights')
         tensors, metadata = read_tensors(part)
         lacking = [key for key, file in files.items() if file == name and key not in tensors]
         if lacking:
             raise CheckpointError(
-                f'{part!r} lacks what {path!r} says that it has: {", ".join(lacking[:20])}'
+                f'{part!r} lacks tensors that {path!r} lists: {", ".join(lacking[:20])}'
             )
         result.update(tensors)
     return result, metadata
@@ -220,7 +220,7 @@ def read_sums(path):
                 raise ValueError(f'{name!r:.80} is not in its folder')
     except (OSError, ValueError) as error:
         raise CheckpointError(
-            f'cannot read the checksums {path!r}: {error}; delete that file to do without'
+            f'cannot read the checksums {path!r}: {error}; delete the file to skip the check'
         ) from error
     return sums
 
@@ -236,21 +236,21 @@ def check_sums(path, pattern=re.compile('.*'), warns=False):
         Whether to warn of the other files, such as a configuration, that were edited.
     """
     folder, changed = os.path.dirname(path), []
-    for name, wanted in read_sums(path).items():
+    for name, expected in read_sums(path).items():
         file = os.path.join(folder, name)
         if not pattern.fullmatch(name):
-            with contextlib.suppress(OSError):  # whoever reads the file will say so
-                if warns and os.path.getsize(file) <= _SMALL and sha256_of(file) != wanted:
+            with contextlib.suppress(OSError):  # reading the file reports it
+                if warns and os.path.getsize(file) <= _SMALL and sha256_of(file) != expected:
                     changed.append(name)
             continue
         with reporting(f'cannot check {file!r}, which {path!r} names', error_class=CheckpointError):
             if not os.path.isfile(file):
                 raise FileNotFoundError(0, 'there is no such file')
-            if sha256_of(file) == wanted:
+            if sha256_of(file) == expected:
                 continue
         raise CheckpointError(
-            f'{file!r} is damaged or was changed: its checksum is not that in {path!r}; copy or '
-            f'save the file again, or delete {os.path.basename(path)} if you changed it yourself'
+            f'{file!r} is damaged or was changed: its checksum differs from {path!r}; copy or save '
+            f'the file again, or delete {os.path.basename(path)} if you changed it yourself'
         )
     if changed:
         _LOG.warning(
@@ -262,13 +262,13 @@ def check_sums(path, pattern=re.compile('.*'), warns=False):
 def kept_sums(folder, begin=False):
     """Bring a folder's `SUMS` up to date with files that are written in the block.
 
-    The checksums are removed first and written last, so they are never those of other files, even
-    if the process is killed.
+    The checksums are removed first and written last, so they never belong to other files, even if
+    the process is killed.
     """
     path, files = os.path.join(folder, SUMS), []
     try:
         sums = read_sums(path)
-    except CheckpointError:  # a damaged one, or of another program
+    except CheckpointError:  # damaged, or another program's
         sums = {}
         if not begin:
             yield files
@@ -288,7 +288,7 @@ def kept_sums(folder, begin=False):
 
 
 def sums_path(path):
-    """Return where the checksums of an export are.
+    """Return the path of an export's checksums.
 
     ``NAME-SHA256SUMS`` beside ``NAME-symbol.json``, ``NAME.onnx-SHA256SUMS`` beside ``NAME.onnx``.
     """
@@ -297,7 +297,7 @@ def sums_path(path):
 
 
 def weights_of(path):
-    """List the files at a path of weights: itself, and what goes with it."""
+    """List the files of a path of weights: itself, and the files that belong to it."""
     folder, name = os.path.split(path)
     with reporting(f'cannot read {folder!r}'):
         names = sorted(os.listdir(folder or '.'))

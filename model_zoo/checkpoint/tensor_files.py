@@ -45,7 +45,7 @@ __all__ = [
 
 @contextlib.contextmanager
 def reading(path):
-    """Raise the error of a file that can't be read, within the context, as a CheckpointError."""
+    """Raise any error of reading a file, within the context, as a CheckpointError."""
     try:
         yield
     except CheckpointError:
@@ -59,11 +59,11 @@ def reading(path):
         ) from error
 
 
-_MOST_OUTPUTS = 3  # of an operator that doesn't say their number
+_MOST_OUTPUTS = 3  # of an operator that doesn't state their number
 
 
 def check_graph(path):
-    """Raise CheckpointError unless all numbers in a ``symbol.json`` name a node that is there."""
+    """Raise CheckpointError unless all numbers in a ``symbol.json`` name an existing node."""
     try:
         graph = read_json(path)
         nodes = graph['nodes']
@@ -95,7 +95,7 @@ def _check_source(nodes, source):
     _check_number(output, count)
 
 
-#: name of the entry of a file of ours that holds its metadata and checksums
+#: name of the entry of this project's files that holds the metadata
 METADATA = '__metadata__'
 VERSION = 1
 _MAGIC = 0x112
@@ -114,8 +114,8 @@ def _read_array(path, read):
     version, storage = read('u4', 2)
     if version not in (_V2, _V3):
         raise CheckpointError(
-            f'{path!r} holds an array of format {version:#x}; formats {_V2:#x} and {_V3:#x} '
-            '(MXNet 1.0 and later) can be read: load and save it once with MXNet'
+            f'{path!r} holds an array of format {version:#x}, and formats {_V2:#x} and {_V3:#x} '
+            '(MXNet 1.0 and later) can be read: load it with MXNet and save it again'
         )
     if storage != 0:
         raise CheckpointError(f'{path!r} holds a sparse array; only dense ones can be read')
@@ -143,7 +143,7 @@ def _parse_params(path, data):
         raise ValueError('its checksum is wrong')
 
     def read(dtype, count=1):
-        """Read the next values, as a view."""
+        """Return the next values, as a view."""
         nonlocal position
         start, dtype = position, np.dtype(dtype).newbyteorder('<')
         position += count * dtype.itemsize
@@ -186,7 +186,7 @@ def _append_checksum(path):
 
 
 def _as_ndarray(value):
-    """Make an array of MXNet, with the memory of NumPy's where that is possible."""
+    """Make an array of MXNet, on NumPy's memory where possible."""
     if value.size and value.flags.c_contiguous and value.dtype == np.float32:
         return mx.nd.from_numpy(value[...])  # of the view, which becomes read-only
     return mx.nd.array(value, dtype=value.dtype)
@@ -208,12 +208,12 @@ def write_params(path, tensors, metadata=None):
 
 
 def from_bfloat16(bits):
-    """bfloat16, as uint16, in float32, of which its bits are the first half."""
+    """Return bfloat16 numbers, given as uint16, in float32, whose first half they are."""
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def as_weights(tensors):
-    """`tensors`, with float16 converted to float32, the type that blocks compute with."""
+    """Convert float16 tensors to float32, the type that blocks compute with."""
     return {
         name: array.astype(np.float32) if array.dtype == np.float16 else array
         for name, array in tensors.items()
@@ -234,7 +234,7 @@ def plain_arrays(state_dict):
 
 
 def is_safetensors(head):
-    """Return whether a file that starts with `head`, a length and then JSON, is one."""
+    """Return whether a file that starts with `head` is safetensors: a length, then JSON."""
     return head[8:9] == b'{'
 
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def masked_crc32c(data):
-    """Compute a checksum as TensorFlow stores it: turned, and with a constant added."""
+    """Compute a checksum as TensorFlow stores it: rotated, and with a constant added."""
     crc = google_crc32c.value(bytes(data))
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
@@ -46,7 +46,7 @@ _FOOTER = 48
 
 
 def read_table(path):
-    """Read a table's keys and values, bytes both."""
+    """Read a table's keys and values, both bytes."""
     with open(path, 'rb') as file:
         content = file.read()
     footer = content[-_FOOTER:]
@@ -90,7 +90,7 @@ def _entries(content, start, size):
 
 
 def read_message(content):
-    """Number of a field of a protocol buffer -> its values: integers, or bytes."""
+    """Read a protocol buffer: number of a field -> its values, integers or bytes."""
     position, fields = 0, {}
     while position < len(content):
         tag, position = _varint(content, position)
@@ -113,7 +113,7 @@ def read_message(content):
 
 
 def _varint(content, position):
-    """Read the number at `position`; returns it and the place behind it."""
+    """Read the number at `position`; returns it and the position behind it."""
     number = shift = 0
     while True:
         byte = content[position]
@@ -175,12 +175,12 @@ def newest_checkpoint(folder):
         if not all(steps) or len({match[1] for match in steps}) > 1:
             return None
         names = [max(steps, key=lambda match: int(match[2]))[0]]
-        _log.info('of the checkpoints in %r the last is taken: %s', folder, names[0])
+        _log.info('the last of the checkpoints in %r is used: %s', folder, names[0])
     return os.path.join(folder, names[0]) if names else None
 
 
 def _import_tensorflow():
-    # it writes of the processor's instructions at every start
+    # else it logs the processor's instructions at every start
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     try:
         import tensorflow
@@ -191,7 +191,7 @@ def _import_tensorflow():
 
 
 def read_tensorflow(path):
-    """Read the variables of a checkpoint; strings, which are none, are left out."""
+    """Read the variables of a checkpoint, without strings."""
     prefix = path[: -len(_INDEX)] if path.endswith(_INDEX) else path
     with reading(prefix):
         return as_weights(_Bundle(prefix).read()), {}
@@ -264,13 +264,13 @@ def _shape(fields):
 
 
 def _extents(part):
-    """(start, length) in each dimension, of a slice; the length -1 is all of it."""
+    """Return (start, length) of a slice in each dimension; the length -1 means all."""
     extents = [read_message(extent) for extent in part.get(1, ())]
     return [(_single(extent, 1), extent[2][-1] if 2 in extent else -1) for extent in extents]
 
 
 def _part_key(name, part):
-    """Make the key of a part of a variable, in which numbers and texts sort as they are."""
+    """Make the key of a part of a variable, which sorts like its numbers and texts."""
     key = [_OF_A_PART, name.encode(), b'\0\1', bytes([1, len(part)])]
     return b''.join(key + [_ordered(number) for extent in part for number in extent])
 

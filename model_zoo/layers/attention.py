@@ -74,35 +74,23 @@ class SelfAttention(MixedPrecision, HybridBlock):
     #: whether the originals keep query, key and value apart (see `DecoupledAdam`)
     joins_parameters = True
 
-    def __init__(self, units, num_heads, head_size, dropout, initializer, prefix=None, params=None):
-        super().__init__(prefix=prefix, params=params)
-        self._units = units
-        self._head_size = head_size
+    def __init__(self, config, layer, initializer, prefix=None):
+        super().__init__(prefix=prefix)
+        self._units, self._head_size = config.units, config.head_size
         self._initializer = initializer
         with self.name_scope():
-            self.dropout = nn.Dropout(dropout)
-        self._make_projections(num_heads)
+            self.dropout = nn.Dropout(config.attention_dropout)
+        self._make_projections(len(config.kept_heads(layer)))
 
     def _make_projections(self, num_heads):
         self._num_heads = num_heads
         inner = num_heads * self._head_size
+        options = {'flatten': False, 'weight_initializer': self._initializer}
         with self.name_scope():
-            self.qkv = Dense(
-                3 * inner,
-                in_units=self._units,
-                flatten=False,
-                weight_initializer=self._initializer,
-                prefix='qkv_',
-            )
+            self.qkv = Dense(3 * inner, in_units=self._units, prefix='qkv_', **options)
             if self.joins_parameters:
                 self.qkv.weight.joined = self.qkv.bias.joined = (3, self._head_size)
-            self.proj = Dense(
-                self._units,
-                in_units=inner,
-                flatten=False,
-                weight_initializer=self._initializer,
-                prefix='proj_',
-            )
+            self.proj = Dense(self._units, in_units=inner, prefix='proj_', **options)
 
     @property
     def num_heads(self):

@@ -148,21 +148,17 @@ class EncoderCell(MirroredCell):
 
     attention_class = SelfAttention
 
-    def __init__(
-        self, config, layer, attention_dropout, dropout, activation, layer_norm_eps, initializer
-    ):
+    def __init__(self, config, layer):
         super().__init__(prefix=f'layer{layer}_')
-        units, heads = config.units, len(config.kept_heads(layer))
+        initializer = mx.init.Normal(config.initializer_range)
+        norm = {'epsilon': config.layer_norm_eps, 'in_channels': config.units}
+        sizes = config.units, config.intermediate_size
         with self.name_scope():
-            self.attention = self.attention_class(
-                units, heads, config.head_size, attention_dropout, initializer, prefix='attention_'
-            )
-            self.attention_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
-            self.ffn = FeedForward(
-                units, config.intermediate_size, activation, initializer, prefix='ffn_'
-            )
-            self.ffn_norm = LayerNorm(epsilon=layer_norm_eps, in_channels=units)
-            self.dropout = nn.Dropout(dropout)
+            self.attention = self.attention_class(config, layer, initializer, prefix='attention_')
+            self.attention_norm = LayerNorm(**norm)
+            self.ffn = FeedForward(*sizes, config.activation, initializer, prefix='ffn_')
+            self.ffn_norm = LayerNorm(**norm)
+            self.dropout = nn.Dropout(config.dropout)
 
     def hybrid_forward(self, F, x, mask=None, head_mask=None):
         with self._marked():
@@ -178,14 +174,6 @@ class EncoderStack(nn.HybridSequential):
     Parameters
     ----------
     config : AttentionConfig
-        With `intermediate_size`.
-    attention_dropout, dropout : float
-        Rates on the attention probabilities, and on each sub-layer's output.
-    activation : str
-        Of the feed-forward layer: a key of `ACTIVATIONS`.
-    layer_norm_eps : float
-    initializer : mx.init.Initializer
-        Of the weights.
 
     Inputs
     ------
@@ -196,27 +184,16 @@ class EncoderStack(nn.HybridSequential):
     Outputs
     -------
     states : list of (length, batch, units)
-        Of all layers.
+        One per layer.
     attentions : list of (batch, heads, length, length)
     """
 
-    def __init__(
-        self,
-        config,
-        attention_dropout,
-        dropout,
-        activation,
-        layer_norm_eps,
-        initializer,
-        prefix='',
-        params=None,
-    ):
-        super().__init__(prefix=prefix, params=params)
+    def __init__(self, config):
+        super().__init__(prefix='')
         self._config = config
-        options = attention_dropout, dropout, activation, layer_norm_eps, initializer
         with self.name_scope():
             for layer in range(config.num_layers):
-                self.add(EncoderCell(config, layer, *options))
+                self.add(EncoderCell(config, layer))
 
     def attentions(self):
         """The layers' `SelfAttention`."""
@@ -242,8 +219,8 @@ class DecoderCell(EncoderCell):
 
     attention_class = CausalSelfAttention
 
-    def __init__(self, *args, pre_norm, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(self, config, layer, pre_norm):
+        super().__init__(config, layer)
         self._pre_norm = pre_norm
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):

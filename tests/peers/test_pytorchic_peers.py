@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert import BertForPreTraining
-from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.checkpoint.torch_file import write_torch
 from mxnet_pytorchic_bert.models import load_model, make_config, reset_parameters, save_model
 
 torch = pytest.importorskip('torch')
@@ -44,7 +44,7 @@ def test_torch_reads_every_type_and_shape(tmp_path):
     }
     arrays['transposed'] = arrays['float32 of (3, 4) \u00e9'].T
     arrays['big-endian'] = np.arange(3, dtype='>f4')
-    write_archive(str(tmp_path / 'a.pt'), arrays)
+    write_torch(str(tmp_path / 'a.pt'), arrays)
     read = load(tmp_path / 'a.pt')
     assert read.keys() == arrays.keys()
     for name, array in arrays.items():

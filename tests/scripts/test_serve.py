@@ -4,7 +4,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import threading
 import types
 
@@ -123,6 +122,6 @@ def test_the_faster_engine_takes_over(monkeypatch, caplog):
     assert used == [fast.engine] and 'ZeroDivisionError' in caplog.text
 
 
-def test_what_must_be_installed_is_said(folders, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'uvicorn', None)
+def test_what_must_be_installed_is_said(folders, capsys, without):
+    without('uvicorn')
     assert '[serve]' in refusal(capsys, load_script('serve'), folders[0], '--port', 0)

@@ -10,7 +10,7 @@ from arrays import assert_equal, assert_same
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.checkpoint.torch_file import write_torch
 from model_zoo.errors import CheckpointError, InputError
 from mxnet_pytorchic_bert.models import (
     CONFIG_FIELDS,
@@ -66,10 +66,10 @@ def test_a_transformer_that_is_not_whole(tmp_path):
     tensors, _ = read_tensors(str(FOLDER / 'pretrained.pt'))
     tensors = dict(tensors)
     del tensors['transformer.blocks.1.pwff.fc2.bias']
-    write_archive(str(tmp_path / 'part.pt'), tensors)
+    write_torch(str(tmp_path / 'part.pt'), tensors)
     with pytest.raises(CheckpointError):
         load_transformer(make(BertForSequenceClassification), str(tmp_path / 'part.pt'))
-    write_archive(str(tmp_path / 'other.pt'), {'a': np.zeros(2, np.float32)})
+    write_torch(str(tmp_path / 'other.pt'), {'a': np.zeros(2, np.float32)})
     with pytest.raises(CheckpointError):
         load_transformer(make(BertForSequenceClassification), str(tmp_path / 'other.pt'))
 

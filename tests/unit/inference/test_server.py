@@ -433,7 +433,7 @@ def test_a_port_that_is_taken():
         bind('127.0.0.1', taken.getsockname()[1])
 
 
-def test_the_extra_is_named(pipelines, monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'fastapi', None)
+def test_the_extra_is_named(pipelines, without):
+    without('fastapi')
     with pytest.raises(MissingExtraError):
         build_app(pipelines)

@@ -5,11 +5,21 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
+from transfo_xl import TransfoXLConfig
 from transfo_xl.adaptive import AdaptiveSoftmax
 from transfo_xl.relative_attention import sinusoids
 
-SIZES, UNITS = [4, 3, 5], [6, 3, 2]
-NORMAL = mx.init.Normal(1)
+CONFIG = TransfoXLConfig(
+    vocab_size=12,
+    cutoffs=[4, 7],
+    d_model=6,
+    d_embed=6,
+    div_val=2,
+    tie_weight=False,
+    tie_projs=[False] * 3,
+    init_std=1.0,
+    proj_init_std=1.0,
+)
 
 
 def value(parameter):
@@ -18,9 +28,7 @@ def value(parameter):
 
 @pytest.fixture
 def softmax():
-    block = AdaptiveSoftmax(
-        SIZES, UNITS, 6, NORMAL, NORMAL, projections=[None] * 3, prefix='softmax_'
-    )
+    block = AdaptiveSoftmax(CONFIG, None, prefix='softmax_')
     block.initialize()
     for i in range(3):
         bias = getattr(block, f'bias{i}')

@@ -4,7 +4,7 @@ import numpy as np
 
 from bert import BertConfig, BertForPreTraining, BertModel
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.torch_file import write_archive
+from model_zoo.checkpoint.torch_file import write_torch
 from model_zoo.errors import CheckpointError, reporting
 
 #: field of its model's JSON file -> ours, and its default
@@ -84,7 +84,7 @@ def load_transformer(model, path):
 
 def save_model(model, path):
     """Write the parameters as the original does, for torch's ``load`` and `load_model`."""
-    write_archive(path, _tensors_of(model))
+    write_torch(path, _tensors_of(model))
 
 
 def _load(model, tensors):
