@@ -46,7 +46,6 @@ EXCEPTIONS = {
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
-    'export.onnx_file': {'onnxruntime'},
 }
 
 
