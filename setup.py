@@ -84,6 +84,7 @@ setup(
         'parquet': ['pyarrow>=15'],
         'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
         'datasets': ['datasets>=3.0'],
+        'pandas': ['pandas>=1.5.3'],
         'gpt': ['ftfy>=6', 'spacy>=3.7'],
         'dev': names_in('test.txt'),
     },

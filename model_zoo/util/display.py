@@ -75,12 +75,12 @@ def _logged(items, advance):
 
 
 @contextlib.contextmanager
-def counted(unit, total=None, leave=False):
-    """A context whose value, ``advance(count)``, tells how many more items are done.
+def counted(unit, total=None, leave=False, has_bar=None):
+    """A context whose value, ``advance(count)``, says how many more items are done.
 
     It shows what `progress` does, for items that are done in groups and come one by one.
     """
-    if has_viewer():
+    if has_viewer() if has_bar is None else has_bar:
         with open_bar(None, None, total, leave=leave, unit=f' {unit}') as bar:
             yield bar.update
         return

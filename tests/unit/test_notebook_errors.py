@@ -20,7 +20,7 @@ def test_one_frame_and_the_message(tmp_path):
     environment = {'PATH': '', 'IPYTHONDIR': str(tmp_path)}
     found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     shown = (found.stdout + found.stderr).strip().splitlines()
-    assert shown[0].startswith('  File ') and 'in choose' in shown[0]
+    assert shown[0].startswith('File ') and 'in choose' in shown[0]
     assert [line.strip() for line in shown[1:]] == [
         "UnknownNameError.check('fruit', name, ['apple', 'pear'])",
         "UnknownNameError: unknown fruit 'appel'; known: apple, pear; did you mean apple?",

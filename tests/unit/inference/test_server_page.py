@@ -6,11 +6,13 @@ With ZOO_PAGE_IMAGES=FOLDER the test on real weights writes the pictures of READ
 import os
 import pathlib
 import re
+import shutil
 import time
 
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import change_json
 from page_visits import KEY, Visit, shown, take_picture
 
 import bert
@@ -28,21 +30,21 @@ TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad 
 
 
 @pytest.fixture(scope='module')
-def pipelines(pipelines, saved):
+def pipelines(pipelines, saved, tmp_path_factory):
     """Those of all tests; labels with markup, and of people and places; a ranking."""
     nli = saved(bert.BertForSequenceClassification, LABELS)
     kinds = ['O', 'B-PER', 'B-LOC', 'I-LOC'], ['B-<b>x</b>', f'B-{MARKUP}', 'I-\n']
     tagger, other = (saved(bert.BertForTokenClassification, each) for each in kinds)
     ranker = saved(bert.BertForSequenceClassification, ['score'])
-    stars = model_zoo.pipeline('text-classification', ranker)
-    stars.block.config.extras['problem_type'] = 'regression'
+    stars = shutil.copytree(ranker, tmp_path_factory.mktemp('stars') / 'model')
+    change_json(stars / 'config.json', problem_type='regression')
     return {
         **pipelines,
         'nli': model_zoo.pipeline(nli),
         'tagger': model_zoo.pipeline(tagger),
         NAME: model_zoo.pipeline(other),
         'ranker': model_zoo.pipeline('rerank', ranker),
-        'stars': stars,
+        'stars': model_zoo.pipeline(stars),
     }
 
 
