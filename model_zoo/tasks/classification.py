@@ -204,9 +204,8 @@ class ClassificationTask(Task):
         )
 
     def resume(self, job):
-        if self.settings.given.isdisjoint(
-            BY_ROWS
-        ):  # version 0.3 had others, or the rows are others
+        # version 0.3 had other defaults, and the rows may have changed
+        if self.settings.given.isdisjoint(BY_ROWS):
             old = {name: job[name] for name in BY_ROWS if job.get(name) is not None}
             self.settings = self.settings.copy(**old)
         # version 0.2 knew one order, and didn't save it
