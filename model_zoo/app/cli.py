@@ -196,6 +196,13 @@ class Parser(argparse.ArgumentParser):
             )
             self.rank_last(alias)
 
+    def hide(self, *flags):
+        """Leave flags, without dashes, out of the help; not those whose names are aliases."""
+        for flag in map('--{}'.format, flags):
+            action = self._option_string_actions[flag]
+            if flag in action.option_strings:
+                action.help = argparse.SUPPRESS
+
     def names_of(self, action):
         """All names of a flag, with those that the help doesn't show."""
         return [name for name, other in self._option_string_actions.items() if other is action]
