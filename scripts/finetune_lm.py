@@ -10,7 +10,7 @@ once, for several runs:
 
     python create_pretraining_data.py --input_file text.txt --output_dir samples \\
         --vocab vocab.txt --max_length 128 --max_predictions_per_seq 20
-    python finetune_lm.py --pregenerated_data samples --reduce_memory ...
+    python finetune_lm.py --pregenerated_data samples ...
 
 The script has the flags of pytorch-pretrained-bert's simple_lm_finetuning.py and
 finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` receives the log,

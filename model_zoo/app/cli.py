@@ -257,8 +257,10 @@ class Parser(argparse.ArgumentParser):
 
     def flag_of(self, field):
         """The flag that sets a field; None if none does."""
-        if f'--{field}' in self._option_string_actions:
-            return f'--{field}'
+        known = self._option_string_actions.get(f'--{field}')
+        if known is not None:
+            names = known.option_strings
+            return f'--{field}' if f'--{field}' in names else names[0]
         actions = (action.option_strings for action in self._actions if action.dest == field)
         return next((flags[0] for flags in actions if flags), None)
 

@@ -86,7 +86,7 @@ class BlockLoader(SampleLoader):
 
 
 def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
-    """Perplexity of a text: e to the mean loss of its tokens, and of its words; for `Evaluation`.
+    """Compute the perplexity of a text: e to the mean loss of its tokens, and of its words.
 
     Parameters
     ----------
@@ -123,14 +123,16 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
 
 
 class BlockReading:
-    """How OpenAI GPT and GPT-2 read a text: in independent blocks.
+    """Reading of a text by OpenAI GPT and GPT-2: in independent blocks.
 
     A head whose model reads otherwise has a class like this one as its attribute ``reading``.
 
     Attributes
     ----------
     block : Block
-        What is trained.
+        The block to train.
+    settings : Settings
+        The settings, with the model's own values for what they leave open.
     not_for : tuple of str
         Settings that have no meaning for the model.
     """
@@ -139,16 +141,14 @@ class BlockReading:
     needs_vocab = False
 
     def __init__(self, model, tokenizer, settings, workers):
-        self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
-        self.block = model
-        if settings.max_length is None:
-            settings.max_length = model.context_length
-        if not 2 <= settings.max_length <= model.context_length:
+        size = model.context_length if settings.max_length is None else settings.max_length
+        if not 2 <= size <= model.context_length:
             raise InputError(
-                f'{settings.max_length}: give 2 to {model.context_length}, the tokens '
-                'that the model takes',
+                f'{size} must be 2 to {model.context_length}, the tokens that the model takes',
                 field='max_length',
             )
+        self.settings = settings.copy(max_length=size)
+        self._tokenizer, self._workers, self.block = tokenizer, workers, model
 
     @staticmethod
     def learn_vocab(path, size, folder):
@@ -157,27 +157,27 @@ class BlockReading:
 
     @staticmethod
     def options(settings, tokenizer):
-        """Options of a new model; ``tokenizer()`` opens the tokenizer."""
+        """Return options of a new model; ``tokenizer()`` opens the tokenizer."""
         return {}
 
     def load(self, path, batch_size, train, contexts):
-        """Loader of a text's batches, the number of its words, and its tokens."""
+        """Return the loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
         tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
             tokens,
-            self._settings.max_length,
+            self.settings.max_length,
             batch_size,
             train,
-            self._settings.seed,
+            self.settings.seed,
             contexts,
             self._workers if train else None,
         )
         return loader, len(text.split()), tokens
 
     def _encode(self, text):
-        """The ids of a text, with or without those of special tokens in it."""
-        tokenizer, splits = self._tokenizer, self._settings.split_special_tokens
+        """Return the ids of a text, in which special tokens may be parts of the text."""
+        tokenizer, splits = self._tokenizer, self.settings.split_special_tokens
         special = {
             getattr(tokenizer, f'{role}_token'): getattr(tokenizer, f'{role}_token_id')
             for role in ROLES
@@ -200,11 +200,11 @@ class BlockReading:
         ]
 
     def mean_loss(self, batch):
-        """The mean loss of a batch's tokens."""
+        """Return the mean loss of a batch's tokens."""
         return self.block(batch.words, valid_length=batch.valid_length, lm_labels=batch.words)
 
     def loss_sum(self, batch):
-        """The sum of the losses of a batch's tokens."""
+        """Return the sum of the losses of a batch's tokens."""
         return self.mean_loss(batch) * batch.count
 
 
@@ -218,6 +218,7 @@ class LanguageModelTask(TextTask):
     family = trained_for = None
     metric, use, unit = 'loss', 'text-generation', 'tokens'
     score_name = 'log-likelihood of a token'
+    command, call = "zoo generate {folder} 'It was'", "'It was'"
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -294,6 +295,7 @@ class LanguageModelTask(TextTask):
     def setup(self, model, tokenizer):
         self._model = model
         self._reading = self._reading_of(model)(model, tokenizer, self.settings, self.workers)
+        self.settings = self._reading.settings
         return self._reading.block
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):

@@ -147,18 +147,26 @@ class ClassificationSettings(DeploySettings, TeacherSettings):
         excludes=('dev_file',),
     )
     text_columns: list[str] | None = setting(
-        None, 'custom task: name or number of one or two text columns; default: the usual names'
+        None,
+        'custom task: name or number of one or two text columns; default: the usual names',
+        on_resume='free',
+        excludes=('text_column', 'text_pair_column'),
     )
     text_column: str | None = setting(
-        None, 'custom task: name or number of the text column', usual=True
+        None, 'custom task: name or number of the text column', usual=True, on_resume='free'
     )
     text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair', usual=True
+        None,
+        'custom task: the column of the second text of a pair',
+        usual=True,
+        on_resume='free',
+        needs=('text_column',),
     )
     label_column: str | None = setting(
         None,
         'custom task: name or number (from 0) of the label column; default: the usual names',
         usual=True,
+        on_resume='free',
     )
     labels: list[str] | None = setting(
         None,
@@ -197,6 +205,11 @@ class ClassificationSettings(DeploySettings, TeacherSettings):
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
     do_predict, do_eval = False, None  # fields of the originals' settings
+
+    def check(self):
+        super().check()
+        if self.labels is not None and len(self.labels) == 1:
+            self.labels = [label.strip() for label in self.labels[0].split(',')]
 
 
 @settings(lr=5e-5, seed=42)
@@ -305,9 +318,6 @@ class SquadSettings(DeploySettings, FinetuneSettings):
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(
-        None, 'folder for encoded data; default: cache in `output_dir`', on_resume='free'
-    )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     sentencepiece: str | None = setting(
         None,
@@ -564,8 +574,7 @@ class MaskedLMSettings(
     encoding: str | None = text_encoding()
     reduce_memory: bool = setting(
         False,
-        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
-        '`output_dir`, all mixed; `train_file` is read in small parts anyway',
+        "the original's flag, without an effect: files of samples are read one after the other",
         on_resume='free',
     )
     do_lower_case: bool | None = lower_case()

@@ -84,7 +84,7 @@ def split_text(path, share, folder, between='\n'):
 
 @contextlib.contextmanager
 def downloading(what, advice):
-    """Let GluonNLP download a data set where it is missing; its failure is an InputError."""
+    """Report a failed download of a data set by GluonNLP as an InputError."""
     logger.info("using GluonNLP's copy of %s; it is downloaded if it is missing", what)
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
@@ -121,7 +121,7 @@ def check_files(settings, *names):
 
 
 def segment_files(settings, is_source, **names):
-    """The files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
+    """Return the files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
 
     Parameters
     ----------

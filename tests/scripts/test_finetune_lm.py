@@ -1,4 +1,4 @@
-"""scripts/finetune_lm.py end to end: on the fly, from shards, mapped; others take the result."""
+"""scripts/finetune_lm.py end to end: on the fly and from shards; others take the result."""
 
 import json
 import shutil
@@ -75,15 +75,14 @@ def test_on_the_fly(script, data, arguments, tmp_path):
     assert change.abs().max().asscalar() > 1e-3
 
 
-def test_from_shards_in_memory_or_mapped(script, data, arguments, tmp_path):
+def test_from_shards(script, data, arguments, tmp_path):
     """A folder or wildcards; without anything to evaluate on, the last epoch is the best."""
-    shards = ['--pregenerated_data', data / 'samples', '--epochs', 3, '--reduce_memory']
+    shards = ['--pregenerated_data', data / 'samples', '--epochs', 3]
     assert run(script, *arguments(*shards)) == 0
     results = read_json(tmp_path / 'out')
     assert results['best']['epoch'] == len(results['training']['epochs']) == 3
     losses = [epoch['train_loss'] for epoch in results['training']['epochs']]
     assert losses[2] < losses[0] - 0.1
-    assert not list((tmp_path / 'out').glob('mapped*'))
     other = tmp_path / 'other'
     argv = arguments('--pregenerated_data', data / 'samples' / '*.npz', '--output_dir', other)
     assert run(script, *argv, '--epochs', 1, '--dev_data', data / 'samples') == 0
@@ -123,7 +122,7 @@ def without_dropout(data):
 
 def test_accumulation(script, data, arguments, without_dropout, tmp_path):
     """Two batches of 8 make the updates, and the epochs, of one of 16."""
-    source = ['--pregenerated_data', data / 'samples', '--reduce_memory']
+    source = ['--pregenerated_data', data / 'samples']
     argv = arguments(*source, *without_dropout, '--epochs', 2, '--log_interval', 1)
     assert run(script, *argv) == 0
     halves = ['--train_batch_size', 16, '--gradient_accumulation_steps', 2]
@@ -133,10 +132,9 @@ def test_accumulation(script, data, arguments, without_dropout, tmp_path):
     assert_same_model(tmp_path / 'halves', tmp_path / 'out', 1e-5)
 
 
-def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path, capsys):
-    argv = arguments('--pregenerated_data', data / 'samples', '--reduce_memory', '--lr', '1e30')
+def test_a_training_that_diverges_is_refused(script, data, arguments, tmp_path, capsys):
+    argv = arguments('--pregenerated_data', data / 'samples', '--lr', '1e30')
     assert 'diverged' in refusal(capsys, script, *argv)
-    assert not list((tmp_path / 'out').glob('mapped*'))
 
 
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):

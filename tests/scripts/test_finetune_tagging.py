@@ -20,6 +20,8 @@ def test_results(trained, data):
     assert results['best_model']['dev']['f1'] == results['best']['dev']['f1']
     assert results['best_model']['test']['f1'] >= 0.95
     assert results['predictions'] == ['dev_predictions.txt', 'test_predictions.txt']
+    (person,) = results['examination']['dev']['per_class']
+    assert person['label'] == 'PER' and person['f1'] == results['best']['dev']['f1']
     words = sum(len(each.words) for each in read_conll(data / 'train.txt'))
     examples = results['training']['words_per_second'] * results['training']['seconds']
     assert examples == pytest.approx(3 * words)  # each word once an epoch, in windows or not

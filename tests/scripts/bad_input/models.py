@@ -87,9 +87,8 @@ BERTOLOGY = [
     (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
     (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--sentence', ''], '--sentence is empty'),
-    (['--dev_file', __file__], '--dev_file goes with --task_name custom'),
-    (['--task_name', 'custom'], 'needs --text_columns'),
-    (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
+    (['--task_name', 'custom'], '--train_file'),
+    (['--text_column', 'x'], '--text_column goes with --task_name custom, not SST-2'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
 ]
 
