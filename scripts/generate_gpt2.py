@@ -19,7 +19,7 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import (
     add_encoding,
     add_use_arguments,
-    check_engine,
+    check_precision,
     engine_of,
     take_model,
 )
@@ -114,7 +114,7 @@ def check_arguments(args):
         if value < 1 and value != other:
             hint = '' if other is None else f', or {other}'
             raise InputError(f'--{name} must be at least 1{hint}, not {value}')
-    check_engine(args)
+    check_precision(args)
     beams = args.num_beams > 1
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
     way = '--greedy' if args.greedy else '--num_beams'
