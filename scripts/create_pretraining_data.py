@@ -115,11 +115,11 @@ def make_tokenizer(args):
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         if args.vocab:
-            logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
+            logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
         if is_url(args.sentencepiece):
             args.sentencepiece, _ = local_path(args.sentencepiece)
         if not os.path.isfile(args.sentencepiece):
-            raise InputError(f'--sentencepiece {args.sentencepiece!r}: no such file')
+            raise InputError(f'{args.sentencepiece!r}: no such file', field='sentencepiece')
         tokenizer = BertSPTokenizer(
             args.sentencepiece,
             num_best=args.sp_nbest,
@@ -128,7 +128,7 @@ def make_tokenizer(args):
         )
         return tokenizer, True
     if not args.vocab:
-        raise InputError('give --vocab, a name or a file, or --sentencepiece')
+        raise InputError('give `vocab`, a name or a file, or `sentencepiece`')
     if os.path.exists(args.vocab) or is_place(args.vocab):
         file = find_vocab_file(path=args.vocab, do_lower_case=lowers)
         family = family_of_vocab(args.vocab, file)
@@ -138,11 +138,11 @@ def make_tokenizer(args):
             file = find_vocab_file(*name)
         except UnknownNameError as error:
             raise InputError(
-                f'--vocab {args.vocab!r} is neither a file nor a data set: {error}'
+                f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
         family = get_family(get_entry(*name).family)
         if args.cased and file.do_lower_case:
-            raise InputError(f'--cased: the vocabulary {args.vocab} is uncased')
+            raise InputError(f'the vocabulary {args.vocab} is uncased', field='cased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks
@@ -156,7 +156,7 @@ def family_of_vocab(path, file):
         named = family_of(path)
         chosen = [family for family in families if family.name == named]
         if named is not None and not chosen:
-            raise InputError(f'--vocab {path!r}: {named} models have no masked words')
+            raise InputError(f'{path!r}: {named} models have no masked words', field='vocab')
         families = chosen or families
     return next((family for family in families if family.takes_vocab(file)), families[0])
 

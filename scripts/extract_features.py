@@ -225,8 +225,8 @@ def check_model(args, model):
     for layer in args.layers:
         if not -count <= layer < count:
             raise InputError(
-                f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
-                f'{count - 1}'
+                f'{layer}: the model has {count} layers: give numbers from {-count} to {count - 1}',
+                field='layers',
             )
     return args.fit_length('max_length', model.context_length)
 
@@ -238,7 +238,7 @@ def count_lines(path, encoding=None):
         count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
-        raise InputError(f'--input_file {path!r} is empty')
+        raise InputError(f'{path!r} is empty', field='input_file')
     if single:
         logger.warning(
             '%d of %d lines have ||| without a space and a text on both sides: each is one text, '
@@ -254,9 +254,9 @@ def main(argv=None):
     check_files(args, 'input_file')
     output = args.output_file
     if os.path.realpath(args.input_file) == os.path.realpath(output):
-        raise InputError(f'--output_file {output!r} is the input: give another name')
+        raise InputError(f'{output!r} is the input: give another name', field='output_file')
     if os.path.exists(output) and not os.path.isfile(output):
-        raise InputError(f'--output_file {output!r} is not a regular file')
+        raise InputError(f'{output!r} is not a regular file', field='output_file')
     cli.setup_logging()
     count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)

@@ -74,7 +74,7 @@ def divide_train_batch_size(args):
             )
         if args.train_batch_size % parts:
             logger.warning(
-                '--train_batch_size %d is not a multiple of --gradient_accumulation_steps %d, or '
+                '`train_batch_size` %d is not a multiple of `gradient_accumulation_steps` %d, or '
                 'GPUs: batches have %d examples, an update %d',
                 args.train_batch_size,
                 parts,
