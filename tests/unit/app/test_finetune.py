@@ -12,7 +12,7 @@ from tiny import write_words
 from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app import trainer as trainer_module
-from model_zoo.app.arguments import add_settings, check_training_arguments
+from model_zoo.app.arguments import add_settings
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
@@ -74,11 +74,17 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
 
 @pytest.mark.parametrize(
     ('flag', 'value'),
-    [('training_steps', 0), ('ckpt_interval', 0), ('lr', 'nan'), ('wd', 'inf'), ('epsilon', -1.0)],
+    [
+        ('training_steps', 0),
+        ('ckpt_interval', 0),
+        ('lr', float('nan')),
+        ('wd', float('inf')),
+        ('epsilon', -1.0),
+    ],
 )
 def test_bad_values_that_no_command_line_of_tests_has(flag, value):
     with pytest.raises(InputError) as caught:
-        check_training_arguments(parse(f'--{flag}={value}'))
+        TrainingSettings(**{flag: value})
     assert caught.value.field == flag
 
 
