@@ -209,9 +209,9 @@ def test_the_loss_scale_of_a_flag(caplog):
     block.initialize()
 
     def scale(*words):
-        args = parse(*words)
-        check_training_arguments(args)
-        return make_updater(args, block, None).loss_scale
+        args = vars(parse(*words))
+        settings = TrainingSettings(**{name: args[name] for name in TrainingSettings.defaults()})
+        return make_updater(settings, block, None).loss_scale
 
     assert scale('--dtype', 'float16') == scale('--dtype', 'float16', '--loss_scale', 0)
     fixed = scale('--dtype', 'float16', '--loss_scale', 128)
