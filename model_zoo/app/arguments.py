@@ -88,6 +88,7 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
         metavar='COLUMN',
         help="with --file: the texts' column, by name or by number from 0",
     )
+    parser.set_defaults(text_pair_column=None)
     if pairs:
         add(
             '--text_pair_column',

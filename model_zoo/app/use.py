@@ -136,10 +136,9 @@ def texts_of(given):
 def _given(args, texts, pairs):
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
-    columns = [args.text_column, getattr(args, 'text_pair_column', None)]
+    columns = [args.text_column, args.text_pair_column]
     if any(columns) and args.file is None:
-        other = '; the column of --corpus is --text_field' if hasattr(args, 'text_field') else ''
-        raise InputError(f'needs `file`{other}', field='text_column')
+        raise InputError('needs `file`', field='text_column')
     if args.file is not None:
         check_encoding(args.encoding)
     for text in texts:
