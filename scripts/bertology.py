@@ -40,8 +40,7 @@ from model_zoo.registry import get_family
 from model_zoo.tasks.classification import (
     ClassificationSettings,
     ClassifierFeatures,
-    check_task_choice,
-    make_task,
+    choose_data,
 )
 from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
@@ -57,6 +56,20 @@ logger = logging.getLogger('bertology')
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
 OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length', 'labels'
 OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
+#: flags that choose the data, as in fine-tuning
+OF_DATA = (
+    'task_name',
+    'data_dir',
+    'dev_file',
+    'text_columns',
+    'text_column',
+    'text_pair_column',
+    'label_column',
+    'labels',
+    'header',
+    'regression',
+    'encoding',
+)
 
 
 LANGUAGE_MODELS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}
@@ -79,13 +92,7 @@ def parse_arguments(argv=None):
     add_fields(
         group,
         ClassificationSettings,
-        'text_columns',
-        'text_column',
-        'text_pair_column',
-        'label_column',
-        'labels',
-        'header',
-        'regression',
+        *OF_DATA[3:-1],
     )
     add('--metric_name', help="metric for masking; default: the task's first metric")
     add(
@@ -149,7 +156,6 @@ def check_arguments(args):
         raise InputError('--sentence is empty: give a text')
     if args.model is None:
         raise InputError('give --model, a name or a folder')
-    check_task_choice(args, trains=False)
 
 
 def find_family(args):
@@ -165,6 +171,8 @@ def find_family(args):
     for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
         if getattr(args, name) is not None:
             raise InputError(f'--{name} is not for {described}, which --model {args.model!r} is')
+    if args.task_name is None and args.dev_file is not None:
+        args.task_name = 'custom'
     has_data = args.task_name or args.data_dir or args.eval_file or args.try_masking
     args.sentence_alone = bool(args.sentence) and not has_data
     if is_bert:
@@ -177,15 +185,11 @@ def find_family(args):
 
 def build_classifier(args, ctx):
     """BERT on the dev set of a task."""
-    choice = ModelChoice(args)
-    task = adopt_labels(
-        make_task(args),
-        choice.located,
-        args.labels,
-        parameters=args.model_parameters,
+    settings = ClassificationSettings(
+        **{name: getattr(args, name) for name in OF_DATA}, only_inference=True
     )
-    if not task.dev_segments:
-        raise InputError('--task_name custom needs --dev_file')
+    task, choice = choose_data(settings), ModelChoice(args)
+    task = adopt_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
     model, tokenizer = choice.open_task(
         get_family(args.family).block_class('classification'),
         ctx,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import functools
 import html
 import logging
 import numbers
@@ -26,6 +25,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.remote import is_url
+from .report import plot_curves, training_results
 from .trainer import Trainer
 
 if TYPE_CHECKING:
@@ -369,7 +369,8 @@ class Trained:
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
             self.predictions = self.task.as_given(decoded)
         self._save, self._title = trainer.save, trainer.title
-        self._plot = functools.partial(trainer.plot, state=state)
+        training = training_results(state)
+        self._results = {'description': trainer.describe(), 'training': training}
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.
@@ -421,7 +422,7 @@ class Trained:
         """The epochs' scores as a table, and the curves, for notebooks."""
         with tempfile.TemporaryDirectory('_zoo') as folder:
             path = pathlib.Path(folder, 'curves.png')
-            self._plot(str(path))
+            plot_curves(str(path), self._results)
             picture = base64.b64encode(path.read_bytes()).decode()
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)

@@ -19,7 +19,15 @@ from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
 from .settings import ChoiceSettings, StorySettings, check_work
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    cross_entropies,
+    encode_several,
+    hold_out,
+    warn_if_cut,
+)
 
 __all__ = [
     'ChoiceSettings',
@@ -136,7 +144,7 @@ def encode_swag(examples, tokenizer, max_length=128):
     ]
     labels = [example.label for example in examples]
     samples, cut = encode_several(tokenizer, pairs, labels, max_length)
-    tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
+    warn_if_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
     return samples
 
 
@@ -164,6 +172,8 @@ class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
+    command = 'zoo serve {folder}'
+    call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
 
@@ -176,6 +186,11 @@ class MultipleChoice(Task):
         path = os.path.join(folder, name)
         write_choices(path, data.rows, softmax(outputs), self.columns, self.first)
         return [name]
+
+    def example(self, rows):
+        row = rows[0]
+        choices = [f'{row.start} {ending}'.strip() for ending in row.endings]
+        return {'text': row.context, 'choices': choices}
 
     def file_of(self, segment):
         """Return the name of the file of a segment's predictions."""
@@ -285,7 +300,7 @@ def encode_stories(stories, encode, special, max_length):
             ids = [first, *context[: room - count], delimiter, *ending[:count], last]
             rows.append(np.array(ids, np.int32))
         samples.append(Sample(tuple(rows), label=story.label))
-    tell_cut(cut, len(stories), 'stories', max_length)
+    warn_if_cut(cut, len(stories), 'stories', max_length)
     return samples
 
 
@@ -298,6 +313,7 @@ class StoryTask(MultipleChoice):
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
+    command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 

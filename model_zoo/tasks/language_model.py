@@ -217,6 +217,7 @@ class LanguageModelTask(TextTask):
     family = trained_for = None
     metric, use, unit = 'loss', 'text-generation', 'tokens'
     score_name, length = 'log-likelihood of a token', 'block_size'
+    command, call = "zoo generate {folder} 'It was'", "'It was'"
 
     def __init__(self, settings):
         super().__init__(settings)

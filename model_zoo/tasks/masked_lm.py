@@ -67,6 +67,7 @@ class MaskedLMTask(TextTask):
     trains, draws_updates, prefix, trained_for, unit = True, True, '', None, None
     metric, score_name, use = 'mlm_loss', 'negative loss', 'fill-mask'
     title = 'pre-trained further'
+    command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
     most_batches = None
     num_processes = property(lambda self: self.settings.num_workers)

@@ -141,22 +141,33 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples',
+        above=0,
+        below=1,
         flag={'metavar': 'SHARE'},
         usual=True,
+        excludes=('dev_file',),
     )
     text_columns: list[str] | None = setting(
-        None, 'custom task: name or number of one or two text columns; default: the usual names'
+        None,
+        'custom task: name or number of one or two text columns; default: the usual names',
+        on_resume='free',
+        excludes=('text_column', 'text_pair_column'),
     )
     text_column: str | None = setting(
-        None, 'custom task: name or number of the text column', usual=True
+        None, 'custom task: name or number of the text column', usual=True, on_resume='free'
     )
     text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair', usual=True
+        None,
+        'custom task: the column of the second text of a pair',
+        usual=True,
+        on_resume='free',
+        needs=('text_column',),
     )
     label_column: str | None = setting(
         None,
         'custom task: name or number (from 0) of the label column; default: the usual names',
         usual=True,
+        on_resume='free',
     )
     labels: list[str] | None = setting(
         None,
@@ -206,6 +217,11 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         flag=YES_OR_NO,
         on_resume='free',
     )
+
+    def check(self):
+        super().check()
+        if self.labels is not None and len(self.labels) == 1:
+            self.labels = [label.strip() for label in self.labels[0].split(',')]
 
 
 def check_work(settings):

@@ -40,7 +40,7 @@ from ..util.files import write_json
 from ..util.reading import check_json, read_json
 from .settings import SquadSettings
 from .tables import check_files, downloading
-from .task import Examination, Task, check_finite, tell_cut
+from .task import Examination, Task, check_finite, warn_if_cut
 
 __all__ = [
     'Answers',
@@ -401,7 +401,7 @@ class SquadFeatures(collections.abc.Sequence):
         self.tokenizer = tokenizer
         self._max_query_length = max_query_length
         cut = sum(len(ids) > max_query_length for ids in encoding.questions)
-        tell_cut(cut, len(encoding.questions), 'questions', max_query_length)
+        warn_if_cut(cut, len(encoding.questions), 'questions', max_query_length)
         rows, bounds = [], [0]
         for number, question in enumerate(squad.questions):
             room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
@@ -748,6 +748,8 @@ class SquadTask(Task):
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
     title, most_lost = 'SQuAD', 0.5
     predicted = ('dev',)
+    command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
+    call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
     lowers = property(lambda self: self.settings.do_lower_case)
 
@@ -774,6 +776,10 @@ class SquadTask(Task):
 
     def size(self, data):
         return len(data.rows.questions)
+
+    def example(self, rows):
+        question = rows.questions[0]
+        return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
 
     def is_labelled(self, rows):
         return rows.questions[0].answers is not None

@@ -6,6 +6,7 @@ have columns; the first is usually the word and the last its tag. Lines that beg
 CoNLL-U and GermEval. Tables of JSON and `datasets` have a row per sentence.
 """
 
+import collections
 import contextlib
 import itertools
 import logging
@@ -36,18 +37,26 @@ from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
 from .settings import TaggingSettings
 from .tables import write_table
-from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    class_report,
+    cross_entropies,
+    mean_cross_entropy,
+    usual_row,
+)
 
 __all__ = [
     'Sentence',
     'TaggingFeatures',
     'TaggingSettings',
     'TaggingTask',
+    'entity_report',
     'labels_of_sentences',
     'predict_words',
     'read_conll',
     'score_tags',
-    'score_types',
     'write_conll',
     'write_sentences',
 ]
@@ -337,26 +346,33 @@ def score_tags(labels, predicted, entities=None):
     """
     labels, predicted = _counted(labels, predicted)
     pairs = list(zip(itertools.chain(*labels), itertools.chain(*predicted)))
-    metrics = {'accuracy': sum(tag == predicted for tag, predicted in pairs) / len(pairs)}
+    metrics = {'accuracy': sum(tag == guess for tag, guess in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
-        scores = _entity_scores(labels, predicted, 'micro')
+        scores = _entity_scores(_as_iobes(labels), _as_iobes(predicted), 'micro')
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics
 
 
-def score_types(labels, predicted):
-    """Score predicted entities by type, in the form of `class_scores`."""
+def entity_report(labels, predicted):
+    """Return the scores of each type of entity, as `more` of an `Examination`."""
     from seqeval.metrics.sequence_labeling import get_entities
 
     labels, predicted = map(_as_iobes, _counted(labels, predicted))
-    types = sorted({kind for kind, _, _ in get_entities(labels) + get_entities(predicted)})
-    if not types:
-        return []
-    scores = zip(types, *_entity_scores(labels, predicted, None))
-    names = ('label', 'precision', 'recall', 'f1', 'examples')
-    return [dict(zip(names, (kind, *map(float, row), int(count)))) for kind, *row, count in scores]
+    right, found = (
+        collections.Counter(kind for kind, _, _ in get_entities(tags))
+        for tags in (labels, predicted)
+    )
+    types = sorted(right | found)
+    scores = _entity_scores(labels, predicted, None) if types else ()
+    names = ('label', 'precision', 'recall', 'f1', 'examples', 'predicted')
+    rows = [
+        dict(zip(names, (kind, *map(float, row), int(count), found[kind])))
+        for kind, *row, count in zip(types, *scores)
+    ]
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    return {'tables': {'Scores per entity type': rows}, 'never_predicted': missing}
 
 
 def _counted(labels, predicted):
@@ -370,9 +386,7 @@ def _counted(labels, predicted):
 def _entity_scores(labels, predicted, average):
     from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 
-    return precision_recall_fscore_support(
-        _as_iobes(labels), _as_iobes(predicted), average=average, zero_division=0
-    )
+    return precision_recall_fscore_support(labels, predicted, average=average, zero_division=0)
 
 
 def _as_iobes(sentences):
@@ -422,6 +436,7 @@ class TaggingTask(Task):
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
     head, use, unit = 'tagging', 'token-classification', 'sentences'
+    command, call = "zoo tag {folder} 'A text.'", "'A text.'"
     predicted = ('dev', 'test')
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
@@ -522,12 +537,20 @@ class TaggingTask(Task):
         outputs = outputs[_labels(data.rows) != IGNORED]
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
+    def example(self, rows):
+        return {'text': usual_row([' '.join(row.words) for row in rows[:50]], str)}
+
     def examine(self, segment, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]
-        per_type = score_types(correct, self.decode(data, outputs)) if self._entities else None
         counted = labels != IGNORED
+        predicted = self.decode(data, outputs)
         expected, outputs = labels[counted].tolist(), outputs[counted]
         guess = max(self.labels, key=expected.count)
+        if self._entities:
+            more = entity_report(correct, predicted)
+        else:
+            numbers = self.numbers(data.rows), outputs.argmax(axis=-1), self.labels.index(guess)
+            more = class_report('Scores per label', self.labels, *numbers)
         guesses = [[guess] * len(row.words) for row in data.rows]
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
         return Examination(
@@ -539,7 +562,7 @@ class TaggingTask(Task):
             score_tags(correct, guesses, self._entities),
             guess,
             self.labels,
-            per_type,
+            more,
         )
 
     def write(self, folder, segment, data, outputs):

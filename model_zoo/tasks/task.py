@@ -32,6 +32,7 @@ __all__ = [
     'TextTask',
     'check_finite',
     'check_room',
+    'class_report',
     'class_scores',
     'cross_entropies',
     'encode_several',
@@ -39,7 +40,8 @@ __all__ = [
     'mean_cross_entropy',
     'save_trained',
     'squeeze',
-    'tell_cut',
+    'usual_row',
+    'warn_if_cut',
 ]
 
 logger = logging.getLogger(__name__)
@@ -71,8 +73,8 @@ def check_room(max_length, special, texts=1):
         )
 
 
-def tell_cut(cut, count, unit, max_length):
-    """Log how many of the texts were cut, if any."""
+def warn_if_cut(cut, count, unit, max_length):
+    """Warn of the texts that were cut, if any."""
     if cut:
         logger.warning(
             '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
@@ -124,8 +126,9 @@ class Task:
         evaluated again.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
-    takes_pairs : bool
-        Whether that reads pairs of texts.
+    command, call : str
+        A command that uses the trained model, with ``{folder}`` in its place, and an argument of
+        its pipeline in Python; ``{mask}`` is the model's mask token. Empty if there is none.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     family : str
@@ -164,7 +167,7 @@ class Task:
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
-    has_own_head, draws_updates, takes_pairs = True, False, False
+    has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = None
 
     def __init__(self, settings):
@@ -448,6 +451,9 @@ class Task:
         """Return a row's text in the report's table of mistakes."""
         return str(row)
 
+    def example(self, rows):
+        """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
+
     def examine(self, segment, data, outputs):
         """Return the `Examination` of a labelled set, or None; by default of classes."""
         if self.labels is None:
@@ -463,6 +469,7 @@ class Task:
             {'accuracy': float((labels == guess).mean())},
             self.labels[guess],
             self.labels,
+            class_report('Scores per class', self.labels, labels, predictions, guess),
         )
 
     def save(self, folder, model, tokenizer, **options):
@@ -551,7 +558,15 @@ MOST_CHARACTERS = 300  # of a text
 
 @dataclasses.dataclass
 class Examination:
-    """The answers of a model to a dev set, example by example."""
+    """The answers of a model to a dev set, example by example.
+
+    Parameters
+    ----------
+    more : dict
+        Further entries of the report: ``tables``, title -> list of dicts with the same keys;
+        ``headline``, a dict with ``name``, ``value`` and ``baseline`` of the score to show first;
+        and ``never_predicted``, names of classes.
+    """
 
     segment: str
     texts: Sequence[str]
@@ -561,7 +576,7 @@ class Examination:
     baseline: dict[str, float] = dataclasses.field(default_factory=dict)
     guess: str | None = None
     classes: Sequence[str] | None = None
-    per_class: list[dict] | None = None
+    more: dict = dataclasses.field(default_factory=dict)
 
     def confusion(self):
         """The confusion matrix: rows are labels, columns predictions; None without `classes`."""
@@ -593,12 +608,34 @@ class Examination:
             'classes': None if self.classes is None else list(self.classes),
             'confusion': self.confusion(),
             'mistakes': self.worst(),
-            **({} if self.per_class is None else {'per_class': self.per_class}),
+            **self.more,
         }
 
 
+def usual_row(rows, text_of):
+    """Return an example for a person: of the first rows, the one that is about a line long."""
+    return min(rows[:50], key=lambda row: abs(len(text_of(row)) - 80))
+
+
+def class_report(title, classes, labels, predictions, guess=None):
+    """Return the scores of each class, as `more` of an `Examination`.
+
+    `guess` is the number of the most frequent class. With it, macro F1 is the headline if that
+    class has more than twice as many examples as the rarest.
+    """
+    rows = class_scores(classes, labels, predictions)
+    counts = [row['examples'] for row in rows]
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    report = {'tables': {title: rows}, 'never_predicted': missing}
+    if guess is not None and max(counts) > 2 * min(counts):
+        guessed = class_scores(classes, labels, np.full_like(labels, guess))
+        value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
+        report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
+    return report
+
+
 def class_scores(classes, labels, predictions):
-    """Precision, recall and F1 of each class; 0 where they aren't defined.
+    """Return precision, recall, F1 and counts of each class; 0 where they aren't defined.
 
     Parameters
     ----------
@@ -610,6 +647,7 @@ def class_scores(classes, labels, predictions):
     columns = precision_recall_fscore_support(
         labels, predictions, labels=range(len(classes)), zero_division=0
     )
+    has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
     return [
         {
             'label': label,
@@ -617,8 +655,11 @@ def class_scores(classes, labels, predictions):
             'recall': float(recall),
             'f1': float(f1),
             'examples': int(count),
+            'predicted': int(predicted),
         }
-        for label, precision, recall, f1, count in zip(classes, *columns)
+        for label, precision, recall, f1, count, predicted in zip(
+            classes, *columns, has_class.sum(axis=0)
+        )
     ]
 
 

@@ -108,14 +108,14 @@ class Rows:
 
     def metrics(self, outputs, names):
         """The first metric of the task, of outputs whose columns bear such names."""
-        if self.task.regression:
+        if not self.task.target.has_classes:
             return {'pearson': pearsonr(np.float64(self.labels), outputs[:, 0])[0]}
         found = [names[place] for place in outputs.argmax(axis=-1)]
         assert len({*found}) > 1  # otherwise nothing is shown
         if self.task.name == 'CoLA':
             return {'matthews': matthews_corrcoef(self.labels, found)}
         metrics = {'accuracy': accuracy_score(self.labels, found)}
-        if 'f1' in self.task.metrics:
+        if 'f1' in self.task.target.metrics:
             metrics['f1'] = f1_score(self.labels, found, pos_label='1')
         return metrics
 
@@ -215,7 +215,7 @@ def test_of_google(rows):
     columns = np.loadtxt(rows.folder / 'out' / f'{test}_results.tsv')
     expected = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(columns, expected, atol=1e-5)
-    lines = (rows.folder / 'out' / rows.task.submission_file(test)).read_text().splitlines()[1:]
+    lines = (rows.folder / 'out' / rows.task.submissions[test]).read_text().splitlines()[1:]
     assert [line.split('\t')[1] for line in lines] == [names[n] for n in expected.argmax(axis=1)]
 
 
@@ -238,11 +238,11 @@ def test_of_transformers(rows, named, capsys):
     if names is None:
         same(rows.evaluate('--bert_model', rows.folder), rows.metrics(outputs, None))
         return
-    theirs = rows.metrics(outputs, list(map(task.find_label, names)))
+    theirs = rows.metrics(outputs, list(map(task.target.find, names)))
     ours = rows.evaluate('--bert_model', rows.folder)
     warned = 'the model only numbers its labels' in capsys.readouterr().err
-    assert warned == (not named and task.has_words)
-    if named or not task.has_words:
+    assert warned == (not named and task.target.has_words)
+    if named or not task.target.has_words:
         same(ours, theirs)
         return
     same(ours, rows.metrics(outputs, LABELS[task.name]))

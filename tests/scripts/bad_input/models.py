@@ -88,8 +88,8 @@ BERTOLOGY = [
     (['--sentence', 'a', 'b', 'c'], '3 are too many'),
     (['--sentence', ''], '--sentence is empty'),
     (['--eval_file', __file__], '--eval_file is not for a BERT'),
-    (['--task_name', 'custom'], 'needs --text_columns'),
-    (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
+    (['--task_name', 'custom'], '--train_file'),
+    (['--text_column', 'x'], '--text_column goes with --task_name custom, not SST-2'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
 ]
 

@@ -355,7 +355,8 @@ def test_several_labels_a_text(folder, tmp_path):
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
     records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
-    per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
+    examined = json.loads((out / 'results.json').read_text())['examination']['dev']
+    per_class = examined['tables']['Scores per label']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
     with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
