@@ -129,7 +129,7 @@ class StreamReading:
     See `model_zoo.tasks.language_model.BlockReading`, whose parameters and methods it has.
     """
 
-    not_for = 'block_size', 'split_special_tokens'
+    not_for = 'max_length', 'split_special_tokens'
     needs_vocab = True
 
     def __init__(self, model, tokenizer, settings, workers):

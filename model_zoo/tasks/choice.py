@@ -223,8 +223,9 @@ class ChoiceTask(MultipleChoice):
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
     def locate(self, given=None):
-        files = super().locate(given)
-        if given is None and self.settings.do_eval and not {'dev', 'test'}.intersection(files):
+        files, held_out = super().locate(given), self.settings.dev_split is not None
+        is_missing = not held_out and not {'dev', 'test'}.intersection(files)
+        if given is None and self.settings.do_eval and is_missing:
             raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
         return files
 
@@ -236,7 +237,7 @@ class ChoiceTask(MultipleChoice):
         return examples
 
     def encode(self, rows, tokenizer):
-        return encode_swag(rows, tokenizer, self.settings.max_seq_length)
+        return encode_swag(rows, tokenizer, self.settings.max_length)
 
     def prepare(self, rows):
         self._choices = len(next(iter(rows.values()))[0].endings)
@@ -320,20 +321,26 @@ class StoryTask(MultipleChoice):
     trains = property(lambda self: self.settings.do_train)
 
     def locate(self, given=None):
+        segments = 'train', 'dev', 'test'
         if given is not None:
-            self.settings = self.settings.copy(
-                train_dataset=given.get('train'), eval_dataset=given.get('dev')
-            )
+            files = {f'{segment}_file': given.get(segment) for segment in segments}
+            self.settings = self.settings.copy(**files)
         settings = self.settings
         check_work(settings)
-        if settings.do_train and not settings.train_dataset:
-            raise InputError('needs `train_dataset`', field='do_train')
-        if not (settings.train_dataset or settings.eval_dataset):
-            raise InputError('needs `eval_dataset`', field='do_eval')
-        if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
-            raise InputError('needs a dev set: give `eval_dataset`, or `n_valid`', field='do_eval')
-        check_files(settings, 'train_dataset', 'eval_dataset')
-        sources = {'train': settings.train_dataset, 'dev': settings.eval_dataset}
+        if settings.do_train and not settings.train_file:
+            raise InputError('needs `train_file`', field='do_train')
+        if not (settings.train_file or settings.dev_file or settings.test_file):
+            raise InputError('needs `dev_file` or `test_file`', field='do_eval')
+        if settings.do_eval and not (
+            settings.dev_file or settings.test_file or settings.n_valid or settings.dev_split
+        ):
+            raise InputError('needs a dev set: give `dev_file`, or `n_valid`', field='do_eval')
+        check_files(settings, 'train_file', 'dev_file', 'test_file')
+        sources = {
+            'train': settings.train_file,
+            'dev': settings.dev_file,
+            'test': settings.test_file,
+        }
         return {name: path for name, path in sources.items() if path}
 
     def read(self, source, segment):
@@ -341,18 +348,18 @@ class StoryTask(MultipleChoice):
 
     def prepare(self, rows):
         settings, train = self.settings, rows.get('train', [])
-        if 'dev' not in rows and settings.n_valid:
+        if 'dev' not in rows and train and settings.n_valid:
             if settings.n_valid >= len(train):
                 raise InputError(
-                    f'{settings.n_valid}: {settings.train_dataset!r} has {len(train)} '
-                    'stories; give a smaller number, or `eval_dataset`',
+                    f'{settings.n_valid}: {settings.train_file!r} has {len(train)} '
+                    'stories; give a smaller number, or `dev_file`',
                     field='n_valid',
                 )
             rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
         self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
         if not settings.do_train:
             rows.pop('train', None)
-        elif any(story.label is None for stories in rows.values() for story in stories):
+        elif any(story.label is None for name in ('train', 'dev') for story in rows.get(name, ())):
             raise InputError('a set has no answers: training needs the column')
 
     def model_options(self):
@@ -377,9 +384,6 @@ class StoryTask(MultipleChoice):
 
     def describe(self, data):
         return self._describe(data, 'stories')
-
-    def job(self, train):
-        return {'train_dataset': train}
 
     def objective(self, model, data):
         """Return the mean loss of the stories, plus a weight times the mean loss of the tokens."""
@@ -413,7 +417,7 @@ class StoryTask(MultipleChoice):
         return model.mc_head(last).reshape(batch.words.shape[:2])
 
     def file_of(self, segment):
-        return 'predictions.tsv'
+        return 'test_predictions.tsv' if segment == 'test' else 'predictions.tsv'
 
     def results(self):
         return {'stories': self._sizes}

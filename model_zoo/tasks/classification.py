@@ -91,7 +91,7 @@ class ClassificationTask(Task):
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
     use = 'text-classification'
-    head, length = 'classification', 'max_len'
+    head, dev_share = 'classification', None  # the reader of its files holds out by label
 
     def __init__(self, settings, record=None):
         super().__init__(settings)

@@ -140,13 +140,13 @@ class BlockReading:
     needs_vocab = False
 
     def __init__(self, model, tokenizer, settings, workers):
-        size = model.context_length if settings.block_size is None else settings.block_size
+        size = model.context_length if settings.max_length is None else settings.max_length
         if not 2 <= size <= model.context_length:
             raise InputError(
                 f'{size} must be 2 to {model.context_length}, the tokens that the model takes',
-                field='block_size',
+                field='max_length',
             )
-        self.settings = settings.copy(block_size=size)
+        self.settings = settings.copy(max_length=size)
         self._tokenizer, self._workers, self.block = tokenizer, workers, model
 
     @staticmethod
@@ -165,7 +165,7 @@ class BlockReading:
         tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
             tokens,
-            self.settings.block_size,
+            self.settings.max_length,
             batch_size,
             train,
             self.settings.seed,
@@ -216,7 +216,7 @@ class LanguageModelTask(TextTask):
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
     family = trained_for = None
     metric, use, unit = 'loss', 'text-generation', 'tokens'
-    score_name, length = 'log-likelihood of a token', 'block_size'
+    score_name = 'log-likelihood of a token'
     command, call = "zoo generate {folder} 'It was'", "'It was'"
 
     def __init__(self, settings):
@@ -229,15 +229,22 @@ class LanguageModelTask(TextTask):
     def locate(self, given=None):
         sources, settings = given, self.settings
         if given is None:
-            sources = {'train': settings.train_file, 'dev': settings.eval_file}
+            sources = {
+                'train': settings.train_file,
+                'dev': settings.dev_file,
+                'test': settings.test_file,
+            }
             sources = {name: path for name, path in sources.items() if path is not None}
+        if not sources:
+            raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
         if 'train' not in sources and settings.resume:
             raise InputError('continues a training: it needs `train_file`', field='resume')
         if 'train' not in sources and settings.learn_vocab:
             raise InputError('learns from a training text: give `train_file`', field='learn_vocab')
         sources = {name: self.text_file(source, name) for name, source in sources.items()}
-        self.settings = settings.copy(train_file=sources.get('train'), eval_file=sources.get('dev'))
-        check_files(self.settings, 'train_file', 'eval_file')
+        files = {f'{segment}_file': sources.get(segment) for segment in ('train', 'dev', 'test')}
+        self.settings = settings.copy(**files)
+        check_files(self.settings, *files)
         return sources
 
     def split(self, rows, share):

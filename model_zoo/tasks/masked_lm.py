@@ -79,9 +79,9 @@ class MaskedLMTask(TextTask):
     def files(self, segment):
         """Return a pattern of the files of a set, and whether they are texts."""
         settings = self.settings
-        text, samples = settings.train_corpus, settings.pregenerated_data
+        text, samples = settings.train_file, settings.pregenerated_data
         if segment == 'dev':
-            text, samples = settings.dev_corpus, settings.dev_data
+            text, samples = settings.dev_file, settings.dev_data
         return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
@@ -90,15 +90,17 @@ class MaskedLMTask(TextTask):
         if given is not None:
             self._copy_given(given)
         settings = self.settings
-        if bool(settings.train_corpus) == bool(settings.pregenerated_data):
-            raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
-        if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
-            raise InputError('needs `dev_corpus` or `dev_data`', field='early_stop')
-        for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
+        if bool(settings.train_file) == bool(settings.pregenerated_data):
+            raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
+        if settings.early_stop and not (settings.dev_file or settings.dev_data or self.dev_share):
+            raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
+        if self.dev_share and not settings.train_file:
+            raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
+        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     files = matching_files(getattr(settings, name))
-                    if name.endswith('corpus'):
+                    if name.endswith('file'):
                         self._copy(name, files)
         return {name: name for name in ('train', 'dev') if self.files(name)[0]}
 
@@ -116,7 +118,7 @@ class MaskedLMTask(TextTask):
     def _copy_given(self, sources):
         if 'test' in sources:
             raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
-        for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
+        for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
             if segment in sources:
                 source = sources[segment]
                 if not is_path(source):
@@ -125,8 +127,8 @@ class MaskedLMTask(TextTask):
 
     def split(self, rows, share):
         settings = self.settings
-        train, dev = split_text(settings.train_corpus, share, self.rows_folder, '\n\n')
-        self.settings = settings.copy(train_corpus=train, dev_corpus=dev)
+        train, dev = split_text(settings.train_file, share, self.rows_folder, '\n\n')
+        self.settings = settings.copy(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 
     def configure(self, located):
@@ -139,7 +141,7 @@ class MaskedLMTask(TextTask):
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
         if any(is_text for _, is_text in map(self.files, ('train', 'dev'))):
-            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+            self.settings = self.settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(self.settings, self._has_pairs)
         return model
 
@@ -162,7 +164,7 @@ class MaskedLMTask(TextTask):
             **options,
         )
         # epochs of a text, or of epochs' files, have different numbers of batches
-        if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
+        if settings.training_steps is None and (settings.train_file or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
             self.settings = settings.copy(training_steps=batches // accumulate)
         return loader
@@ -190,7 +192,7 @@ class MaskedLMTask(TextTask):
         return describe_files(self.files(data.rows)[0])
 
     def job(self, train):
-        name = 'train_corpus' if self.settings.train_corpus else 'pregenerated_data'
+        name = 'train_file' if self.settings.train_file else 'pregenerated_data'
         return {'vocab_file': describe_vocab(self._vocab), name: train}
 
     def objective(self, model, data):
@@ -216,7 +218,9 @@ def make_sample_options(settings, next_sentence):
         )
     names = {field.name for field in dataclasses.fields(SampleOptions)}
     given = {name: value for name, value in vars(settings).items() if name in names}
-    options = SampleOptions(**given, next_sentence=next_sentence)
+    options = SampleOptions(
+        **given, max_seq_length=settings.max_length, next_sentence=next_sentence
+    )
     options.warn_of_lost_masks()
     return options
 
@@ -284,7 +288,7 @@ class PretrainingTask(MaskedLMTask):
     def setup(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+            self.settings = self.settings.fit_length('max_length', model.context_length)
         return super().setup(model, tokenizer)
 
     def _loader(self, segment, tokenizer, accumulate, options):
@@ -298,8 +302,8 @@ class PretrainingTask(MaskedLMTask):
         size = self._set_batch_size('batch_size', *sizes, accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
-            masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
-            return SyntheticLoader(size, settings.max_seq_length, masks, tokenizer.vocab, **options)
+            masks = min(settings.max_predictions_per_seq, settings.max_length)
+            return SyntheticLoader(size, settings.max_length, masks, tokenizer.vocab, **options)
         return PretrainingLoader(
             self._source(segment, tokenizer),
             size,
@@ -330,9 +334,9 @@ class PretrainingTask(MaskedLMTask):
     def _check_sizes(self, source):
         """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
         path = source.paths[0]
-        for name in filter(self.settings.is_given, ('max_seq_length', 'max_predictions_per_seq')):
+        for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
             samples, value = source.read(path), getattr(self.settings, name)
-            is_length = name == 'max_seq_length'
+            is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(

@@ -163,7 +163,7 @@ class SentenceTask(Task):
     """
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
-    head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
+    head, use = 'sentence_embedding', 'sentence-similarity'
     command = "zoo embed {folder} 'A text.' --pooling model"
     call = "('A text.', 'Another.')"
     files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
@@ -225,7 +225,7 @@ class SentenceTask(Task):
         return {'pooling': self.settings.pooling}
 
     def encode(self, rows, tokenizer):
-        length = self.settings.max_len
+        length = self.settings.max_length
         check_room(length, 2)
         prepare = str.lower if self._own.lowers else str
         texts = [[(prepare(text), None) for text in row.texts] for row in rows]
@@ -285,7 +285,7 @@ class SentenceTask(Task):
             model.config.hidden_size,
             settings.pooling,
             settings.normalize,
-            settings.max_len,
+            settings.max_length,
             self._own.lowers,
         )
 

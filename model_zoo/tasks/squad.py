@@ -105,8 +105,7 @@ def find_squad(segment, version_2=False, root=None):
 
     version = '2.0' if version_2 else '1.1'
     root = root or os.path.join(get_home_dir(), 'datasets', 'squad')
-    flag = 'train_file' if segment == 'train' else 'predict_file'
-    with downloading(f'the {segment} set of SQuAD {version}', f'use a local file as `{flag}`'):
+    with downloading(f'the {segment} set of SQuAD {version}', f'use a local `{segment}_file`'):
         SQuAD(segment, version=version, root=root)
     return os.path.join(root, f'{segment}-v{version}.json')
 
@@ -393,7 +392,7 @@ class SquadFeatures(collections.abc.Sequence):
             raise InputError(
                 f'{max_seq_length} must be more than `max_query_length` + 3, which is '
                 f'{max_query_length + 3}, so that there is room for the paragraph',
-                field='max_seq_length',
+                field='max_length',
             )
         check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
@@ -507,11 +506,15 @@ def find_answers(
     return answers
 
 
-def write_answers(folder, answers):
-    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``."""
-    files = {'predictions.json': answers.predictions, 'nbest_predictions.json': answers.nbest}
+def write_answers(folder, answers, prefix=''):
+    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
+
+    The names begin with `prefix`.
+    """
+    files = {'predictions': answers.predictions, 'nbest_predictions': answers.nbest}
     if answers.null_odds:
-        files['null_odds.json'] = answers.null_odds
+        files['null_odds'] = answers.null_odds
+    files = {f'{prefix}{name}.json': content for name, content in files.items()}
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)
@@ -747,7 +750,7 @@ class SquadTask(Task):
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
     title, most_lost = 'SQuAD', 0.5
-    predicted = ('dev',)
+    predicted = ('dev', 'test')
     command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
     call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
@@ -755,12 +758,15 @@ class SquadTask(Task):
 
     def locate(self, given=None):
         settings, files = self.settings, {}
-        check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
+        check_files(settings, 'train_file', 'dev_file', 'test_file', 'sentencepiece')
         if given is not None:
             return given
-        # with a training file of one's own nothing is downloaded that wasn't asked for
-        if settings.predict_file or settings.only_inference or not settings.train_file:
-            files['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
+        # with the user's own files nothing is downloaded that wasn't asked for
+        own = settings.test_file if settings.only_inference else settings.train_file
+        if settings.dev_file or not (own or settings.dev_split):
+            files['dev'] = settings.dev_file or find_squad('dev', settings.version_2)
+        if settings.test_file:
+            files['test'] = settings.test_file
         if not settings.only_inference:
             files['train'] = settings.train_file or find_squad('train', settings.version_2)
         return files
@@ -792,7 +798,7 @@ class SquadTask(Task):
             rows,
             encode_squad(rows, tokenizer),
             tokenizer,
-            settings.max_seq_length,
+            settings.max_length,
             settings.doc_stride,
             settings.max_query_length,
         )
@@ -844,7 +850,7 @@ class SquadTask(Task):
         return name.startswith(('korquad', 'drcd')) if given is None else given
 
     def write(self, folder, segment, data, outputs):
-        return write_answers(folder, outputs)
+        return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
 
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""

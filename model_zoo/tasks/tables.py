@@ -75,7 +75,9 @@ def split_text(path, share, folder, between='\n'):
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
-        raise InputError(f'{share} of {len(parts)} texts leaves nothing on one side', field='dev')
+        raise InputError(
+            f'{share} of {len(parts)} texts leaves nothing on one side', field='dev_split'
+        )
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
     return [_write_texts(folder, name, sets[name], between) for name in sets]
 

@@ -473,7 +473,7 @@ class TaggingTask(Task):
 
     def prepare(self, rows):
         """Choose the labels and their order."""
-        model, given = self.settings.bert_model, self.settings.labels
+        model, given = self.settings.model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:
             raise InputError(
@@ -506,7 +506,7 @@ class TaggingTask(Task):
 
     def encode(self, rows, tokenizer):
         if self._features is None:
-            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
+            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
         return self._features(rows, rows.source or 'the data')
 
     _features = None

@@ -123,7 +123,7 @@ class Rows:
         """What our command says of a model."""
         main, output = main_of(script, ROOT), self.folder / 'out'
         argv = ['--task_name', self.task.name, '--data_dir', self.folder, '--output_dir', output]
-        argv += ['--max_seq_length', LENGTH, evaluates, '--overwrite_output_dir', *words]
+        argv += ['--max_length', LENGTH, evaluates, '--overwrite_output_dir', *words]
         assert run(main, *argv) == 0
         return read_json(output, 'inference.json')['dev'][self.segment]
 
@@ -160,9 +160,9 @@ def test_of_pytorch_pretrained_bert(rows):
     torch.save(model.state_dict(), rows.folder / 'pytorch_model.bin')
     (rows.folder / 'config.json').write_text(model.config.to_json_string())
     theirs = rows.metrics(rows.outputs(model), names)
-    same(rows.evaluate('--bert_model', rows.folder), theirs)
+    same(rows.evaluate('--model', rows.folder), theirs)
     script = 'scripts/originals/pytorch_pretrained_bert/run_classifier.py'
-    same(rows.evaluate('--bert_model', rows.folder, script=script), theirs)
+    same(rows.evaluate('--model', rows.folder, script=script), theirs)
 
 
 def tensorflow_names(state):
@@ -236,17 +236,17 @@ def test_of_transformers(rows, named, capsys):
     model.save_pretrained(rows.folder)
     outputs, task = rows.outputs(forward), rows.task
     if names is None:
-        same(rows.evaluate('--bert_model', rows.folder), rows.metrics(outputs, None))
+        same(rows.evaluate('--model', rows.folder), rows.metrics(outputs, None))
         return
     theirs = rows.metrics(outputs, list(map(task.target.find, names)))
-    ours = rows.evaluate('--bert_model', rows.folder)
+    ours = rows.evaluate('--model', rows.folder)
     warned = 'the model only numbers its labels' in capsys.readouterr().err
     assert warned == (not named and task.target.has_words)
     if named or not task.target.has_words:
         same(ours, theirs)
         return
     same(ours, rows.metrics(outputs, LABELS[task.name]))
-    same(rows.evaluate('--bert_model', rows.folder, '--labels', ','.join(names)), theirs)
+    same(rows.evaluate('--model', rows.folder, '--labels', ','.join(names)), theirs)
 
 
 def test_of_gluonnlp(rows):
@@ -280,7 +280,7 @@ def test_of_gluonnlp(rows):
     path = rows.folder / 'model_bert_3.params'
     model.save_parameters(str(path))
     sizes = f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}'
-    words = f'--bert_model bert_12_768_12 --model_parameters {path} --hparams {sizes}'.split()
+    words = f'--model bert_12_768_12 --model_parameters {path} --hparams {sizes}'.split()
     words += ['--vocab_file', rows.folder / 'vocab.txt']
     ours = rows.evaluate(*words, evaluates='--only_inference')
     same(ours, rows.metrics(outputs, names))

@@ -222,7 +222,7 @@ class ShardFiles(Source):
         if max_len is not None and self.longest > max_len:
             raise InputError(
                 f'the samples have up to {self.longest} tokens, and the model takes {max_len} at '
-                'most: make them with a smaller `max_seq_length`'
+                'most: make them with a smaller `max_length`'
             )
 
     def _file(self, number, epoch):

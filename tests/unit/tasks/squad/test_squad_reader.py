@@ -191,7 +191,7 @@ def test_gluonnlps_files_are_found(tmp_path, monkeypatch):
 def test_failed_download_says_what_to_do(tmp_path, monkeypatch, segment):
     # nobody listens there; the data set's own code
     monkeypatch.setenv('MXNET_GLUON_REPO', 'http://127.0.0.1:9/')
-    field = 'train_file' if segment == 'train' else 'predict_file'
+    field = f'{segment}_file'
     with pytest.raises(InputError) as caught:
         find_squad(segment, root=str(tmp_path))
     assert field in str(caught.value)
