@@ -150,7 +150,8 @@ def test_graphs_give_what_plain_calls_give(cls):
 
 @every(SOME)
 def test_padding_and_the_other_rows_change_nothing(cls):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     together = call(block, inputs)
     for row in range(3):
         part = {name: value[row : row + 1] for name, value in inputs.items()}
@@ -167,7 +168,8 @@ def test_padding_and_the_other_rows_change_nothing(cls):
 
 @every(SOME)
 def test_kinds_of_numbers_and_rows_without_words(cls):
-    block, inputs = make(cls), inputs_of(make(cls), labels=True)
+    block = make(cls)
+    inputs = inputs_of(block, labels=True)
     for dtype in ('float32', 'int64'):
         assert_same(call(block, inputs, dtype), call(block, inputs), 1e-6)
     if 'mc_token_ids' not in inputs:
@@ -178,7 +180,8 @@ def test_kinds_of_numbers_and_rows_without_words(cls):
 
 @every(SOME)
 def test_dropout_is_for_training_only(cls):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     assert_same(call(block, inputs), call(block, inputs), 0)
     with mx.autograd.record():
         one, two = (call(block, inputs)[0].asnumpy() for _ in range(2))
@@ -261,7 +264,8 @@ def test_exported_for_plain_mxnet(cls, tmp_path):
 
 @every(of_some(MASKED))
 def test_removed_heads_equal_masked_heads(cls, tmp_path):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     mask = np.array([[1, 0, 1, 0], [0, 1, 1, 1]])
 
     def masked(mask, block=block):
