@@ -39,15 +39,14 @@ def filled(block, batch=3, segments=2):
 # -- the original's numbers ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('variant', VARIANTS)
-def test_original(fixtures, tmp_path, variant, hybridized):
+def test_original(fixtures, tmp_path, variant):
     """Three segments with their memory: scores, losses, memories and gradients."""
     with np.load(fixtures / 'transfo_xl.npz') as file:
         theirs = unpack(file, variant)
     config = make_config(variant)
     block = make_block(theirs['state'], tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     segments = make_inputs(config, list(VARIANTS).index(variant))
     assert len(theirs['scores']) == len(LENGTHS)
     assert_same(run(block, segments), theirs)

@@ -57,13 +57,12 @@ def numbered(original, name, kind):
     return [found[str(i)] for i in range(len(found))]
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', ALL_HEADS)
-def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name, hybridized):
+def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name):
     family = family_of(name)
     config = CONFIGS[family]['small']
     block = make_block(name, part(original, name, 'state'), tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     inputs = make_inputs(name, config, HEADS[family].index(name), rows_for(name, 3))
     assert_same(run(block, inputs), numbered(original, name, 'outputs'))
     losses, gradients = losses_and_gradients(block, inputs)
@@ -73,12 +72,11 @@ def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name, 
     assert_gradients(gradients, expected)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', HEADS['gpt2'])
-def test_outputs_with_past_of_the_original(original, tmp_path, name, hybridized):
+def test_outputs_with_past_of_the_original(original, tmp_path, name):
     config = CONFIGS['gpt2']['small']
     block = make_block(name, part(original, name, 'state'), tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     seed = HEADS['gpt2'].index(name)
     before = make_inputs(name, config, seed + 10, rows_for(name, 3), 4, optional=False)
     after = make_inputs(name, config, seed + 20, rows_for(name, 3), 5, optional=False)

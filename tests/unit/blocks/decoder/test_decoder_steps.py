@@ -57,11 +57,10 @@ def assert_start_and_step(block):
     assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name, pruned', zip(LMS, (False, True)))
-def test_steps_equal_plain_calls(name, pruned, hybridized):
+def test_steps_equal_plain_calls(name, pruned):
     block = make(name, pruned)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     for lengths, capacity in [((5, 1, 3), 20), ((4,), 11)]:
         rows = random_rows(*lengths)
         scores, state = block.start(*padded(rows), capacity)
