@@ -6,7 +6,7 @@ import logging
 import mxnet as mx
 
 from model_zoo.app.arguments import check_at_least_one
-from model_zoo.app.task_run import Evaluator
+from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS

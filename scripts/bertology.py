@@ -303,7 +303,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     find_family(args)
     ctx = cli.get_ctx(args.gpu)
-    folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
+    folder = RunFolder(args, 'log_bertology.txt')
     is_decoder = args.family in LANGUAGE_MODELS
     build = build_language_model if is_decoder else build_classifier
     is_alone = args.sentence_alone

@@ -3,8 +3,27 @@
 import numpy as np
 from scipy import stats
 
+from model_zoo.tasks.pretraining import Samples
+
 #: options of the study that the fixtures hold
 STUDY = {'max_seq_length': 64, 'max_predictions_per_seq': 20, 'dupe_factor': 300}
+
+
+def google_samples(instances, vocab):
+    """Samples of Google's or GluonNLP's TrainingInstance objects."""
+    longest = max(len(each.tokens) for each in instances)
+    most = max(len(each.masked_lm_positions) for each in instances)
+    samples = Samples(*map(np.zeros_like, Samples.empty(len(instances), longest, most)))
+    for row, each in enumerate(instances):
+        length, masks = len(each.tokens), len(each.masked_lm_positions)
+        samples.input_ids[row, :length] = vocab[each.tokens]
+        samples.segment_ids[row, :length] = each.segment_ids
+        samples.masked_lm_positions[row, :masks] = each.masked_lm_positions
+        samples.masked_lm_ids[row, :masks] = vocab[each.masked_lm_labels]
+        samples.masked_lm_weights[row, :masks] = 1
+        samples.next_sentence_labels[row] = each.is_random_next
+        samples.valid_lengths[row] = length
+    return samples
 
 
 def unmasked(samples):

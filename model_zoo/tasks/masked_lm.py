@@ -4,7 +4,6 @@
 shards of samples, in phases.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import logging
@@ -12,11 +11,13 @@ import os
 import socket
 import time
 
+import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
+from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
 from ..records import is_path
 from ..training.job import describe_vocab
@@ -75,7 +76,7 @@ class MaskedLMTask(TextTask):
 
     def __init__(self, settings):
         super().__init__(settings)
-        self._closing, self._objective = contextlib.ExitStack(), None
+        self._objective = None
 
     @property
     def reads_text(self):
@@ -145,7 +146,6 @@ class MaskedLMTask(TextTask):
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         options = {'ctx': contexts, 'workers': self.workers}
         loader = self._loader(segment == 'train', tokenizer, accumulate, options)
-        self._closing.callback(loader.close)
         return Data(rows, None, loader)
 
     def _loader(self, trains, tokenizer, accumulate, options):
@@ -191,9 +191,6 @@ class MaskedLMTask(TextTask):
             folder = os.path.join(settings.output_dir, f'mapped_{socket.gethostname()}')
             return MappedShards(samples, tokenizer.vocab, folder, **options)
         return ShardFiles(samples, tokenizer.vocab, **options)
-
-    def close(self):
-        self._closing.close()
 
     def describe(self, data):
         settings = self.settings
@@ -281,6 +278,10 @@ class PretrainingTask(MaskedLMTask):
             if patterns:
                 matching_files(patterns)
         check_files(settings, 'vocab_file', 'sentencepiece')
+        has_gpus = mx.runtime.Features().is_enabled('CUDA')
+        if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
+            gpus = ','.join(map(str, range(mx.context.num_gpus())))
+            self.settings = settings.copy(gpus=gpus)
         named = {'train': self.trains, 'dev': settings.data_eval}
         return {name: name for name, is_there in named.items() if is_there}
 
@@ -360,6 +361,11 @@ class PretrainingTask(MaskedLMTask):
 
     def job(self, train):
         return {'vocab_file': describe_vocab(self._vocab), 'data': train}
+
+    def schedule(self, num_steps):
+        # as GluonNLP's: the first update isn't of rate 0, the last one is
+        settings = self.settings
+        return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio, first_step=1)
 
 
 # -- the losses of pre-training --------------------------------------------------------------------

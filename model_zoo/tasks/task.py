@@ -334,9 +334,6 @@ class Task:
             rows, samples, BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
         )
 
-    def close(self):
-        """End what the loaders have begun."""
-
     def size(self, data):
         """Return the number of rows of a set."""
         return len(data.rows)

@@ -288,7 +288,9 @@ class Settings(_Given):
                 value = changes[field.name]
                 value = value if value is None else _checked(field, value)
                 setattr(made, field.name, value)
-        made._check_relations(changes)
+        made._check_relations(
+            {name for name in changes if getattr(made, name) != getattr(self, name)}
+        )
         made.check()
         return made
 
@@ -389,8 +391,13 @@ class OutputSettings(Settings):
         at_least=1,
         on_resume='free',
     )
+    keep_state: bool = setting(
+        False,
+        "keep the optimizer's state at the end, so that the finished run can be resumed",
+        on_resume='free',
+    )
     no_resume_state: bool = setting(
-        False, 'remove the checkpoints at the end; `resume` is then impossible', on_resume='free'
+        False, 'has no effect: this is the default', on_resume='free', excludes=('keep_state',)
     )
     resume: bool = setting(
         False,

@@ -1,7 +1,7 @@
 """The recipes of the MRPC, SQuAD and CoNLL-2003 results in transformers: ours are measured by them.
 
     python finetune_transformers.py mrpc MINILM_DIR train.tsv dev.tsv
-    python finetune_transformers.py squad MINILM_DIR train-v1.1.json dev-v1.1.json
+    python finetune_transformers.py squad MINILM_DIR train-v1.1.json dev-v1.1.json [--save FOLDER]
     python finetune_transformers.py tagging MINILM_DIR train.txt valid.txt --lr 1e-4
 
 ``--version_2`` takes the questions without an answer, too; SQuAD needs transformers 4. Batches,
@@ -200,6 +200,7 @@ def main():
     parser.add_argument('--warmup_ratio', type=float, default=0.1)
     parser.add_argument('--version_2', action='store_true')
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--save', help='folder for the model after the last epoch')
     args = parser.parse_args()
     class_name, *recipe = TASKS[args.task]
     for name, value in zip(('lr', 'epochs', 'batch_size', 'max_length'), recipe):
@@ -231,6 +232,9 @@ def main():
         results.append({'seed': args.seed, 'epoch': epoch + 1, 'seconds': seconds, **scores})
         print(json.dumps(results[-1]), flush=True)
     print('best', json.dumps(max(results, key=lambda each: each[task.best])))
+    if args.save:
+        model.save_pretrained(args.save)
+        task.tokenizer.save_pretrained(args.save)
 
 
 if __name__ == '__main__':

@@ -24,8 +24,8 @@ from script_runs import (
 )
 
 from model_zoo import open_model
-from model_zoo.app import run as run_module
-from model_zoo.app.run import Run
+from model_zoo.app import trainer as trainer_module
+from model_zoo.app.trainer import Trainer
 
 
 @pytest.fixture(scope='module', params=CASES)
@@ -62,7 +62,8 @@ def test_learns_and_writes_its_files(toy):
     assert mx.image.imread(str(folder / 'curves.png')).asnumpy().std() > 0
     log = (folder / toy.case.log).read_text('utf-8')
     assert 'loss=' in log and 'dev: ' in log
-    assert len(os.listdir(folder / 'checkpoints')) == 1
+    assert not os.listdir(folder / 'checkpoints')  # a finished run keeps the model alone
+    assert results['versions']['gluon-transformer-zoo'] and results['data'].keys() >= {'train'}
     if not toy.case.translated:
         opened = folder / 'opened'
         open_model(folder / 'best_model').block.save_parameters(str(opened))
@@ -204,18 +205,18 @@ def test_two_devices_train_as_one_with_mirrored_layers_and_the_optimizer_on_the_
         argv.insert(argv.index('--hparams') + 1, 'dropout=0')
         with monkeypatch.context() as patch:
             if name == 'one' and not remembers:
-                twice = property(lambda run: 2 * (run.args.accumulate or 1))
-                patch.setattr(Run, 'accumulate', twice)
+                twice = property(lambda run: 2 * (run.settings.accumulate or 1))
+                patch.setattr(Trainer, 'accumulate', twice)
             elif name == 'two':
                 argv += flags
                 if not remembers:
-                    patch.setattr(run_module, 'find_contexts', lambda *given: contexts)
+                    patch.setattr(trainer_module, 'find_contexts', lambda *given: contexts)
             assert run(toy.script, *argv) == 0
     # Adam makes steps of the learning rate of what is only rounding in a small gradient
     assert_same_model(tmp_path / 'one', tmp_path / 'two', 3e-5)
     if remembers:
         with monkeypatch.context() as patch:
-            patch.setattr(run_module, 'find_contexts', lambda *given: contexts)
+            patch.setattr(trainer_module, 'find_contexts', lambda *given: contexts)
             assert run(toy.script, *argv, '--gpus', '0,1') == 1
 
 

@@ -124,7 +124,7 @@ def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):
 
 
 def test_a_training_goes_on_with_its_order_of_labels(script, data, tmp_path, capsys):
-    argv = arguments(data, tmp_path, '--labels', 'pos', 'neg')
+    argv = arguments(data, tmp_path, '--labels', 'pos', 'neg', '--keep_state')
     assert run(script, *argv, '--epochs', 1) == 0
     assert run(script, *argv, '--epochs', 2, '--resume') == 0
     assert locate(tmp_path / 'best_model', weights=None, vocab=False).labels.given == ['pos', 'neg']

@@ -111,7 +111,7 @@ def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeyp
 
 def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_path):
     out = tmp_path / 'out'
-    options = {**SMALL, 'dev': 0.25, 'output_dir': out}
+    options = {**SMALL, 'dev': 0.25, 'output_dir': out, 'keep_state': True}
     trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
     assert trained.folder == out and 'accuracy' in trained.scores

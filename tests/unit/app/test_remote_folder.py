@@ -71,7 +71,7 @@ def test_what_others_have_put_there_is_refused(parent, tmp_path, how, monkeypatc
 def test_a_command_fails_if_its_last_upload_does(parent, monkeypatch, capsys):
     def main(argv):
         args = argparse.Namespace(output_dir=URL, seed=0)
-        RunFolder(URL, args, 'log.txt')  # and nothing else holds it at the end
+        RunFolder(args, 'log.txt')  # and nothing else holds it at the end
         monkeypatch.setattr(run_folder, 'upload', refuse)
 
     def refuse(path, url):

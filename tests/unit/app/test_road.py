@@ -217,7 +217,7 @@ def assert_next_runs(log, capsys):
 def test_a_run_of_version_0_3_is_used_and_continued(start, tmp_path):
     """Its best_model has model.params, which is read first: a later one replaces it."""
     task, text, best = 'text-classification', 'a b', tmp_path / 'run' / 'best_model'
-    options = {'output_dir': str(best.parent), **SMALL}
+    options = {'output_dir': str(best.parent), 'keep_state': True, **SMALL}
     first = model_zoo.finetune(start(task), task, LABELLED, LABELLED, **options)
     for name in ('model.safetensors', 'SHA256SUMS'):
         (best / name).unlink()
