@@ -230,43 +230,6 @@ def evaluation(script, data, tmp_path, *more):
     return read_json(tmp_path / 'evaluation', 'evaluation.json')['eval']
 
 
-def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_path):
-    """The figures are those of a file with exactly the samples of these batches."""
-    steps = 1
-    assert run(script, *arguments('--num_steps', 2, '--max_eval_steps', steps)) == 0
-    trained = read_json(tmp_path / 'ckpt')['training']
-    vocab = load_vocab(str(data / 'vocab.txt'))
-    samples = make_samples(18, 2)
-
-    def of_first(count):
-        path = tmp_path / f'first-{count}.npz'
-        write_shard(str(path), samples.take(slice(count)), vocab)
-        return evaluation(script, data, tmp_path, '--data_eval', path)
-
-    flags = ['--data_eval', data / 'eval.npz', '--max_eval_steps', steps]
-    cut = evaluation(script, data, tmp_path, *flags)
-    assert cut == of_first(4 * steps)
-    for count in (4 * steps - 1, 4 * steps + 1, 18):
-        assert cut != of_first(count)
-    # of the training, whose batches have 8 samples
-    assert trained['epochs'][-1]['report']['eval'] == pytest.approx(
-        of_first(min(8 * steps, 18)), rel=1e-5
-    )
-
-
-def test_raw_text(script, data, tmp_path):
-    text = tmp_path / 'text.txt'
-    random = np.random.RandomState(0)
-    documents = ['\n'.join(' '.join(random.choice(COUNTED, 4)) for _ in range(6)) for _ in range(8)]
-    text.write_text('\n\n'.join(documents) + '\n')
-    argv = ['--data', text, '--data_eval', text, '--raw', '--max_seq_length', LENGTH]
-    argv += ['--max_predictions_per_seq', MASKS, '--num_dataset_workers', 1, *SIZE]
-    argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', 5, '--ckpt_dir', tmp_path / 'ckpt']
-    assert run(script, *argv) == 0
-    training = read_json(tmp_path / 'ckpt')['training']
-    assert training['epochs'][-1]['report']['eval']['mlm_loss'] > 0
-
-
 # Runs the script in children of a process that has imported everything, and kills each of them in a
 # batch, or at a change of a file.
 KILLER = """

@@ -206,14 +206,3 @@ def test_steps_are_the_whole_text(variant):
     assert before.position == 12 and state.position == 18
     with pytest.raises(InputError):
         block.step(mx.nd.array(tokens), state)
-
-
-def test_prompts_that_are_refused():
-    block, words = make(), words_of()
-    for lengths, capacity in (([1, 0, 2], 9), ([5, 1, 2], 4)):
-        with pytest.raises(InputError):
-            block.start(words, mx.nd.array(lengths), capacity)
-    _, state = block.start(words, mx.nd.array([5, 1, 2]), 9)
-    for tokens in ([1, 2], [1, 2, 40]):
-        with pytest.raises(InputError):
-            block.step(mx.nd.array(tokens), state)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from batches_of_samples import alone, arrays, assert_same
 
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     MappedShards,
     PretrainingLoader,
@@ -76,16 +75,6 @@ def test_workers_share_each_batch(kind, load):
                 assert len(part.indices) == len(part.words) == len(part.valid_length)
 
 
-def test_nothing_left_for_a_worker(load):
-    total = load().num_samples
-    parts = [list(load(batch_size=total - 2, workers=alone(r, 2)).epoch(0)) for r in (0, 1)]
-    assert [len(part) for part in parts] == [1, 1]
-    parts = [list(load(batch_size=1, workers=alone(r, total)).epoch(0)) for r in (0, total - 1)]
-    assert [len(part[0].indices) for part in parts] == [1, 1]
-    last = list(load(batch_size=1, workers=alone(total - 2, total - 1)).epoch(0))
-    assert last[0] is not None and last[1] is None and len(last) == 2
-
-
 def test_what_a_batch_holds(load, shards, tokenizer):
     paths = sorted(shards.glob('*.npz'))
     files = [read_shard(str(path)) for path in paths]
@@ -130,11 +119,6 @@ def test_padding_is_the_vocabularys():
     assert batch.words.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
 
 
-def test_padding_ends_with_the_models_positions(load):
-    widths = {batch.words.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
-    assert max(widths) == 64 and widths <= {24, 48, 64}
-
-
 def test_buckets_hold_like_lengths(load):
     def padding(**options):
         batches = list(load(round_to=1, **options).epoch(0))
@@ -145,11 +129,6 @@ def test_buckets_hold_like_lengths(load):
     assert 300 < np.median(tokens) <= 500
     counts = [len(b.indices) for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
     assert max(counts) > 2 * min(counts)
-
-
-def test_longer_samples_than_the_model_takes(load):
-    with pytest.raises(InputError):
-        load(max_len=32)
 
 
 @pytest.mark.parametrize('kind', [{}, {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 400}])
@@ -202,11 +181,3 @@ def test_mapped_batches_are_those_of_all_files_in_memory(load, load_mapped, opti
         assert len(batches) == len(loader) - start
         for one, other in zip(batches, loader.epoch(epoch, start)):
             assert_same(one, other)
-
-
-def test_workers_share_mapped_batches(load_mapped):
-    whole = next(load_mapped(shuffle=False).epoch(0))
-    parts = [next(load_mapped(shuffle=False, workers=alone(rank, 2)).epoch(0)) for rank in (0, 1)]
-    assert all(len(part.indices) == 8 for part in parts)
-    together = np.stack([part.indices for part in parts], axis=1).ravel()
-    assert (together[:8] == whole.indices).all()

@@ -46,18 +46,6 @@ def test_reads_the_same_from_all_formats(tmp_path, name, text):
     assert pairs[0].texts == ('A kitten.', 'A "cat.')
 
 
-def test_reads_folders_of_datasets(tmp_path):
-    datasets = pytest.importorskip('datasets')
-    rows = [{'query': 'a', 'answer': 'b', 'grade': 2}, {'query': 'c', 'answer': None, 'grade': 1}]
-    folder = str(tmp_path / 'set')
-    datasets.Dataset.from_list(rows[:1]).save_to_disk(folder)
-    assert read_sentences(folder) == [(('a', 'b'), None)]
-    assert read_sentences(folder, score_column='grade') == [(('a', 'b'), 2.0)]
-    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / 'bad'))
-    with pytest.raises(InputError):
-        read_sentences(str(tmp_path / 'bad'))
-
-
 def test_kinds(tmp_path):
     (tmp_path / 'a.tsv').write_text('anchor\tpositive\tnegative\na\tb\tc\n')
     assert read_sentences(str(tmp_path / 'a.tsv')) == [(('a', 'b', 'c'), None)]
