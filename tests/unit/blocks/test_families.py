@@ -210,6 +210,20 @@ def test_labels_of_minus_one_are_left_out(cls):
     assert loss.asscalar() == 0 and not any(value.any() for value in gradients.values())
 
 
+@every(of_some(LABELLED))
+def test_labels_at_padding_are_left_out(cls):
+    block = make(cls)
+    inputs = inputs_of(block, labels=True)
+    inside = np.arange(7) < inputs['valid_length'][..., None]
+    names = [name for name in block.label_inputs if inputs[name].shape == inside.shape]
+    one, other = (
+        trained(block, {**inputs, **{name: np.where(inside, inputs[name], at) for name in names}})
+        for at in (0, 1)
+    )
+    assert_same(one[0], other[0], 0)
+    assert_equal(one[1], other[1])
+
+
 #: largest differences, relative to the largest number; the types have 11 and 8 bits
 TOLERANCES = {'float16': 0.01, 'bfloat16': 0.05}
 
