@@ -12,7 +12,7 @@ from model_zoo.inference.server import Settings
 
 pytest.importorskip('fastapi')
 
-from odd_requests import OddRequests
+from served_models import Served
 
 WORDS = [*(f'w{number}' for number in range(30_000)), '?']
 #: a model as wide as MiniLM, with one layer
@@ -62,7 +62,7 @@ def requests(tmp_path_factory):
         folder = tmp_path_factory.mktemp(task)
         tiny.save_bert(folder, WORDS, block_class, labels, **WIDE)
         models[task] = pipeline(task, str(folder))
-    made = OddRequests(models=models, settings=Settings(timeout=1000))
+    made = Served(models=models, settings=Settings(timeout=1000))
     yield made
     made.close()
 
