@@ -101,9 +101,6 @@ def test_prune_what_is_not_there():
     model(*text_inputs()[:3])
 
 
-# -- bad inputs ---------------------------------------------------------------------------------
-
-
 # -- the padding of the feed-forward layers -----------------------------------------------------
 
 

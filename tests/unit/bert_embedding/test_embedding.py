@@ -256,6 +256,3 @@ def test_params_path(tiny_dir, tmp_path):
     tokens, vectors = embedding(['Abc d'])[0]
     assert tokens == ['abc', 'd']  # lowered: the vocabulary has no capitals
     np.testing.assert_allclose(vectors[1], expected[4], atol=1e-5)
-
-
-# -- bad input ----------------------------------------------------------------------------------

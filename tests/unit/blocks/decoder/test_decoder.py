@@ -131,9 +131,6 @@ def test_multiple_choice_dropout_treats_all_choices_alike():
     assert make('GPT2DoubleHeadsModel', changes=changes).config.mc_pdrop == 0
 
 
-# -- padding ------------------------------------------------------------------------------------
-
-
 # -- head mask, kept outputs, pruning -----------------------------------------------------------
 
 
@@ -294,6 +291,3 @@ def test_older_names_of_hugging_face(name):
     old['lm_head.decoder.weight'] = old[f'transformer.{embedding}.weight']
     old['transformer.h.0.attn.bias'] = np.tril(np.ones((1, 1, 12, 12), 'float32'))
     assert_loads(block, 'huggingface', old)
-
-
-# -- bad input ----------------------------------------------------------------------------------
