@@ -18,7 +18,7 @@ import gpt2
 import transfo_xl
 from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
 
 CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_attention_heads': 4}
 
@@ -144,6 +144,17 @@ def test_random_parameters(tmp_path, small, inputs, capsys):
     words = ['--task', 'regression', '--vocab_size', '40', '--seq_length', '8']
     assert cli.run(module.main, [*words, '--output_dir', str(tmp_path)]) == 0
     assert '--model_parameters is not given: the parameters' in capsys.readouterr().err
+
+
+def test_size_of_the_vocabulary_in_the_cache(tmp_path, small, no_network):
+    with pytest.raises(ZooError):
+        export_to(tmp_path / 'out', '--task', 'classification')
+    folder = tmp_path / 'home' / 'models' / 'bert_12_768_12_book_corpus_wiki_en_uncased'
+    folder.mkdir(parents=True)
+    (folder / 'vocab.txt').write_text('[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\n')
+    export_to(tmp_path / 'out', '--task', 'classification')
+    arrays = mx.nd.load(str(tmp_path / 'out' / 'classification-0000.params'))
+    assert (6, 16) in [array.shape for array in arrays.values()]
 
 
 @pytest.mark.parametrize(
