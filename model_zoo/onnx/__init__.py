@@ -1,7 +1,6 @@
 """A symbol as an ONNX graph: translations of operators, with every size open; and its files."""
 
-from ..util.choices import CALIBRATION_METHODS
-from ..util.choices import ONNX_PRECISIONS as PRECISIONS
+from ..util.choices import CALIBRATION_METHODS, ONNX_PRECISIONS
 from .graph import OPSET, fuse, save, to_onnx
 from .precision import Quantizer, convert, reduces_range
 
@@ -16,3 +15,6 @@ __all__ = [
     'save',
     'to_onnx',
 ]
+
+#: the precisions that `convert` makes
+PRECISIONS = ONNX_PRECISIONS

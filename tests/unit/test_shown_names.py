@@ -25,6 +25,7 @@ OTHER_DEFAULTS = {
     '--layers': [-1, -2, -3, -4],
     '--precision': 'float32',
     '--num_train_epochs': 3,
+    '--do_train': None,  # of finetune-gpt and finetune-swag, which train without it
 }
 
 
