@@ -11,10 +11,9 @@ text has no answer.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.use import read_texts, run_pipeline, use_parser
+from model_zoo.app.arguments import use_parser
 from model_zoo.errors import InputError
 from model_zoo.records import is_table_file
-from model_zoo.util.reading import read_lines
 
 
 def parse_arguments(argv=None):
@@ -28,14 +27,17 @@ def parse_arguments(argv=None):
     args = parser.parse_intermixed_args(argv)
     in_table = args.file is not None and is_table_file(args.file) and not args.questions
     if args.context is not None and args.text is not None:
-        raise InputError('--context and --text both name the text: give one')
+        raise InputError('and `text` both name the text: give one', field='context')
     if args.context is None and args.text is None and not in_table:
-        raise InputError('give the text: --context FILE, or --text TEXT')
+        raise InputError('give the text: `context` FILE, or `text` TEXT')
     return args
 
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import read_texts, run_pipeline
+    from model_zoo.util.reading import read_lines
+
     cli.setup_logging()
     text = args.text
     if args.context is not None:

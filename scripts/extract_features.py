@@ -1,7 +1,7 @@
 """Write the vectors that BERT's layers compute for the tokens of texts.
 
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
-        --bert_model all-MiniLM-L6-v2 --layers -1,-2,-3,-4
+        --model all-MiniLM-L6-v2 --layers -1,-2,-3,-4
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
         --init_checkpoint bert_model.ckpt --bert_config_file bert_config.json --vocab_file vocab.txt
 
@@ -34,19 +34,11 @@ import tempfile
 import time
 import zipfile
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import mxnet as mx
 import numpy as np
 
-from bert_embedding.writers import array_entry
 from model_zoo.app import cli
-from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import parse_settings
-from model_zoo.app.report import write_results
-from model_zoo.batches import make_batch
-from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError, reporting
-from model_zoo.tasks.tables import check_files
 from model_zoo.training.settings import (
     BertSettings,
     CheckpointSettings,
@@ -54,6 +46,7 @@ from model_zoo.training.settings import (
     setting,
     settings,
     text_encoding,
+    token_limit,
 )
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
@@ -88,7 +81,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
-    max_seq_length: int = setting(
+    max_length: int = token_limit(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     encoding: str | None = text_encoding()
@@ -106,7 +99,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         ):
             raise InputError(
                 '`init_checkpoint`, `bert_config_file` and `vocab_file` go together; a folder with '
-                'all three can be given as `bert_model`'
+                'all three can be given as `model`'
             )
 
 
@@ -137,6 +130,11 @@ class FeatureExtractor:
 
     def _vectors(self, pool, encoded):
         """The vectors of a pool of lines."""
+        import mxnet as mx
+
+        from model_zoo.batches import make_batch
+        from model_zoo.batches.sampling import longest_first
+
         vectors = [None] * len(pool)
         for rows in longest_first(list(map(len, encoded)), self._batch_size):
             encodings = [encoded[row] for row in rows]
@@ -174,6 +172,8 @@ def write_json_lines(path, results, layers, vocab):
 
 def write_arrays(path, results, layers, vocab):
     """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
+    from bert_embedding.writers import array_entry
+
     ids, bounds, shape = array.array('i'), [0], ()
     folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
     with reporting(f'cannot write {path!r}'), tempfile.TemporaryFile(dir=folder) as kept:
@@ -210,6 +210,8 @@ def parse_arguments(argv=None):
 
 def make_model(args, ctx):
     """BERT with the outputs of all layers, and its tokenizer."""
+    from model_zoo.app.model_choice import ModelChoice
+
     options = {
         'do_lower_case': args.do_lower_case,
         'use_pooler': False,
@@ -224,10 +226,10 @@ def check_model(args, model):
     for layer in args.layers:
         if not -count <= layer < count:
             raise InputError(
-                f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
-                f'{count - 1}'
+                f'{layer}: the model has {count} layers: give numbers from {-count} to {count - 1}',
+                field='layers',
             )
-    return args.fit_length('max_seq_length', model.context_length)
+    return args.fit_length('max_length', model.context_length)
 
 
 def count_lines(path, encoding=None):
@@ -237,7 +239,7 @@ def count_lines(path, encoding=None):
         count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
-        raise InputError(f'--input_file {path!r} is empty')
+        raise InputError(f'{path!r} is empty', field='input_file')
     if single:
         logger.warning(
             '%d of %d lines have ||| without a space and a text on both sides: each is one text, '
@@ -250,19 +252,22 @@ def count_lines(path, encoding=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.report import write_results
+    from model_zoo.tasks.tables import check_files
+
     check_files(args, 'input_file')
     output = args.output_file
     if os.path.realpath(args.input_file) == os.path.realpath(output):
-        raise InputError(f'--output_file {output!r} is the input: give another name')
+        raise InputError(f'{output!r} is the input: give another name', field='output_file')
     if os.path.exists(output) and not os.path.isfile(output):
-        raise InputError(f'--output_file {output!r} is not a regular file')
+        raise InputError(f'{output!r} is not a regular file', field='output_file')
     cli.setup_logging()
     count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     args = check_model(args, model)
     extractor = FeatureExtractor(
-        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
+        model, tokenizer, args.layers, args.max_length, args.batch_size, ctx
     )
     started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
 
@@ -292,7 +297,7 @@ def main(argv=None):
             '%d of %d lines have more than %d tokens and were cut',
             totals['cut_lines'],
             count,
-            args.max_seq_length,
+            args.max_length,
         )
     logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 

@@ -13,17 +13,17 @@ defaults are kept, but for ``--batch_size``, which only says how many samples ru
 import os
 import sys
 
-import numpy as np
 from tqdm import tqdm
 
-from model_zoo import generation
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments, check_engine, engine_of
-from model_zoo.app.use import add_encoding, read_file, take_model, texts_of, write_records
+from model_zoo.app.arguments import (
+    add_encoding,
+    add_use_arguments,
+    check_precision,
+    engine_of,
+    take_model,
+)
 from model_zoo.errors import InputError, ZooError
-from model_zoo.inference import make_engine
-from model_zoo.inference.text import end_tokens
-from model_zoo.opening import locate, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 
 #: new tokens where neither --length nor the model's context limits them
@@ -93,16 +93,12 @@ def parse_arguments(argv=None):
 
 
 def check_arguments(args):
-    sources = {
-        '--prompt': args.prompt,
-        '--input_file': args.input_file,
-        '--unconditional': args.unconditional,
-    }
-    given = [flag for flag, value in sources.items() if value]
+    sources = ('prompt', 'input_file', 'unconditional')
+    given = [name for name in sources if getattr(args, name)]
     if len(given) > 1:
-        raise InputError(f'{given[0]} and {given[1]}: choose one')
+        raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
-        raise InputError('--output goes with --prompt, --input_file or --unconditional')
+        raise InputError('goes with `prompt`, `input_file` or `unconditional`', field='output')
     for name, other in (
         ('nsamples', None),
         ('num_beams', None),
@@ -113,29 +109,43 @@ def check_arguments(args):
         value = getattr(args, name)
         if value < 1 and value != other:
             hint = '' if other is None else f', or {other}'
-            raise InputError(f'--{name} must be at least 1{hint}, not {value}')
-    check_engine(args)
-    beams = args.num_beams > 1
+            raise InputError(f'must be at least 1{hint}, not {value}', field=name)
+    check_precision(args)
+    greedy, beams = args.greedy, args.num_beams > 1
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
-    way = '--greedy' if args.greedy else '--num_beams'
-    problems = {
-        '--greedy and --num_beams: choose one': args.greedy and beams,
-        f"{way} doesn't sample: leave out --temperature, --top_k and --top_p": draws
-        and (args.greedy or beams),
-        f'--greedy finds one text, not --nsamples {args.nsamples}': args.greedy
-        and args.nsamples > 1,
-        f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}': beams
-        and args.nsamples > args.num_beams,
-        "--stream doesn't work with beam search": beams and args.stream,
-        f'--seed must be at least 0, not {args.seed}': args.seed < 0,
-        '--temperature must be above 0; use --greedy for the most likely tokens': args.temperature
-        == 0,
-        f'--engine {args.engine} runs on the CPU: leave --gpu out': args.gpu is not None
-        and args.engine in ('onnxruntime', 'openvino'),
-    }
-    for problem, is_there in problems.items():
-        if is_there:
-            raise InputError(problem)
+    runs_on_cpu = args.engine in ('onnxruntime', 'openvino')
+    for is_wrong, field, problem in (
+        (greedy and beams, 'greedy', 'and `num_beams`: choose one'),
+        (
+            draws and (greedy or beams),
+            'greedy' if greedy else 'num_beams',
+            "doesn't sample: leave out `temperature`, `top_k` and `top_p`",
+        ),
+        (
+            greedy and args.nsamples > 1,
+            'greedy',
+            f'finds one text, not `nsamples` {args.nsamples}',
+        ),
+        (
+            beams and args.nsamples > args.num_beams,
+            'nsamples',
+            f'{args.nsamples} is above `num_beams` {args.num_beams}',
+        ),
+        (beams and args.stream, 'stream', "doesn't work with beam search"),
+        (args.seed < 0, 'seed', f'must be at least 0, not {args.seed}'),
+        (
+            args.temperature == 0,
+            'temperature',
+            'must be greater than 0; use `greedy` for the most likely tokens',
+        ),
+        (
+            args.gpu is not None and runs_on_cpu,
+            'engine',
+            f'{args.engine} runs on the CPU: leave `gpu` out',
+        ),
+    ):
+        if is_wrong:
+            raise InputError(problem, field=field)
     if args.output:
         make_writable_dir(os.path.dirname(args.output) or '.')
 
@@ -144,10 +154,14 @@ class Generator:
     """Model, tokenizer and flags: from prompts to texts."""
 
     def __init__(self, args):
+        from model_zoo.inference import make_engine
+        from model_zoo.inference.text import end_tokens
+        from model_zoo.opening import locate, open_model
+
         self._args = args
         name = args.model_name_or_path
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
-            raise InputError(f'--model_name_or_path {name}: this is not a language model')
+            raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
         engine = engine_of(args.engine, args.precision, args.input_file)
@@ -175,7 +189,8 @@ class Generator:
         ids = [known[text]] if text in known else self._tokenizer.encode(text)
         if len(ids) != 1:
             raise InputError(
-                f'--stop {text!r} is {len(ids)} tokens of this model, and must be a single one'
+                f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
+                field='stop',
             )
         return ids[0]
 
@@ -184,8 +199,9 @@ class Generator:
         end = self._tokenizer.eos_token_id
         if end is None:
             raise InputError(
-                '--unconditional: the vocabulary of this model has no token that ends texts, which '
-                'a new text would follow; give a --prompt'
+                'the vocabulary of this model has no token that ends texts, which '
+                'a new text would follow; give a `prompt`',
+                field='unconditional',
             )
         return [end]
 
@@ -206,6 +222,8 @@ class Generator:
 
     def _seed(self):
         """Another one for each run, so that a prompt that is given twice has two continuations."""
+        import numpy as np
+
         self._runs += 1
         return int(np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0])
 
@@ -224,6 +242,8 @@ class Generator:
 
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
+        from model_zoo import generation
+
         continuations = generation.generate(
             self._model,
             prompts,
@@ -239,6 +259,8 @@ class Generator:
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""
+        from model_zoo import generation
+
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
         for new in generation.stream(
             self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
@@ -249,8 +271,10 @@ class Generator:
         return self._result(prompt, streamed.tokens, log_prob, new.finish)
 
     def _result(self, prompt, tokens, log_prob, finish):
+        from model_zoo.generation import text_of
+
         return {
-            'text': generation.text_of(self._tokenizer, prompt, tokens, finish),
+            'text': text_of(self._tokenizer, prompt, tokens, finish),
             'tokens': tokens,
             'log_prob': log_prob,
             'finish': finish,
@@ -308,6 +332,8 @@ def interact(generator, args):
 
 def read_prompts(path, column=None, encoding=None):
     """The texts of a file that aren't empty."""
+    from model_zoo.app.use import read_file, texts_of
+
     texts = list(texts_of(read_file(path, column, encoding=encoding)))
     if not texts:
         raise InputError(f'{path!r} has no prompts: give a file with one per line')
@@ -319,6 +345,8 @@ def write_texts(path, results):
     if not path.lower().endswith(('.csv', '.tsv', '.jsonl')):
         write_json(path, results)
         return
+    from model_zoo.app.use import write_records
+
     records = (
         {'prompt': result['prompt'], **sample} for result in results for sample in result['samples']
     )

@@ -17,17 +17,10 @@ import time
 
 from tqdm import tqdm
 
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.many_files import add_workers_arguments, prepare_text
+from model_zoo.app.arguments import add_workers_arguments
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, matching_files
-from model_zoo.tokenization.learn import (
-    BERT_TOKENS,
-    learn_sentence_pieces,
-    learn_word_pieces,
-    measure_vocab,
-)
+from model_zoo.util.choices import BERT_TOKENS
 from model_zoo.util.files import output_folder, write_json
 from model_zoo.util.reading import read_lines
 
@@ -66,14 +59,16 @@ def parse_arguments(argv=None):
     least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's
     for name, low in least.items():
         if getattr(args, name) is not None and getattr(args, name) < low:
-            raise InputError(f'--{name} {getattr(args, name)}: give {low} or more')
+            raise InputError(f'must be at least {low}, not {getattr(args, name)}', field=name)
     if args.vocab_size <= len(BERT_TOKENS):
         raise InputError(
-            f'--vocab_size {args.vocab_size}: the special tokens are {len(BERT_TOKENS)} already'
+            f'{args.vocab_size}: the special tokens are {len(BERT_TOKENS)} already',
+            field='vocab_size',
         )
     if not 0 < args.character_coverage <= 1:
         raise InputError(
-            f'--character_coverage {args.character_coverage}: give a number above 0, up to 1'
+            f'must be greater than 0 and at most 1, not {args.character_coverage:g}',
+            field='character_coverage',
         )
     return args
 
@@ -93,6 +88,10 @@ def read_text(corpus):
 
 def learn(args, corpus, folder):
     """Write the vocabulary; returns the path and the tokenizer."""
+    from bert.tokenizer import BertSPTokenizer, BertTokenizer
+    from model_zoo.app.many_files import prepare_text
+    from model_zoo.tokenization.learn import learn_sentence_pieces, learn_word_pieces
+
     lower, is_prepared = not args.cased, args.num_workers is not None or args.ray is not None
     read = functools.partial(read_text, corpus)
     if is_prepared:
@@ -118,6 +117,8 @@ def learn(args, corpus, folder):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.tasks.pretraining import Corpus, matching_files
+
     cli.setup_logging()
     corpus = Corpus(matching_files(args.input_file))
     with output_folder(args.output_dir) as folder:
@@ -126,6 +127,8 @@ def main(argv=None):
 
 
 def learn_and_report(args, corpus, folder):
+    from model_zoo.tokenization.learn import measure_vocab
+
     started = time.perf_counter()
     path, tokenizer = learn(args, corpus, folder)
     size = len(tokenizer.vocab)

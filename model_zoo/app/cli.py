@@ -66,7 +66,7 @@ class Words(list):
 
 
 class Arguments(argparse.Namespace):
-    """The values of flags; `given` has the names of those on the command line itself."""
+    """The values of flags; `given` has the names of those that the user gave."""
 
     __slots__ = ('_defaults', 'given')  # apart from the flags, which vars() has
 
@@ -104,9 +104,10 @@ class Parser(argparse.ArgumentParser):
         for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
-        words = [*preset, *self._configured(args), *args]
+        own = [*self._configured(args), *args]
+        words = [*preset, *own]
         namespace, others = super().parse_known_args(words, namespace or Arguments())
-        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
+        flags = {word.partition('=')[0] for word in own}.intersection(self._option_string_actions)
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
         namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read
@@ -188,12 +189,24 @@ class Parser(argparse.ArgumentParser):
         more = f'\n{self.prog} --help-all explains {len(hidden)} more flags\n' if hidden else ''
         return text + more
 
-    def add_alias(self, flag, ours):
-        """Let `flag` be another name of an existing flag; both without dashes."""
-        action = self._option_string_actions[f'--{ours}']
-        action.option_strings.append(f'--{flag}')
-        self._option_string_actions[f'--{flag}'] = action
-        self.rank_last(flag)
+    def add_aliases(self, flag, *aliases):
+        """Let an existing flag have other names, which the help doesn't show; without dashes."""
+        for alias in aliases:
+            self._option_string_actions.setdefault(
+                f'--{alias}', self._option_string_actions[f'--{flag}']
+            )
+            self.rank_last(alias)
+
+    def hide(self, *flags):
+        """Leave flags, without dashes, out of the help; not those whose names are aliases."""
+        for flag in map('--{}'.format, flags):
+            action = self._option_string_actions[flag]
+            if flag in action.option_strings:
+                action.help = argparse.SUPPRESS
+
+    def names_of(self, action):
+        """All names of a flag, with those that the help doesn't show."""
+        return [name for name, other in self._option_string_actions.items() if other is action]
 
     def rank_last(self, flag):
         """Accept an abbreviation of `flag` (without dashes) only if it fits no other flag."""
@@ -245,8 +258,10 @@ class Parser(argparse.ArgumentParser):
 
     def flag_of(self, field):
         """The flag that sets a field; None if none does."""
-        if f'--{field}' in self._option_string_actions:
-            return f'--{field}'
+        known = self._option_string_actions.get(f'--{field}')
+        if known is not None:
+            names = known.option_strings
+            return f'--{field}' if f'--{field}' in names else names[0]
         actions = (action.option_strings for action in self._actions if action.dest == field)
         return next((flags[0] for flags in actions if flags), None)
 
@@ -311,13 +326,10 @@ def boolean(text):
         raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
 
 
-def whole_number(text):
-    """An int that may be written as pytorch-pretrained-bert's examples have it: 3.0."""
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if value.is_integer():
-            return int(value)
-    raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
+def number(text):
+    """An int, also if it is written as 3.0; or a float."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def message_of(error):

@@ -39,32 +39,6 @@ class FileTask(NamedTuple):
             yield line.rstrip('\r\n')
 
 
-def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`."""
-    source.add_argument(
-        '--files', help='files with one text per line (wildcards, commas); one result file each'
-    )
-    add = parser.add_argument_group(
-        'many files', 'Files that an earlier run of the same command finished are skipped.'
-    ).add_argument
-    add('--output_dir', help='with --files: folder or URL for the results')
-    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
-    add_workers_arguments(add, 'with --files: ')
-    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)  # abbreviations are those of the older flags
-
-
-def add_workers_arguments(add, of=''):
-    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
-    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
-    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
-    add(
-        '--ray',
-        metavar='ADDRESS',
-        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )
-
-
 def run_over_files(job, args, settings, tasks=None):
     """Write a file of results for each of ``args.files``, or for each part of a large one.
 
@@ -94,20 +68,24 @@ def _job_of(settings, task):
 def plan_files(args):
     """The `FileTask` of each file or part of one, with names of outputs that tell them apart."""
     if args.output_dir is None:
-        raise InputError('--files needs --output_dir, for the results')
+        raise InputError('needs `output_dir`, for the results', field='files')
     if not args.part_mb > 0:
-        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
+        raise InputError(f'must be greater than 0, not {args.part_mb:g}', field='part_mb')
     check_at_least_one(args, 'num_workers')
     check_encoding(args.encoding)
     if '\n'.encode(args.encoding or 'utf-8') != b'\n':
-        raise InputError(f'--encoding {args.encoding}: a line end of --files must be one byte')
+        raise InputError(
+            f'{args.encoding}: a line end of `files` must be one byte', field='encoding'
+        )
     from ..tasks.pretraining import matching_files
 
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f'--files: two are called {name!r}, and so would be their results')
+            raise InputError(
+                f'two are called {name!r}, and so would be their results', field='files'
+            )
     tasks = []
     for path, name in zip(paths, names):
         size = file_size(path)

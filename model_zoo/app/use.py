@@ -40,71 +40,17 @@ from ..util.display import counted
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
 from ..util.remote import is_url
-from . import cli
-from .engines import add_use_arguments, engine_of
+from .arguments import engine_of
 from .many_files import run_over_files
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
 
 
-# -- flags ----------------------------------------------------------------------------------------
-
-
-def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True):
-    """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
-    parser = cli.parser(doc.split('\n')[0])
-    add = parser.add_argument
-    add('model', help='folder or name of the model')
-    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
-    add(dest, nargs='*', default=None, metavar=one, help=help)
-    add(
-        '--file',
-        help='file with one text per line (empty lines are skipped), or .csv, .tsv, .jsonl or '
-        '.parquet with a column of texts; -: standard input',
-    )
-    add_encoding(parser)
-    add(
-        '--text_column',
-        metavar='COLUMN',
-        help="with --file: the texts' column, by name or by number from 0",
-    )
-    if pairs:
-        add(
-            '--text_pair_column',
-            metavar='COLUMN',
-            help='with --file: the column of the second text of a pair',
-        )
-    if engine:
-        add_use_arguments(parser)
-    add(
-        '--format',
-        choices=FORMATS,
-        help='default: by the ending of --output (.csv, .tsv, .json); else a '
-        'table on a terminal, and jsonl (one JSON object per line) elsewhere',
-    )
-    add('--output', metavar='FILE', help='default: standard output')
-    return parser
-
-
-def add_encoding(parser):
-    """Add the flag ``--encoding``."""
-    parser.add_argument(
-        '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
-    )
-    parser.rank_last('encoding')
-
-
-def take_model(args, flag, words):
-    """Take the first of the words for the model, unless a flag has named that."""
-    if words and not args.is_given(flag):
-        setattr(args, flag, words[0])
-        words = words[1:]
-    return words
+# -- commands -------------------------------------------------------------------------------------
 
 
 def run_pipeline(task, args, texts, records):
@@ -118,12 +64,12 @@ def write_results(job, args, pairs=False):
     """Write a record for each text of a command, or with ``--files`` a file of results for each."""
     if args.files:
         if args.texts or args.file or args.text_column:
-            raise InputError('--files names the texts: leave out other texts and --file')
+            raise InputError('names the texts: leave out other texts and `file`', field='files')
         count = run_over_files(job, args, job.settings)
         logger.info('%d texts in %s', count, args.output_dir)
         return
     if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
+        raise InputError('and `ray` go with `files`', field='output_dir')
     write_records(_answered(job, _given(args, args.texts, pairs)), args.format, args.output)
 
 
@@ -189,16 +135,15 @@ def texts_of(given):
 
 def _given(args, texts, pairs):
     if not texts and args.file is None:
-        raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
-    columns = [args.text_column, getattr(args, 'text_pair_column', None)]
+        raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
+    columns = [args.text_column, args.text_pair_column]
     if any(columns) and args.file is None:
-        other = '; the column of --corpus is --text_field' if hasattr(args, 'text_field') else ''
-        raise InputError(f'--text_column needs --file{other}')
+        raise InputError('needs `file`', field='text_column')
     if args.file is not None:
         check_encoding(args.encoding)
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
-            logger.warning('%r is read as a text; --file %s reads the file', text, text)
+            logger.warning('%r is read as a text; `file` %s reads the file', text, text)
     given = map(Given, map(_split_pair, texts) if pairs else texts)
     if args.file is None:
         return given
@@ -208,7 +153,9 @@ def _given(args, texts, pairs):
 def _split_pair(line):
     texts = tuple(line.split('\t'))
     if len(texts) != 2:
-        raise InputError(f'--pairs: a line has {len(texts)} texts with tabs between: {line!r:.80}')
+        raise InputError(
+            f'a line has {len(texts)} texts with tabs between: {line!r:.80}', field='pairs'
+        )
     return texts
 
 
@@ -228,7 +175,7 @@ def read_file(
     `pairs` are read, has no header. `pairs` None takes pairs if the columns are called so.
     """
     if path == '-' and column:
-        raise InputError('--text_column needs a file that ends in .csv, .tsv or .jsonl')
+        raise InputError('needs a file that ends in .csv, .tsv or .jsonl', field='text_column')
     if path == '-' or not (column or pair_column or format or is_table_file(path)):
         lines = _standard_input(encoding) if path == '-' else read_lines(path, encoding)
         for number, line in lines:
@@ -236,7 +183,7 @@ def read_file(
             yield Given(_split_pair(text) if pairs and text.strip() else text, number)
         return
     if pair_column is not None and column is None:
-        raise InputError('--text_pair_column goes with --text_column')
+        raise InputError('goes with `text_column`', field='text_pair_column')
     wanted = None if column is None else [c for c in (column, pair_column) if c is not None]
     usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
     has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS)}
@@ -371,7 +318,9 @@ def write_format(format, output):
         return 'table' if sys.stdout.isatty() else 'jsonl'
     format = _ENDINGS.get(os.path.splitext(output)[1].lower())
     if format is None:
-        raise InputError(f'--output {output!r}: end it in {", ".join(_ENDINGS)}, or give --format')
+        raise InputError(
+            f'{output!r}: end it in {", ".join(_ENDINGS)}, or give `format`', field='output'
+        )
     return format
 
 

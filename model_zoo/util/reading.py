@@ -98,7 +98,7 @@ def parse_json(text, shape=object):
     return value
 
 
-def check_json(value, shape):
+def check_json(value, shape, where=''):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
     from pydantic import ValidationError
 
@@ -106,7 +106,7 @@ def check_json(value, shape):
         _adapter(tuple(shape.items()) if isinstance(shape, dict) else shape).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = '.'.join(map(str, first['loc'])) or 'it'
+        place = '.'.join(filter(None, [where, *map(str, first['loc'])])) or 'it'
         raise ValueError(f'{place:.80} is {first["input"]!r:.80}: {first["msg"]}') from None
 
 

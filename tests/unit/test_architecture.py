@@ -152,8 +152,8 @@ def test_no_flags_below_app():
             elif isinstance(node, ast.Constant) and '--' in str(node.value):
                 if id(node) in documentation:
                     continue
-                # the options of pip are none of ours
-                text = re.sub(r'pip install.*', '', str(node.value))
+                # whole commands, of pip and of what to do next, are no messages
+                text = re.sub(r'(pip install|zoo [a-z]+) .*', '', str(node.value))
                 if re.search(r'(?<![\w-])--[a-z]\w', text):
                     wrong.append((module, node.lineno, text))
     assert not wrong

@@ -11,9 +11,7 @@ from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
-from model_zoo.pretrained.labels import write_labels
 from model_zoo.tasks import labels
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.labels import name_labels
 from model_zoo.util.choices import GLUONNLP, ORIGINALS
@@ -106,22 +104,17 @@ def test_the_names_decide_not_the_positions(folder):
     ]:
         task = adopt_labels(get_task(task), folder(named(*names), 'model.params'))
         assert task.labels == ordered
-        assert [task.parse_label(name) for name in names] == list(ordered)
-        assert [task.label_id(label) for label in ordered] == [*range(len(ordered))]
-        assert task.format_prediction(0) == ordered[0]
+        assert [task.target.parse(name) for name in names] == list(ordered)
+        assert task.target.array(ordered).tolist() == [*range(len(ordered))]
 
 
 def test_digits_in_the_data_are_positions_among_names(folder):
     task = adopt_labels(get_task('MNLI'), folder(named(*NLI_OF_ORIGINALS)))
-    assert [task.parse_label(digit) for digit in '012'] == list(NLI_OF_ORIGINALS)
+    assert [task.target.parse(digit) for digit in '012'] == list(NLI_OF_ORIGINALS)
     with pytest.raises(InputError):
-        task.parse_label('3')
+        task.target.parse('3')
     task = adopt_labels(get_task('MRPC'), folder(named('equivalent', 'not_equivalent')))
-    assert task.label_id(task.parse_label('1')) == 0  # which has a meaning there
-    assert task.positive_id == 0
-    rated = custom_task(['t'], 'y', labels=['-1', '9', '10'])
-    with pytest.raises(InputError):
-        rated.parse_label('1')
+    assert task.target.number(task.target.parse('1')) == 0  # which has a meaning there
 
 
 @pytest.mark.parametrize(
@@ -201,8 +194,8 @@ def test_a_student_has_its_teachers_order(tmp_path):
 def test_a_custom_task_has_the_models_labels(folder, tmp_path):
     task = custom_task(['t'], 'y', files={'dev': 'dev.tsv'})
     adopted = adopt_labels(task, folder(named('Neg', 'Pos')))
-    assert adopted.labels == ('Neg', 'Pos') and adopted.metrics == ('accuracy', 'f1')
-    assert adopted.parse_label('pos') == 'Pos' and adopted.parse_label('0') == 'Neg'
+    assert adopted.labels == ('Neg', 'Pos') and adopted.target.metrics[:2] == ('accuracy', 'f1')
+    assert adopted.target.parse('pos') == 'Pos' and adopted.target.parse('0') == 'Neg'
     assert adopt_labels(task, folder(NUMBERED)).labels == ('LABEL_0', 'LABEL_1', 'LABEL_2')
     assert adopt_labels(task, folder({})).labels is None
     rows = tmp_path / 'rows.tsv'
@@ -241,31 +234,6 @@ def test_names_of_the_zoo_are_in_the_catalogue():
     assert adopt_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
 
 
-def test_an_exported_graph_has_its_labels_beside_it(folder, tmp_path):
-    place = folder({}, 'net-0000.params', 'net-symbol.json')
-    path = f'{place}/net-0000.params'
-    assert adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path) == get_task('MNLI')
-    write_labels(str(tmp_path / 'net'), NLI_OF_ORIGINALS)
-    task = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path)
-    assert task.labels == NLI_OF_ORIGINALS
-    write_labels(str(tmp_path / 'other'), None)
-    assert not (tmp_path / 'other-labels.json').exists()
-
-
-def test_another_format_does_not_change_the_order(tmp_path):
-    folders = [tmp_path / name for name in ('theirs', 'ours')]
-    tiny.save_bert(folders[0], ['a'], BertForSequenceClassification, num_labels=3)
-    block = open_model(str(folders[0]), 'classification').block
-    assert 'label_order' not in block.config.extras
-    block.save_pretrained(str(folders[0]), format='pytorch')
-    for name in ('model.params', 'SHA256SUMS'):  # as if pytorch-pretrained-BERT had written it
-        (folders[0] / name).unlink()
-    opened = open_model(str(folders[0]), 'classification')
-    opened.block.save_pretrained(str(folders[1]), opened.tokenizer)
-    for folder in folders:
-        assert adopt_labels(get_task('MNLI'), str(folder)).labels == NLI_OF_ORIGINALS
-
-
 def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
     name = 'bert-base-cased-finetuned-mrpc'
     root = tmp_path / 'bert_12_768_12_mrpc_book_corpus_wiki_en_cased'
@@ -278,11 +246,11 @@ def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
 
 
 def test_orders_of_the_originals():
-    changed = {name for name in list_tasks() if get_task(name).orders}
+    changed = {name for name in list_tasks() if getattr(get_task(name).target, 'orders', None)}
     assert changed == {'MNLI', 'XNLI', 'QNLI', 'RTE'}
     for name in changed:
         task = get_task(name)
-        for order in task.orders.values():
+        for order in task.target.orders.values():
             assert sorted(order) == sorted(task.labels) and order != task.labels
 
 
@@ -294,14 +262,3 @@ def test_names_in_the_configuration(tmp_path):
     assert block.label_names == ['entailment', 'not_entailment']
     assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
     assert 'label_order' not in block.config.extras  # the names say it
-
-
-@pytest.mark.parametrize('job', [{}, {'class_names': ['entailment', 'not_entailment']}])
-def test_a_training_goes_on_with_the_labels_that_it_began_with(job):
-    task = ClassificationTask(ClassificationSettings(task_name='RTE'), get_task('RTE'))
-    task.configure(None)
-    usual = task.labels
-    task.record = task.record.with_labels(task.record.in_order('originals'))
-    assert task.labels != usual
-    task.resume(job)
-    assert list(task.labels) == job.get('class_names', list(usual))

@@ -3,11 +3,9 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from batches_of_samples import alone, arrays, assert_same
+from batches_of_samples import arrays, assert_same
 
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
-    MappedShards,
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
@@ -55,37 +53,6 @@ def test_epochs(kind, load):
     assert (numbers == again).all() != KINDS[kind].get('shuffle', True)
 
 
-@pytest.mark.parametrize('kind', KINDS)
-def test_workers_share_each_batch(kind, load):
-    size = 250 if 'tokens' in kind else 4
-    whole = list(load(**KINDS[kind], batch_size=2 * size).epoch(3))
-    parts = [
-        list(load(**KINDS[kind], batch_size=size, workers=alone(r, 2)).epoch(3)) for r in (0, 1)
-    ]
-    assert len(parts[0]) == len(parts[1])
-    if 'tokens' in kind:  # whose numbers of samples are rounded down before they are added
-        numbers = np.concatenate([b.indices for part in parts for b in part if b is not None])
-        assert sorted(numbers) == sorted(np.concatenate([b.indices for b in whole]))
-        return
-    for batch, *two in zip(whole, *parts):
-        for rank, part in enumerate(two):
-            if part is None:
-                assert not len(batch.indices[rank::2])
-            else:
-                assert (part.indices == batch.indices[rank::2]).all()
-                assert len(part.indices) == len(part.words) == len(part.valid_length)
-
-
-def test_nothing_left_for_a_worker(load):
-    total = load().num_samples
-    parts = [list(load(batch_size=total - 2, workers=alone(r, 2)).epoch(0)) for r in (0, 1)]
-    assert [len(part) for part in parts] == [1, 1]
-    parts = [list(load(batch_size=1, workers=alone(r, total)).epoch(0)) for r in (0, total - 1)]
-    assert [len(part[0].indices) for part in parts] == [1, 1]
-    last = list(load(batch_size=1, workers=alone(total - 2, total - 1)).epoch(0))
-    assert last[0] is not None and last[1] is None and len(last) == 2
-
-
 def test_what_a_batch_holds(load, shards, tokenizer):
     paths = sorted(shards.glob('*.npz'))
     files = [read_shard(str(path)) for path in paths]
@@ -130,11 +97,6 @@ def test_padding_is_the_vocabularys():
     assert batch.words.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
 
 
-def test_padding_ends_with_the_models_positions(load):
-    widths = {batch.words.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
-    assert max(widths) == 64 and widths <= {24, 48, 64}
-
-
 def test_buckets_hold_like_lengths(load):
     def padding(**options):
         batches = list(load(round_to=1, **options).epoch(0))
@@ -145,11 +107,6 @@ def test_buckets_hold_like_lengths(load):
     assert 300 < np.median(tokens) <= 500
     counts = [len(b.indices) for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
     assert max(counts) > 2 * min(counts)
-
-
-def test_longer_samples_than_the_model_takes(load):
-    with pytest.raises(InputError):
-        load(max_len=32)
 
 
 @pytest.mark.parametrize('kind', [{}, {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 400}])
@@ -166,7 +123,7 @@ def test_raw_text(kind, text, tokenizer):
     for start in (1, len(batches) // 2, len(batches) - 1):
         for one, other in zip(here.epoch(1, start), batches[start:]):
             assert_same(one, other)
-    elsewhere = load(2, workers=alone(0, 1))
+    elsewhere = load(2)
     for one, other in zip(elsewhere.epoch(1), batches):
         assert_same(one, other)
     elsewhere.close()
@@ -174,39 +131,3 @@ def test_raw_text(kind, text, tokenizer):
     assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
     numbers = np.concatenate([batch.indices for batch in batches])
     assert len(numbers) == len(set(numbers))
-    if 'num_buckets' not in kind:
-        parts = [list(load(0, workers=alone(r, 2)).epoch(1)) for r in (0, 1)]
-        found = [set(b.indices) for part in parts for b in part if b is not None]
-        assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
-
-
-# -- of files that are mapped into memory --------------------------------------------------------
-
-
-@pytest.fixture
-def load_mapped(shards, tokenizer, tmp_path):
-    def load(**options):
-        source = MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'mapped'))
-        return PretrainingLoader(source, 8, **options)
-
-    return load
-
-
-@pytest.mark.parametrize('options', [{'seed': 3}, {'num_buckets': 3}, {'shuffle': False}], ids=str)
-def test_mapped_batches_are_those_of_all_files_in_memory(load, load_mapped, options):
-    ours = load_mapped(**options)
-    loader = load(circle_length=FILES, **options)
-    assert len(ours) == len(loader) and ours.num_samples == loader.num_samples
-    for epoch, start in ((0, 0), (1, 3)):
-        batches = list(ours.epoch(epoch, start))
-        assert len(batches) == len(loader) - start
-        for one, other in zip(batches, loader.epoch(epoch, start)):
-            assert_same(one, other)
-
-
-def test_workers_share_mapped_batches(load_mapped):
-    whole = next(load_mapped(shuffle=False).epoch(0))
-    parts = [next(load_mapped(shuffle=False, workers=alone(rank, 2)).epoch(0)) for rank in (0, 1)]
-    assert all(len(part.indices) == 8 for part in parts)
-    together = np.stack([part.indices for part in parts], axis=1).ravel()
-    assert (together[:8] == whole.indices).all()

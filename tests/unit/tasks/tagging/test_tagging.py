@@ -12,6 +12,7 @@ from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
+    entity_report,
     labels_of_sentences,
     predict_words,
     score_tags,
@@ -72,7 +73,7 @@ def test_long_sentences_are_seen_in_windows(tokenizer, max_len, caplog):
     assert seen == ['a', 'b', *(word[0] for word in words), 'c']
     assert found == [0, 0, *map(LABELS.index, labels), 0]
     long = 2 if max_len == 3 else 1
-    assert f'{long} of 3 sentences have more than {max_len - 2} pieces' in caplog.text
+    assert f'{long} of 3 sentences' in caplog.text
 
 
 def test_windows_give_words_context(tokenizer):
@@ -172,3 +173,18 @@ def test_scores_of_entities(right):
 def test_without_entities_where_there_might_be():
     assert score_tags([['O']], [['O']], entities=True)['f1'] == 0
     assert 'f1' not in score_tags([['O']], [['O']])
+
+
+def test_scores_of_each_type():
+    right = [['B-A', 'I-A', 'O', 'B-B', '-100'], ['B-A', 'O', 'B-D']]
+    found = [['B-A', 'I-A', 'O', 'B-B', 'B-A'], ['O', 'B-C', 'O']]
+    report = entity_report(right, found)
+    rows = [list(row.values()) for row in report['tables']['Scores per entity type']]
+    assert rows == [
+        ['A', 1, 0.5, pytest.approx(2 / 3), 2, 1],
+        ['B', 1, 1, 1, 1, 1],
+        ['C', 0, 0, 0, 0, 1],
+        ['D', 0, 0, 0, 1, 0],
+    ]
+    assert report['never_predicted'] == ['D']
+    assert entity_report([['O']], [['O']])['tables'] == {'Scores per entity type': []}
