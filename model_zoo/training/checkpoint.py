@@ -160,8 +160,8 @@ class TrainingState:
         problem = 'the state of the training is damaged'
         with reporting(problem, error_class=CheckpointError, errors=ValueError):
             check_json(fields, cls)
-            for number, record in enumerate(fields.get('epochs', ())):
-                check_json(record, {'score': float, 'step': int}, f'epochs[{number}]')
+            for record in fields.get('epochs', ()):
+                check_json(record, {'score': float, 'step': int})
             state = cls(**fields)
             _check_counts(state)
             if state.loss_scale is not None:

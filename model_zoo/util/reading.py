@@ -2,17 +2,16 @@
 
 import codecs
 import dataclasses
+import functools
 import hashlib
 import io
 import json
 import numbers
 import os
 import re
-import sys
-import types
 import typing
 
-from ..errors import InputError, did_you_mean, reporting
+from ..errors import InputError, reporting
 from .remote import open_binary
 
 __all__ = [
@@ -27,17 +26,6 @@ __all__ = [
     'sha256_of',
     'state_of',
 ]
-
-_WORDS = {
-    dict: 'an object',
-    list: 'a list',
-    str: 'a text',
-    int: 'a whole number',
-    bool: 'true or false',
-    float: 'a finite number',
-    numbers.Real: 'a number',
-    type(None): 'null',
-}
 
 
 def sha256_of(path, algorithm='sha256'):
@@ -92,109 +80,74 @@ def read_json(path, what='', shape=object, digest=None, encoding=None):
 def parse_json(text, shape=object):
     """Parse a JSON text, of the shape that the caller declares.
 
-    Whoever reads JSON that others may have written uses this or `read_json`, and declares what it
-    relies on.
-
     Parameters
     ----------
     shape : type or dict
-        What the value must be. ``str``, ``int`` (no bool), ``float`` (a finite number, also an
-        integer), `numbers.Real` (also NaN), ``bool``, ``list``, ``dict``, or `object` for anything;
-        ``list[str]``, ``tuple[float, float]`` (a list of two), ``dict[str, int]``, ``int | str``
-        and ``int | None``; a dataclass for an object that has its fields and no others; or a dict,
-        such as ``{'weight_map': dict[str, str]}``, for an object that has these names among others.
-        Of a dict's names, those that may be None may be missing.
+        The type of the value: a plain one, ``list[str]``, ``dict[str, int]``, ``int | None`` and
+        the like; `numbers.Real` for a number that may be NaN; a dataclass for an object that has
+        its fields and no others; or a dict, such as ``{'weight_map': dict[str, str]}``, for an
+        object that has these names among others. Of a dict's names, those that may be None may be
+        missing. Nothing is converted: 1 is a float, and 1.0 and true are no int.
     """
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError('its lists or objects are nested too deeply') from None
-    check_json(value, shape)
+    if shape is not object:
+        check_json(value, shape)
     return value
 
 
-def check_json(value, shape, where='it'):
+def check_json(value, shape, where=''):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
-    origin, parts = typing.get_origin(shape), typing.get_args(shape)
-    if origin in (typing.Union, types.UnionType):
-        if not any(_has_shape(value, part) for part in parts):
-            for part in parts:  # the one that it resembles tells more
-                if _is_object(part) and isinstance(value, dict):
-                    check_json(value, part, where)
-            _refuse(value, ' or '.join(map(_words_for, parts)), where)
-    elif _is_object(shape):
-        _check_fields(value, shape, where)
-    elif origin is tuple:
-        check_json(value, list, where)
-        if len(value) != len(parts):
-            raise ValueError(f'{where} must have {len(parts)} values, but has {len(value)}')
-        for key, (item, part) in enumerate(zip(value, parts)):
-            check_json(item, part, _within(where, key))
-    elif origin in (list, dict):
-        check_json(value, origin, where)
-        values, part = value if origin is list else value.values(), parts[-1]
-        if part in (int, str) and all(type(item) is part for item in values):
-            return
-        for key, item in enumerate(value) if origin is list else value.items():
-            check_json(item, part, _within(where, key))
-    elif not _has_type(value, shape):
-        _refuse(value, _words_for(shape), where)
+    from pydantic import ValidationError
+
+    try:
+        _adapter(tuple(shape.items()) if isinstance(shape, dict) else shape).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = '.'.join(filter(None, [where, *map(str, first['loc'])])) or 'it'
+        raise ValueError(f'{place:.80} is {first["input"]!r:.80}: {first["msg"]}') from None
 
 
-def _check_fields(value, shape, where):
-    check_json(value, dict, where)
-    if isinstance(shape, dict):
-        fields = shape
-        required = [name for name in shape if type(None) not in typing.get_args(shape[name])]
-    else:
-        fields = typing.get_type_hints(shape)
-        required = [
+@functools.cache
+def _adapter(shape):
+    """Return pydantic's checker of a shape; that of a dict is its items."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    shape = _typed(shape)
+    if hasattr(shape, '__pydantic_config__'):
+        return TypeAdapter(shape)
+    return TypeAdapter(shape, config=ConfigDict(strict=True, allow_inf_nan=False))
+
+
+def _typed(shape):
+    from pydantic import AllowInfNan
+    from typing_extensions import NotRequired, TypedDict
+
+    if shape is numbers.Real:
+        return typing.Annotated[float, AllowInfNan(True)]
+    if type(None) in (parts := typing.get_args(shape)):
+        return typing.Union[tuple(map(_typed, parts))]  # noqa: UP007
+    if isinstance(shape, tuple):
+        fields, extra = dict(shape), 'allow'
+        optional = {name for name in fields if type(None) in typing.get_args(fields[name])}
+    elif dataclasses.is_dataclass(shape):
+        fields, extra = typing.get_type_hints(shape), 'forbid'
+        optional = {
             field.name
             for field in dataclasses.fields(shape)
-            if field.default is field.default_factory is dataclasses.MISSING
-        ]
-        unknown = next((name for name in value if name not in fields), None)
-        if unknown is not None:
-            hint = did_you_mean(unknown, fields)
-            raise ValueError(f'{where} has unknown {unknown:.80}{hint}')
-    missing = [name for name in required if name not in value]
-    if missing:
-        raise ValueError(f'{where} lacks {", ".join(missing)}')
-    for name, field_shape in fields.items():
-        if name in value:
-            check_json(value[name], field_shape, _within(where, name))
-
-
-def _within(where, name):
-    name = f'item {name}' if isinstance(name, int) else f'{name:.80}'
-    return name if where == 'it' else f'{where}: {name}'
-
-
-def _is_object(shape):
-    return isinstance(shape, dict) or dataclasses.is_dataclass(shape)
-
-
-def _has_shape(value, shape):
-    try:
-        check_json(value, shape)
-    except ValueError:
-        return False
-    return True
-
-
-def _has_type(value, shape):
-    if shape is float:
-        return type(value) in (int, float) and abs(value) <= sys.float_info.max
-    return type(value) is int if shape is int else isinstance(value, shape)
-
-
-def _words_for(shape):
-    shape = dict if _is_object(shape) else typing.get_origin(shape) or shape
-    return _WORDS.get(shape, getattr(shape, '__name__', str(shape)))
-
-
-def _refuse(value, wanted, where):
-    raise ValueError(f"{where} can't be {value!r:.80}: {wanted} is expected")
+            if not (field.default is field.default_factory is dataclasses.MISSING)
+        }
+    else:
+        return shape
+    fields = {name: _typed(part) for name, part in fields.items()}
+    result = TypedDict(
+        'Object',
+        {name: NotRequired[part] if name in optional else part for name, part in fields.items()},
+    )
+    result.__pydantic_config__ = {'strict': True, 'allow_inf_nan': False, 'extra': extra}
+    return result
 
 
 def read_lines(path, encoding=None):
