@@ -439,7 +439,7 @@ class Trainer(Callback):
 
     @property
     def _file_name(self):
-        return '_'.join(filter(None, ('model', self.task.prefix, self.task.name, '')))
+        return '_'.join([*filter(None, ('model', self.task.prefix, self.task.name)), ''])
 
     def on_epoch(self, loop, record):
         """Write the epoch's parameters, and the results so far."""
