@@ -1,7 +1,7 @@
 """The errors that this project raises on bad input.
 
 Each message names the thing, the value, and what to do. An error of a parameter that the caller may
-have set has its name apart, as `field`: 'max_len 600: the model takes 512 tokens at most'. The
+have set has its name apart, as `field`: 'max_length 600: the model takes 512 tokens at most'. The
 commands print the message as one line, with the flag instead of the name, and exit with a non-zero
 status (see ``model_zoo.app.cli``). Other parameters that a message mentions are in backquotes.
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from ..environment import available_processors
 from ..errors import InputError
-from ..tasks.pretraining import matching_files
-from ..tasks.pretraining.processes import Processes
 from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
 from ..util.done import forget_done, mark_done, read_done
@@ -39,32 +37,6 @@ class FileTask(NamedTuple):
         """The lines without their ends."""
         for line in read_span(self.path, self.start, self.stop, self.encoding):
             yield line.rstrip('\r\n')
-
-
-def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`."""
-    source.add_argument(
-        '--files', help='files with one text per line (wildcards, commas); one result file each'
-    )
-    add = parser.add_argument_group(
-        'many files', 'Files that an earlier run of the same command finished are skipped.'
-    ).add_argument
-    add('--output_dir', help='with --files: folder or URL for the results')
-    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
-    add_workers_arguments(add, 'with --files: ')
-    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)  # abbreviations are those of the older flags
-
-
-def add_workers_arguments(add, of=''):
-    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
-    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
-    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
-    add(
-        '--ray',
-        metavar='ADDRESS',
-        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )
 
 
 def run_over_files(job, args, settings, tasks=None):
@@ -103,6 +75,8 @@ def plan_files(args):
     check_encoding(args.encoding)
     if '\n'.encode(args.encoding or 'utf-8') != b'\n':
         raise InputError(f'--encoding {args.encoding}: a line end of --files must be one byte')
+    from ..tasks.pretraining import matching_files
+
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
@@ -138,6 +112,8 @@ def _workers(job, args, count):
     if args.ray is not None and count:
         return RayTasks(job, args.ray)
     os.environ['OMP_NUM_THREADS'] = '1'  # of the processes, which load MXNet after this
+    from ..tasks.pretraining.processes import Processes
+
     return Processes(job, min(args.num_workers or available_processors(), max(1, count)))
 
 

@@ -131,9 +131,9 @@ class PretrainingTrainer(Trainer):
         elif path is None and not settings.resume and store.paths():
             if not settings.overwrite_output_dir:
                 raise InputError(
-                    f'{settings.ckpt_dir!r} has checkpoints of another training: add `resume` to '
+                    f'{settings.output_dir!r} has checkpoints of another training: add `resume` to '
                     'continue it, `overwrite_output_dir` to replace it, or name another folder',
-                    field='ckpt_dir',
+                    field='output_dir',
                 )
             if self.task.workers.rank == 0:
                 store.clear()

@@ -33,13 +33,16 @@ from ..training.settings import (
 from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
+from .arguments import check_engine
 from .cli import get_ctx
-from .engines import calibrate, check_engine, forward_of, load_exported
+from .engines import calibrate, forward_of, load_exported
 from .model_choice import ModelChoice
 from .report import write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
+
+FEW_UPDATES = 50
 
 
 class Evaluator:
@@ -131,8 +134,6 @@ class Trainer(Callback):
     metrics : callable, optional
         ``metrics(predictions, labels) -> dict``: further scores.
     callbacks : sequence of Callback
-    dev_share : float, optional
-        The share of the training set that is held out as the dev set.
     is_kept : bool
         Whether the folder stays after the run. Otherwise no more is written to it than the epochs'
         parameters, which the best of them is taken from.
@@ -165,12 +166,11 @@ class Trainer(Callback):
         *,
         metrics=None,
         callbacks=(),
-        dev_share=None,
         is_kept=True,
         setup_logging=None,
     ):
         self.task, self._data, self._opened = task, data, opened
-        self._metrics, self._callbacks, self._dev_share = metrics, callbacks, dev_share
+        self._metrics, self._callbacks = metrics, callbacks
         self._is_kept, self._setup_logging = is_kept, setup_logging
         self._results, self._ending = {}, contextlib.ExitStack()
 
@@ -247,8 +247,8 @@ class Trainer(Callback):
         task = self.task
         task.configure(choice and choice.located)
         rows = {name: task.read(source, name) for name, source in sources.items()}
-        if self._dev_share is not None:
-            rows['train'], rows['dev'] = task.split(rows['train'], self._dev_share)
+        if task.dev_share is not None and 'train' in rows:
+            rows['train'], rows['dev'] = task.split(rows['train'], task.dev_share)
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:
@@ -385,7 +385,14 @@ class Trainer(Callback):
         # Epochs may be a fraction; TensorFlow's scripts round their updates down.
         batches = len(self.sets['train'].loader)
         logger.info('%d batches per epoch', batches)
-        return max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+        num_steps = max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+        if num_steps < FEW_UPDATES:
+            logger.warning(
+                'there will be only %d updates, from which a model may learn little: use more '
+                '`epochs`, or a smaller `batch_size`',
+                num_steps,
+            )
+        return num_steps
 
     def make_loop(self, num_steps, store, callbacks, **options):
         """Return the `TrainingLoop`, with further options of it."""

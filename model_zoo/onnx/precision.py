@@ -10,13 +10,9 @@ import types
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
+from ..util.choices import CALIBRATION_METHODS
 from .graph import save
 
-#: the precisions that `convert` makes
-PRECISIONS = ('float32', 'float16', 'int8')
-#: how the ranges of activations are found: the smallest and largest values; those with the least
-#: divergence; without the 0.001 % that are largest
-CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
 _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that become integers
 
 

@@ -19,7 +19,7 @@ from ..optimizer import finetune_schedule, get_schedule
 from ..records import is_table
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings
+from ..training.settings import FinetuneSettings, ScheduleSettings, SplitSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.remote import is_file
@@ -76,7 +76,9 @@ def check_room(max_length, special, texts=1):
 def tell_cut(cut, count, unit, max_length):
     """Log how many of the texts were cut, if any."""
     if cut:
-        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
+        logger.warning(
+            '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
+        )
 
 
 def encode_several(tokenizer, examples, labels, max_length):
@@ -161,12 +163,17 @@ class Task:
 
     settings_class = FinetuneSettings
     name = head = use = None
-    metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
+    metric, unit, length = 'accuracy', 'examples', 'max_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = None
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if 'max_seq_length' in cls.settings_class.defaults():  # as tasks for version 0.3 call it
+            cls.length = 'max_seq_length'
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -221,6 +228,11 @@ class Task:
         return self.family or ''
 
     @property
+    def dev_share(self):
+        """The share of the training set's rows that is the dev set, or None."""
+        return self.settings.dev_split if isinstance(self.settings, SplitSettings) else None
+
+    @property
     def trains(self):
         """Whether the settings ask for a training."""
         return not self.settings.only_inference
@@ -272,7 +284,9 @@ class Task:
         """Return rows to train on, and held-out rows: always the same for a seed."""
         parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
-            raise InputError(f'{share} of {len(rows)} rows leaves nothing on one side', field='dev')
+            raise InputError(
+                f'{share} of {len(rows)} rows leaves nothing on one side', field='dev_split'
+            )
         return parts
 
     def prepare(self, rows):

@@ -77,6 +77,9 @@ def in_new_interpreter(program):
         'finetune-classifier --help',
         'finetune-squad --lrr 1',
         'info --help',
+        *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
+        'learn-vocab --help',
+        'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',
     ],
 )
@@ -99,6 +102,15 @@ from model_zoo.util import arrays
 import gluonnlp as nlp, mxnet as mx
 assert 'bertadam' in mx.optimizer.Optimizer.opt_registry
 assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
+""")
+
+
+def test_mxnet_comes_without_what_it_rarely_uses():
+    in_new_interpreter("""
+import model_zoo, mxnet as mx, mxnet.test_utils
+loaded = {'sklearn', 'scipy.stats', 'onnx', 'pandas'} & set(sys.modules)
+assert not loaded, loaded
+assert mxnet.test_utils.ss.norm.cdf(0) == 0.5 and 'scipy.stats' in sys.modules
 """)
 
 
