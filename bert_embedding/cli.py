@@ -134,7 +134,7 @@ def _sentences(args):
 
 
 def _count(args):
-    """Number of sentences, or None if that can't be known beforehand."""
+    """Return the number of sentences, or None if it can't be known beforehand."""
     if args.file is None:
         return len(args.sentences)
     if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
@@ -182,7 +182,7 @@ def _print(embedding, sentences, args):
 
 
 def _options(args):
-    """The options of `BertEmbedding`."""
+    """Return the options of `BertEmbedding`."""
     return {
         'ctx': get_ctx(args.gpu),
         'dtype': args.dtype,
@@ -227,7 +227,7 @@ def _opened(options):
 
 
 def embed(argv=None):
-    """``zoo embed``, whose default model is that of the pipelines."""
+    """Run ``zoo embed``, which has the pipelines' default model."""
     main(argv, DEFAULT_MODELS['feature-extraction'], as_original=False)
 
 
@@ -267,5 +267,5 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
 
 
 def console():
-    """The console command: run `main` and exit with its status."""
+    """Run `main` and exit with its status: the console command."""
     sys.exit(run(main))

@@ -155,13 +155,13 @@ class BertEmbedding:
     def __call__(
         self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
     ) -> list[tuple[list[str], list[np.ndarray]]]:
-        """The same as :meth:`embedding`."""
+        """Return what :meth:`embedding` returns."""
         return self.embedding(sentences, oov_way, filter_spec_tokens)
 
     def embedding(
         self, sentences: Iterable[str], oov_way: str = 'avg', filter_spec_tokens: bool = True
     ) -> list[tuple[list[str], list[np.ndarray]]]:
-        """Words of each sentence and their vectors.
+        """Return the words of each sentence and their vectors.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class BertEmbedding:
             return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens, on_batch))
 
     def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None):
-        """:meth:`embedding`, one sentence after the other.
+        """Yield what :meth:`embedding` returns, one sentence after the other.
 
         The sentences are read as needed, at most 768 ahead (fewer if they are long), so any number
         of them takes the same memory.
@@ -204,7 +204,7 @@ class BertEmbedding:
     def sentence_vectors(
         self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None
     ):
-        """One vector per sentence.
+        """Return one vector per sentence.
 
         A sentence-transformers model (a folder or repository with ``modules.json``) returns its own
         vectors: with its pooling, dense layers, normalization, prompts and length.
@@ -284,7 +284,7 @@ class BertEmbedding:
         on_batch=None,
         batch_size=None,
     ):
-        """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
+        """Yield what :meth:`sentence_vectors` returns; reads as :meth:`iter_embedding` does.
 
         ``on_batch(count)`` is called when this many more sentences are embedded, which is before
         they are yielded, because they are computed in groups.
@@ -311,13 +311,13 @@ class BertEmbedding:
         return (vector for _, vector in results)
 
     def _modules(self, pooling):
-        """The parts that make a sentence's vector."""
+        """Return the parts that make a sentence's vector."""
         if pooling is None and self.sentence_modules is not None:
             return self.sentence_modules
         return SentenceModules([pooling or 'mean'])
 
     def similarity(self, a, b):
-        """Cosines of the vectors of texts.
+        """Return the cosines of the vectors of texts.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class BertEmbedding:
         return cosines[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
 
     def search(self, queries, corpus, k=10, index='exact'):
-        """The texts of a corpus that are most similar to queries.
+        """Return the texts of a corpus that are most similar to queries.
 
         The corpus is read in blocks, so any number of texts takes the same memory.
 
@@ -398,9 +398,9 @@ class BertEmbedding:
                 )
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
-        """The words of a sentence and their vectors, made from the pieces' vectors."""
+        """Return the words of a sentence and their vectors, made from the pieces' vectors."""
         pieces, numbers = encoding.tokens, encoding.word_ids
-        # where words begin; a number differs from the one before it, and that of [CLS] is None
+        # where words begin: a number differs from the one before it, and [CLS] has None
         starts = [n for n in range(1, len(pieces) - 1) if numbers[n] != numbers[n - 1]]
         stops = [*starts[1:], len(pieces) - 1]
         tokens = [self.tokenizer.join(pieces[start:stop]) for start, stop in zip(starts, stops)]
@@ -489,7 +489,7 @@ def _originals_order(ctx, dtype, model):
 
 
 def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
-    """The encoder, its tokenizer and its files."""
+    """Open the encoder; return it with its tokenizer and its files."""
     if os.path.isdir(model) and (dataset_name or params_path):
         raise InputError(
             f'model is the directory {model!r}, which has its own weights and vocabulary: '

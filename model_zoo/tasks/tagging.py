@@ -538,7 +538,8 @@ class TaggingTask(Task):
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
     def example(self, rows):
-        return {'text': usual_row([' '.join(row.words) for row in rows[:50]], str)}
+        some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
+        return {'text': usual_row([' '.join(row.words) for row in some], str)}
 
     def examine(self, segment, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]

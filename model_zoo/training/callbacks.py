@@ -90,7 +90,7 @@ class ProgressLogger(Callback):
             self._bar.set_postfix(self._shown)
 
     def line(self, loop, record):
-        """The log line for a record."""
+        """Return the log line for a record."""
         unit = loop.state.unit
         losses = {name: value for name, value in record.items() if name.endswith('_loss')}
         terms = ', '.join(f'{name}={value:.4f}' for name, value in losses.items())

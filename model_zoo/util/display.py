@@ -28,7 +28,7 @@ def open_bar(*args, **options):
 
 
 def new_figure(width, height, layout='constrained'):
-    """An empty figure."""
+    """Return an empty figure."""
     # no pyplot, which keeps figures alive and may want a display
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def _logged(items, advance):
 
 @contextlib.contextmanager
 def counted(unit, total=None, leave=False, has_bar=None):
-    """A context whose value, ``advance(count)``, says how many more items are done.
+    """Return a context of ``advance(count)``, which says how many more items are done.
 
     It shows what `progress` does, for items that are done in groups and come one by one.
     """

@@ -4,11 +4,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import hmac
-import importlib.metadata
 import json
 import logging
 import time
 
+from ... import __version__
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline import TooLargeError
 from . import huggingface, openai_api, page
@@ -45,7 +45,7 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 
 
 def build_app(models, settings=None, loading=()):
-    """The ASGI application that serves pipelines; needs the extra ``serve``.
+    """Return the ASGI application that serves pipelines; needs the extra ``serve``.
 
     Each model has a thread of its own, which makes batches of the texts of all requests. The
     threads run from now on; the end of the application's lifespan answers what is accepted and ends
@@ -73,7 +73,7 @@ def build_app(models, settings=None, loading=()):
 
     app = fastapi.FastAPI(
         title=PROJECT,
-        version=_version(),
+        version=__version__,
         description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
@@ -89,13 +89,6 @@ def build_app(models, settings=None, loading=()):
     for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
-
-
-def _version():
-    try:
-        return importlib.metadata.version(PROJECT)
-    except importlib.metadata.PackageNotFoundError:  # a checkout that isn't installed
-        return 'unknown'
 
 
 def _add_errors(app):
@@ -154,7 +147,7 @@ def _add_state(app, models, metrics):
 
 
 def describe(served):
-    """The entry of a model in ``/v1/models``."""
+    """Return the entry of a model in ``/v1/models``."""
     pipeline = served.pipeline
     extras = pipeline.block.config.extras
     description = {
@@ -178,7 +171,7 @@ def describe(served):
 
 
 def error_response(path, error, status=None, headers=None):
-    """The response for an error, as the clients of a path expect it."""
+    """Return the response for an error, as the clients of a path expect it."""
     from starlette.responses import Response
 
     if status is None:  # 500 is for unexpected errors
@@ -226,7 +219,7 @@ class Gate:
             self._metrics.count_request(route, status or 500, time.perf_counter() - begin)
 
     def _refusal(self, scope):
-        """The response to a request that isn't even read; None for others."""
+        """Return the response to a request that isn't even read; None for others."""
         from starlette.datastructures import Headers
 
         path, headers = scope['path'], Headers(scope=scope)

@@ -43,7 +43,7 @@ class Body(Fields):
 
     @classmethod
     def of_json(cls, body):
-        """The request of a body of JSON."""
+        """Read the request of a body of JSON."""
         with reporting('the body of the request is not JSON', errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
         return cls.read(content)
@@ -103,7 +103,7 @@ class HuggingFace(Body):
 
 
 def _prompts(value):
-    """A list of texts or of lists of token ids; the model checks the ids."""
+    """Return a list of texts or of lists of token ids; the model checks the ids."""
     values = [value] if isinstance(value, str) or _is_of(value, int) else value
     if not (_is_of(values, str) or (_is_of(values, list) and all(_is_of(v, int) for v in values))):
         raise InputError('it must be a text, token ids, or a list of texts or of token ids')
@@ -204,7 +204,7 @@ class Attentions(Body):
 
 
 def documented(body):
-    """A route with this body, for OpenAPI."""
+    """Return OpenAPI's entries of a route with this body."""
     schema = body.model_json_schema()
     schema = _inlined(schema, schema.pop('$defs', {}))
     if body is HuggingFace:
@@ -217,7 +217,7 @@ def documented(body):
 
 
 def _inlined(schema, known):
-    """A schema with what it refers to in place of the references."""
+    """Return a schema with its definitions instead of references."""
     if isinstance(schema, list):
         return [_inlined(part, known) for part in schema]
     if not isinstance(schema, dict):

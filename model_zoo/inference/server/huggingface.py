@@ -28,7 +28,7 @@ def add_routes(app, service):
 
 
 def _split(path, models):
-    """The name of the model, and the task if the path has one: NAME/pipeline/TASK."""
+    """Return the model's name, and the task if the path has one: NAME/pipeline/TASK."""
     name, _, task = path.rpartition('/pipeline/')
     known = {served.name for served in models}
     return (name, task) if path not in known and name in known else (path, None)
@@ -66,7 +66,7 @@ def _call(service, name, task, inputs, options):
 
 
 def _writing_call(service, name, inputs, options, is_stream):
-    """The `Call` that continues texts."""
+    """Return the `Call` that continues texts."""
     prompts = inputs if isinstance(inputs, list) else [inputs]
     if not prompts or not all(isinstance(prompt, str) for prompt in prompts):
         raise InputError('inputs must be a text or a list of texts')

@@ -54,7 +54,7 @@ class Served:
         return list(self.pipelines)
 
     def of_task(self, task):
-        """The pipeline of a task; of the model's own for None."""
+        """Return the pipeline of a task; for None, of the model's own."""
         task = task or self.pipeline.task
         if task not in self.pipelines:
             raise InputError(f'the model {self.name} is for {" and ".join(self.tasks)}, not {task}')
@@ -107,7 +107,7 @@ class Models:
         return iter(self._served.values())
 
     def get(self, name):
-        """A model by its name."""
+        """Return a model by its name."""
         try:
             return self._served[name]
         except KeyError:

@@ -100,12 +100,12 @@ class _Completion:
         }
 
     def call(self):
-        """The `Call`."""
+        """Return the `Call`."""
         events = self.events if self._content.stream else None
         return Call(self.served, self.job, self.whole, events)
 
     def whole(self, outputs):
-        """The answer."""
+        """Return the answer."""
         choices = []
         for index, written in enumerate(self.job.written):
             text = self._start(index) + ''.join(token.text for token in written)
@@ -113,7 +113,7 @@ class _Completion:
         return {**self._head, 'choices': choices, 'usage': self._usage()}
 
     async def events(self, tokens):
-        """The answer as server-sent events."""
+        """Yield the answer as server-sent events."""
         offsets = [0] * self.job.size
         is_new = [True] * self.job.size
         try:
@@ -135,7 +135,7 @@ class _Completion:
             yield f'data: {json.dumps(event)}\n\n'
 
     def _start(self, index):
-        """The text before a sequence: its prompt, if the request asks for it."""
+        """Return the text before a sequence: its prompt, if the request asks for it."""
         if not self._content.echo:
             return ''
         prompt = self._content.prompt[index // self._content.n]

@@ -15,7 +15,7 @@ MOST_CONNECTIONS = 512
 
 
 def name_models(models):
-    """The names under which models are served.
+    """Return the names under which models are served.
 
     Each is a folder or a name by itself, or ``NAME=MODEL``. By itself a folder is served by its own
     name; ``best_model``, which trainings write, by the name of its parent folder.
@@ -46,7 +46,7 @@ def _default_name(model):
 
 
 def read_key(source):
-    """The API key in a file, or in an environment variable that is given as ``env:NAME``."""
+    """Read the API key from a file, or from an environment variable, ``env:NAME``."""
     if source.startswith('env:'):
         key = os.environ.get(source[4:], '')
         where = f'the environment variable {source[4:]}'
@@ -63,7 +63,7 @@ def read_key(source):
 
 
 def bind(host, port):
-    """A socket for a server, which doesn't listen yet; port 0 is any that is free."""
+    """Return a socket for a server, which doesn't listen yet; port 0 is any free one."""
     if not 0 <= port < 2**16:
         raise InputError(f'cannot serve on {host}, port {port}: it must be from 0 to 65535')
     with reporting(f'cannot serve on {host}, port {port}'):

@@ -44,7 +44,7 @@ class Service:
         self._threads = concurrent.futures.ThreadPoolExecutor(THREADS, 'request')
 
     async def respond(self, request, prepare):
-        """The response to a request. Only waiting is done in the event loop."""
+        """Respond to a request. Only waiting is done in the event loop."""
         from fastapi.responses import Response, StreamingResponse
 
         loop = asyncio.get_running_loop()
@@ -63,7 +63,7 @@ class Service:
         return Response(answer, media_type='application/json')
 
     async def _outputs(self, request, future):
-        """What a worker computes, unless the client goes before: then it is not computed."""
+        """Await a worker's outputs; they aren't computed if the client goes before."""
         from starlette.requests import ClientDisconnect
 
         outputs = asyncio.wrap_future(future)
@@ -83,7 +83,7 @@ class Service:
         return asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
 
     def served(self, name, is_writer):
-        """The model of a name, if it takes requests; `is_writer` is whether it must write text."""
+        """Return the model of a name, if it takes requests; `is_writer`: it must write text."""
         served = self.models.get(name)
         if served.is_writer is not is_writer:
             raise InputError(
@@ -94,7 +94,7 @@ class Service:
         return served
 
     def meter(self, inputs):
-        """The `Meter` of a request with these texts, nested in any way, which it checks."""
+        """Return the `Meter` of a request with these texts, nested in any way, and check them."""
         settings = self.settings
         count, left = 0, [inputs]
         while left:
@@ -123,7 +123,7 @@ class Service:
         )
 
     def writing_job(self, served, prompts, count, stop, **options):
-        """A `WritingJob` within the server's limits.
+        """Return a `WritingJob` within the server's limits.
 
         `count(ids)` is how many tokens a prompt may get; `options` are of `stream`.
         """
@@ -148,7 +148,7 @@ class Service:
         return WritingJob(ids, options, counts, stop)
 
     async def _stream(self, job, tokens):
-        """The tokens of a job that was submitted, as they come."""
+        """Yield the tokens of a submitted job as they come."""
         loop = asyncio.get_running_loop()
         job.future.add_done_callback(  # comes after all tokens
             lambda _: loop.call_soon_threadsafe(tokens.put_nowait, None)

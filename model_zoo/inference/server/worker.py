@@ -94,7 +94,7 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def _is_busy(self):
-        """Whether there is something left to do of what was taken."""
+        """Return whether accepted work is left to do."""
 
     @abc.abstractmethod
     def _take(self, jobs):
@@ -178,7 +178,7 @@ class BatchWorker(Worker):
 
 
 def choose_rows(lengths, batch_tokens):
-    """The rows of the next batch: the one that has waited longest, and those of similar length.
+    """Return the rows of the next batch: the oldest one, and others of similar length.
 
     It is one of the batches that take the least time altogether, where padding takes as long as
     text, and each batch takes as long as `BATCH_COST` tokens more.

@@ -101,7 +101,7 @@ def _map(vectors):
 
 
 def project(vectors):
-    """Vectors projected on their first two principal components, shape (count, 2)."""
+    """Project vectors on their first two principal components; shape (count, 2)."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0)
     left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
     points = np.zeros((len(vectors), 2))
