@@ -143,7 +143,7 @@ TAGGING = [
     ),
     (['--data_dir', 'DATA', '--labels', 'O', 'O'], 'two different ones are needed'),
     (['--data_dir', 'DATA', '--seq-len', '65'], '--max_length'),
-    (['--data_dir', 'DATA', '--only_inference'], 'does not say its labels: give --labels'),
+    (['--data_dir', 'DATA', '--only_inference'], 'has no names of labels: use --labels'),
     (['--cased', '--dataset', 'x'], '--cased'),
 ]
 
