@@ -226,7 +226,7 @@ class ChoiceTask(MultipleChoice):
         files, held_out = super().locate(given), self.settings.dev_split is not None
         is_missing = not held_out and not {'dev', 'test'}.intersection(files)
         if given is None and self.settings.do_eval and is_missing:
-            raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
+            raise InputError('there is no dev set: use `dev_file`, or `data_dir`')
         return files
 
     def read(self, source, segment):
@@ -345,8 +345,8 @@ class StoryTask(MultipleChoice):
         if 'dev' not in rows and train and settings.n_valid:
             if settings.n_valid >= len(train):
                 raise InputError(
-                    f'{settings.n_valid}: {settings.train_file!r} has {len(train)} '
-                    'stories; give a smaller number, or `dev_file`',
+                    f'{settings.n_valid} must be less than {len(train)}, the number of stories in '
+                    f'{settings.train_file!r}',
                     field='n_valid',
                 )
             rows['train'], rows['dev'] = hold_out(train, settings.n_valid)

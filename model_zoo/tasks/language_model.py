@@ -240,7 +240,9 @@ class LanguageModelTask(TextTask):
         if 'train' not in sources and settings.resume:
             raise InputError('continues a training: it needs `train_file`', field='resume')
         if 'train' not in sources and settings.learn_vocab:
-            raise InputError('learns from a training text: give `train_file`', field='learn_vocab')
+            raise InputError(
+                'needs `train_file`, from which the vocabulary is learned', field='learn_vocab'
+            )
         sources = {name: self.text_file(source, name) for name, source in sources.items()}
         files = {f'{segment}_file': sources.get(segment) for segment in ('train', 'dev', 'test')}
         self.settings = settings.copy(**files)

@@ -117,7 +117,7 @@ class MaskedLMTask(TextTask):
 
     def _copy_given(self, sources):
         if 'test' in sources:
-            raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
+            raise InputError("is no set of 'fill-mask': use `dev`", field='test')
         for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
             if segment in sources:
                 source = sources[segment]

@@ -483,7 +483,7 @@ class TaggingTask(Task):
         if labels is None:
             if 'train' not in rows:
                 raise InputError(
-                    f'the model {model!r} does not say its labels: give `labels`, in the order of '
+                    f'the model {model!r} has no names of labels: use `labels`, in the order of '
                     'their numbers'
                 )
             labels = self._names or labels_of_sentences(rows['train'])
@@ -625,6 +625,6 @@ def _read_records(source, segment, tag_column=None, encoding=None):
             given.update((str(each), int(each)) for each in labels if not isinstance(each, str))
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
-            raise InputError('give all sentences labels, or none', where=where)
+            raise InputError('all sentences must have labels, or none', where=where)
         sentences.append(Sentence(tuple(map(str, words)), labels, len(sentences)))
     return sentences, given, column

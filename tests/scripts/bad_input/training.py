@@ -136,14 +136,14 @@ TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
     (['--only_inference'], 'there is no dev set'),
     (['--dev-path', 'none.txt'], '--dev_file'),
-    (['--data_dir', 'DATA', '--label_column', '3'], 'line 3: there is no column 3 for'),
+    (['--data_dir', 'DATA', '--label_column', '3'], 'line 3: there is no column 3'),
     (
         ['--data_dir', 'DATA', '--labels', 'O', 'B-PER', '--seq-len', '9'],
-        "txt, line \\d+: the label 'I-PER' is none of those known: O, B-PER",
+        "txt, line \\d+: the label 'I-PER' is unknown",
     ),
     (['--data_dir', 'DATA', '--labels', 'O', 'O'], 'two different ones are needed'),
     (['--data_dir', 'DATA', '--seq-len', '65'], '--max_length'),
-    (['--data_dir', 'DATA', '--only_inference'], 'does not say its labels: give --labels'),
+    (['--data_dir', 'DATA', '--only_inference'], 'has no names of labels: use --labels'),
     (['--cased', '--dataset', 'x'], '--cased'),
 ]
 
