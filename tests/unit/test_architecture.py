@@ -39,13 +39,13 @@ HEAVY = {
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
+    'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},  # its own format
     'model_zoo.inference.onnx_engine': {'onnxruntime', 'openvino'},
     'model_zoo.onnx.graph': {'onnx', 'onnxruntime'},
     'model_zoo.onnx.precision': {'onnx', 'onnxruntime'},
-    'export.onnx_file': {'onnxruntime'},
 }
 
 
