@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import DeploySettings, DeviceSettings, TrainingSettings, value_type
+from ..training.settings import DeploySettings, DeviceSettings, value_type
 from ..util.choices import ENGINES, FORMATS
 from . import cli
 
@@ -57,13 +57,6 @@ def _add(parser, field, defaults, group):
         parser.rank_last(field.name)
     action = group.add_argument(f'--{field.name}', **options)
     action.is_usual = field.metadata['usual']
-
-
-def check_training_arguments(args):
-    """Raise InputError, naming the flag, if a value of `TrainingSettings` can't be used."""
-    names = [field.name for field in dataclasses.fields(TrainingSettings)]
-    checked = TrainingSettings(**{name: getattr(args, name) for name in names})
-    vars(args).update(vars(checked))
 
 
 def check_at_least_one(args, *names):

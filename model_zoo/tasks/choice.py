@@ -19,7 +19,15 @@ from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
 from .settings import ChoiceSettings, StorySettings, check_work
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    cross_entropies,
+    encode_several,
+    hold_out,
+    log_truncated,
+)
 
 __all__ = [
     'ChoiceSettings',
@@ -136,7 +144,7 @@ def encode_swag(examples, tokenizer, max_length=128):
     ]
     labels = [example.label for example in examples]
     samples, cut = encode_several(tokenizer, pairs, labels, max_length)
-    tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
+    log_truncated(sum(map(bool, cut)), len(examples), 'examples', max_length)
     return samples
 
 
@@ -293,7 +301,7 @@ def encode_stories(stories, encode, special, max_length):
             ids = [first, *context[: room - count], delimiter, *ending[:count], last]
             rows.append(np.array(ids, np.int32))
         samples.append(Sample(tuple(rows), label=story.label))
-    tell_cut(cut, len(stories), 'stories', max_length)
+    log_truncated(cut, len(stories), 'stories', max_length)
     return samples
 
 

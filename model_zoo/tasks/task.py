@@ -37,10 +37,10 @@ __all__ = [
     'cross_entropies',
     'encode_several',
     'hold_out',
+    'log_truncated',
     'mean_cross_entropy',
     'save_trained',
     'squeeze',
-    'tell_cut',
     'usual_row',
 ]
 
@@ -73,7 +73,7 @@ def check_room(max_length, special, texts=1):
         )
 
 
-def tell_cut(cut, count, unit, max_length):
+def log_truncated(cut, count, unit, max_length):
     """Log how many of the texts were cut, if any."""
     if cut:
         logger.warning(

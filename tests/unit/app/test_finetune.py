@@ -12,7 +12,7 @@ from tiny import write_words
 from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app import trainer as trainer_module
-from model_zoo.app.arguments import add_settings, check_training_arguments
+from model_zoo.app.arguments import add_settings
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
@@ -74,11 +74,17 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
 
 @pytest.mark.parametrize(
     ('flag', 'value'),
-    [('training_steps', 0), ('ckpt_interval', 0), ('lr', 'nan'), ('wd', 'inf'), ('epsilon', -1.0)],
+    [
+        ('training_steps', 0),
+        ('ckpt_interval', 0),
+        ('lr', float('nan')),
+        ('wd', float('inf')),
+        ('epsilon', -1.0),
+    ],
 )
 def test_bad_values_that_no_command_line_of_tests_has(flag, value):
     with pytest.raises(InputError) as caught:
-        check_training_arguments(parse(f'--{flag}={value}'))
+        TrainingSettings(**{flag: value})
     assert caught.value.field == flag
 
 
@@ -202,19 +208,17 @@ def test_the_loss_scale_of_a_flag(caplog):
     block = nn.Dense(1, in_units=2)
     block.initialize()
 
-    def scale(*words):
-        args = parse(*words)
-        check_training_arguments(args)
-        return make_updater(args, block, None).loss_scale
+    def scale(**settings):
+        return make_updater(TrainingSettings(**settings), block, None).loss_scale
 
-    assert scale('--dtype', 'float16') == scale('--dtype', 'float16', '--loss_scale', 0)
-    fixed = scale('--dtype', 'float16', '--loss_scale', 128)
+    assert scale(dtype='float16') == scale(dtype='float16', loss_scale=0)
+    fixed = scale(dtype='float16', loss_scale=128)
     assert (fixed.value, fixed.dynamic) == (128, False)
     assert scale() is None and not caplog.text
-    assert scale('--loss_scale', 128) is None
+    assert scale(loss_scale=128) is None
     assert '`loss_scale` has an effect with' in caplog.text
     with pytest.raises(InputError):
-        scale('--loss_scale', -1)
+        scale(loss_scale=-1)
 
 
 NAMES = ['model', 'train_file', 'dev_file', 'max_length', 'dev_split', 'batch_size', 'lr']
