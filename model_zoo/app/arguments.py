@@ -88,6 +88,7 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
         metavar='COLUMN',
         help="with --file: the texts' column, by name or by number from 0",
     )
+    parser.set_defaults(text_pair_column=None)
     if pairs:
         add(
             '--text_pair_column',
@@ -137,14 +138,18 @@ def engine_of(engine, precision, has_file):
 
 def check_engine(settings):
     """Raise InputError if the engine can't do what a task's settings ask for."""
-    engine, precision = settings.engine, settings.precision
-    if engine != 'mxnet' and not settings.only_inference:
-        raise InputError(f'{engine} is for inference: only MXNet trains', field='engine')
-    if engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
+    if settings.engine != 'mxnet' and not settings.only_inference:
+        raise InputError(f'{settings.engine} is for inference: only MXNet trains', field='engine')
+    if settings.engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
         raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    if engine == 'mxnet' and precision == 'int8':
+    check_precision(settings)
+
+
+def check_precision(args):
+    """Raise InputError if the precision isn't one of the engine's."""
+    if args.engine == 'mxnet' and args.precision == 'int8':
         raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
-    if engine == 'mxnet' and precision == 'bfloat16':
+    if args.engine == 'mxnet' and args.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 

@@ -198,10 +198,10 @@ def test_clipping_each_parameter_needs_an_optimizer_that_does():
     block = nn.Dense(1, in_units=2)
     block.initialize()
     options = {'options': {'max_grad_norm': 1.0}}
-    updater = make_updater(parse('--as_bertadam'), block, None, None, **options)
+    updater = make_updater(parse(), block, None, None, **options)
     assert updater.trainer._optimizer.max_grad_norm == 1.0
     with pytest.raises(InputError):
-        make_updater(parse('--as_bertadam', '--optimizer', 'sgd'), block, None, None, **options)
+        make_updater(parse('--optimizer', 'sgd'), block, None, None, **options)
 
 
 def test_the_loss_scale_of_a_flag(caplog):
