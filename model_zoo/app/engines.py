@@ -1,4 +1,4 @@
-"""What runs a model that isn't trained: engines, exported models, and INT8."""
+"""Engines, exported models and INT8: the use of a model without training it."""
 
 import itertools
 import logging
@@ -30,7 +30,7 @@ def engine_forward(engine):
     def forward(batch):
         arrays = [array.asnumpy().astype('int32') for array in batch.inputs]
         shape = arrays[0].shape[:-1]
-        if len(shape) == 2:  # each choice, or sentence, is a text of its own
+        if len(shape) == 2:  # each choice, or sentence, is one text
             arrays = [array.reshape(-1, *array.shape[2:]) for array in arrays]
         outputs = [mx.nd.array(output) for output in engine.run(*arrays)]
         if len(shape) == 2:  # a number for each choice, a vector for each sentence

@@ -156,7 +156,7 @@ def finetune(
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
-                raise InputError('is a block: give its `tokenizer`, too', field='model')
+                raise InputError('is a block: `tokenizer` must be its tokenizer', field='model')
             opened = model, tokenizer
         elif model is None:
             raise InputError(
@@ -302,7 +302,7 @@ class _Warner(logging.Handler):
 
 
 class Trained:
-    """What `finetune` returns: the trained model, its scores and its history.
+    """The result of `finetune`: the trained model, its scores and its history.
 
     Attributes
     ----------
@@ -374,7 +374,7 @@ class Trained:
     ) -> str:
         """Upload model and tokenizer to the Hugging Face hub; returns the address of the commit.
 
-        The arguments are those of ``save_pretrained``; by default the files are in transformers'
+        It takes the arguments of ``save_pretrained``; by default the files are in transformers'
         format.
         """
         from ..pretrained.hub import upload

@@ -72,7 +72,7 @@ class ModelChoice:
 
     @functools.cached_property
     def located(self):
-        """What the model is; nothing large is fetched."""
+        """The `Located`; nothing large is fetched."""
         return locate(
             self.model,
             dataset_name=self.dataset,
@@ -200,7 +200,7 @@ def _newest_weights(path):
 
 
 def family_of(model, dataset=None):
-    """Name of the family that a model belongs to; None if its files don't tell."""
+    """Return the name of a model's family; None if its files don't say it."""
     try:
         return locate(model, dataset_name=dataset, weights=None, vocab=False).family.name
     except InputError:

@@ -42,7 +42,7 @@ class RemoteFolder:
         self._sent = {}
 
     def pull(self):
-        """Make the folder of this machine what the URL has."""
+        """Replace the content of this machine's folder by the URL's."""
         for where, folders, names in os.walk(self._root):
             for name in folders[:]:
                 path = os.path.join(where, name)
@@ -64,7 +64,7 @@ class RemoteFolder:
                 self._sent[self._name(target)] = _facts(target)
 
     def push(self):
-        """Make the URL have what the folder of this machine has; checksums are sent last."""
+        """Replace the content of the URL by this machine's folder; checksums are sent last."""
         here = {}
         for where, folders, names in os.walk(self._root):
             folders[:] = [name for name in folders if not name.startswith('.')]
@@ -100,7 +100,7 @@ class RemoteFolder:
 
 
 def _working_folder(url):
-    """A folder for temporary files, of one URL and user; marked as ours."""
+    """Return a folder for the temporary files of one URL and user, with our mark in it."""
     user = f'zoo-{os.getuid()}' if hasattr(os, 'getuid') else 'zoo'
     parent = os.path.join(tempfile.gettempdir(), user)
     path = os.path.join(parent, hashlib.sha256(url.encode()).hexdigest()[:16])
@@ -150,7 +150,7 @@ _OF_EPOCH = re.compile(r'model_.+_\d+\.params')
 
 
 class RunFolder:
-    """The folder of a run. Creating it starts the log, and sets the seed.
+    """A run's folder. Creating it starts the log, and sets the seed.
 
     The folder is locked until the command has ended: another run in it is refused. Temporary files
     that a killed run has left there are removed.
@@ -247,7 +247,7 @@ class RunFolder:
         return os.path.join(self.path, name)
 
     def location(self, *names):
-        """Where the folder, or a file in it, is after the run: at its URL, if it has one."""
+        """Return the path or URL of the folder, or of a file in it, after the run."""
         return join(self._remote.url if self._remote else self.path, *names)
 
     def checkpoints(self, keep=2, name='checkpoints'):

@@ -109,7 +109,7 @@ class Evaluator:
         return names
 
     def examine(self):
-        """Return the `Examination` of the first dev set; None if there is none with labels."""
+        """Return the `Examination` of the first labelled dev set, or None."""
         for segment in self.dev_sets:
             return self._task.examine(segment, self.sets[segment], self.outputs(segment))
         return None
@@ -218,7 +218,7 @@ class Trainer(Callback):
     # -- the steps before a training
 
     def locate(self):
-        """Return where the rows of each set are, and the `ModelChoice`, None if there is none."""
+        """Return the sources of the rows of each set, and the `ModelChoice`, or None."""
         task = self.task
         if isinstance(self.settings, FinetuneSettings):
             check_engine(self.settings)
@@ -467,7 +467,7 @@ class Trainer(Callback):
         These are ``model_NAME_EPOCH.params`` of the last epoch and the best one, ``curves.png``,
         ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch), predictions,
         and ``best_model/`` with its card. With ``save_last`` the folder itself has the last epoch's
-        model, as the originals' has, whose are ``eval_results.txt`` and the predictions.
+        model, as the originals' has; ``eval_results.txt`` and the predictions are its own.
         """
         settings, state, has_dev = self.settings, self.state, bool(self.evaluator.dev_sets)
         logger.info(

@@ -78,6 +78,7 @@ def _swag_examples(source, segment, encoding):
     for number, (where, fields) in enumerate(records):
         if _CHOICES in fields:
             context, start, endings = fields.get(_TEXT), '', fields[_CHOICES]
+            where = where._replace(column=_CHOICES)
         else:
             _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where, 'SWAG')
             names = (f'{_ENDING}{number}' for number in itertools.count())

@@ -1,4 +1,4 @@
-"""What a task is: one object that reads, encodes, scores and writes its rows; and scores."""
+"""The base of the tasks, which read, encode, score and write their rows; and scores."""
 
 import collections
 import dataclasses

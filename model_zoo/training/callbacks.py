@@ -156,7 +156,7 @@ class TensorBoardWriter(_FigureWriter):
 class WandbLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of Weights & Biases.
 
-    `options` are those of ``wandb.init``. Raises MissingExtraError if wandb isn't installed.
+    It takes the options of ``wandb.init``. Raises MissingExtraError if wandb isn't installed.
     """
 
     def __init__(self, **options):
@@ -179,7 +179,7 @@ class WandbLogger(_FigureWriter):
 class MLflowLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
 
-    `options` are those of ``mlflow.start_run``. An active run becomes the parent. Raises
+    It takes the options of ``mlflow.start_run``. An active run becomes the parent. Raises
     MissingExtraError if mlflow isn't installed, and InputError if it can't write to its tracking
     URI.
     """

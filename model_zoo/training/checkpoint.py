@@ -91,8 +91,8 @@ def load_optimizer(block, trainer, tensors, updates, source):
                 value = tensors.get(name + path)
                 if value is None or value.shape != array.shape or value.dtype != array.dtype:
                     raise CheckpointError(
-                        f'{source!r} does not fit the optimizer: {name + path} is missing, or of '
-                        'another shape or type'
+                        f'{source!r} does not fit the optimizer: {name + path} is missing, or has '
+                        'a different shape or type'
                     )
                 array[:] = value
                 used.add(name + path)
@@ -121,7 +121,7 @@ def _check_updates(updates, source):
 
 @dataclasses.dataclass
 class TrainingState:
-    """Where a training is and what it has seen; plain JSON, part of each checkpoint.
+    """The position of a training, and its records; plain JSON, part of each checkpoint.
 
     Parameters
     ----------
@@ -171,8 +171,8 @@ class TrainingState:
 
     @property
     def best(self):
-        """The record of the epoch with the highest score, and of those the one with the lowest loss
-        on the dev sets; None if there is none.
+        """The record of the epoch with the highest score and, among equal ones, the lowest loss on
+        the dev sets; None before the first.
         """
         return max(self.epochs, key=lambda record: (record['score'], -_loss(record)), default=None)
 
@@ -221,7 +221,7 @@ class Checkpoint:
                 raise ValueError(f'{_STATE} lacks one of {", ".join(_FIELDS)}')
             is_named = _NAME.match(os.path.basename(path))
             if is_named and _position(path) != _position_of(content['state']):
-                raise ValueError(f'{_STATE} is that of another step, epoch or batch')
+                raise ValueError(f'{_STATE} belongs to a different step, epoch or batch')
         except (OSError, KeyError, ValueError, TypeError) as error:
             raise CheckpointError(f'the checkpoint {path!r} is damaged: {error}') from error
         if content['version'] != VERSION:
@@ -322,7 +322,7 @@ class CheckpointStore:
         shutil.rmtree(replaced, ignore_errors=True)
         self._kept = [path for path in self._kept if path != final] + [final]
         self._kept = self._kept[-self.keep :]
-        for path in self.paths():  # also those of an earlier training that this one replaces
+        for path in self.paths():  # an earlier training's, too, which this one replaces
             if path not in self._kept:
                 shutil.rmtree(path, ignore_errors=True)
         if self._on_save is not None:

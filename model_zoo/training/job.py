@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What a training must have in common with the one that it resumes.
+    """The settings, data and labels that must be the same when a training is resumed.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Job:
         check_same_config(saved, current, instead)
 
     def batches_of(self, config):
-        """How many batches each worker has in an update of a configuration, by its `numbers`."""
+        """Return the number of a worker's batches in an update, by `numbers` of a configuration."""
         return math.prod(config.get(name) or 1 for name in self.numbers)
 
     def _comparable(self, config, factors):

@@ -68,7 +68,7 @@ class DivergedError(ZooError):
 
 
 class Update(NamedTuple):
-    """What an update leaves for the log."""
+    """The values of an update that the log needs."""
 
     step: int
     lr: float
@@ -180,7 +180,7 @@ class TrainingLoop:
     updater : Updater
         A checkpoint holds the parameters of its block. If the block has state of each worker, its
         method ``gather(workers)`` is called before a checkpoint is written, and
-        ``regroup(before, now)`` when other numbers of workers go on.
+        ``regroup(before, now)`` when the number of workers changes.
     loader : object
         ``loader.epoch(e, start)`` iterates over the batches of epoch e from number `start` on, the
         same ones at each call (:class:`model_zoo.batches.Loader`). None is a batch without a part
@@ -303,8 +303,8 @@ class TrainingLoop:
         if state.step > self.num_steps or state.batch > most:
             raise CheckpointError(
                 f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
-                f'{state.step} of {self.num_steps}, batch {state.batch}; give at least as '
-                'many updates'
+                f'{state.step} of {self.num_steps}, batch {state.batch}; give as '
+                'many updates, or more'
             )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')

@@ -38,7 +38,7 @@ class Objective(NamedTuple):
 
     @property
     def num_sums(self):
-        """How many arrays `terms` returns."""
+        """Number of arrays that `terms` returns."""
         return len(self.names) * (2 if self.accuracies else 1)
 
     def count(self, batches):

@@ -144,7 +144,7 @@ class Updater:
 
     @contextlib.contextmanager
     def adding_gradients(self):
-        """While entered, a backward pass adds to the gradients that are there."""
+        """While entered, a backward pass adds to the gradients."""
         for parameter in self.parameters:
             parameter.grad_req = 'add'
         try:
@@ -161,7 +161,7 @@ class Updater:
                 data._fresh_grad = True  # for the trainer: it has been set, if not by backward()
 
     def update(self, number, workers):
-        """Do an update with the gradients that are there."""
+        """Do an update with the current gradients."""
         if self._schedule is not None:
             self.trainer.set_learning_rate(self._schedule(number))
         lr = self.trainer.learning_rate

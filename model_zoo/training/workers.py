@@ -19,7 +19,7 @@ class GradientBuckets:
     # A backward pass computes gradients from the last layer to the first. Buckets are filled in
     # that order, so each is complete as early as possible, and can be summed while the rest is
     # computed. The parameters' own gradient arrays become views of the buckets. Make buckets
-    # before the first backward pass: a hybridized block with a static shape goes on writing to the
+    # before the first backward pass: a hybridized block with a static shape keeps writing to the
     # arrays that it has seen first.
 
     def __init__(self, parameters, size=BUCKET_BYTES):
@@ -164,7 +164,7 @@ class HorovodWorkers(Workers):
             return
         if self._buckets is None or not self._buckets.fit(parameters):
             self._buckets = GradientBuckets(parameters, 0)  # each gradient by itself
-        # each sum begins once its bucket is complete, while the backward pass goes on
+        # each sum begins once its bucket is complete, during the rest of the backward pass
         for number, bucket in enumerate(self._buckets.arrays):
             self._sum(bucket, f'gradients{number}', -number)
 

@@ -245,5 +245,5 @@ def test_mnli_has_its_label_in_the_last_column(classify, tmp_path):
     words = classify_words('--task', 'mnli', '--data_file', tmp_path / 'a.tsv')
     task = classify.read_task(parsed(classify, *words))
     examples = classify.read_examples(task)
-    assert [task.label_id(example.label) for example in examples] == [2, 1, 0]
+    assert [task.target.number(example.label) for example in examples] == [2, 1, 0]
     assert examples[0][1:3] == ('the cat', 'a dog')

@@ -208,19 +208,17 @@ def test_the_loss_scale_of_a_flag(caplog):
     block = nn.Dense(1, in_units=2)
     block.initialize()
 
-    def scale(*words):
-        args = vars(parse(*words))
-        settings = TrainingSettings(**{name: args[name] for name in TrainingSettings.defaults()})
-        return make_updater(settings, block, None).loss_scale
+    def scale(**settings):
+        return make_updater(TrainingSettings(**settings), block, None).loss_scale
 
-    assert scale('--dtype', 'float16') == scale('--dtype', 'float16', '--loss_scale', 0)
-    fixed = scale('--dtype', 'float16', '--loss_scale', 128)
+    assert scale(dtype='float16') == scale(dtype='float16', loss_scale=0)
+    fixed = scale(dtype='float16', loss_scale=128)
     assert (fixed.value, fixed.dynamic) == (128, False)
     assert scale() is None and not caplog.text
-    assert scale('--loss_scale', 128) is None
+    assert scale(loss_scale=128) is None
     assert '`loss_scale` has an effect with' in caplog.text
     with pytest.raises(InputError):
-        scale('--loss_scale', -1)
+        scale(loss_scale=-1)
 
 
 NAMES = ['model', 'train_file', 'dev_file', 'max_length', 'dev_split', 'batch_size', 'lr']
