@@ -23,7 +23,7 @@ __all__ = [
 
 
 def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs):
-    """An entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
+    """Return an entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
     kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
     names = (short_name, f'{owner}/{short_name}') if short_name else ()
     return PretrainedEntry(
@@ -32,7 +32,7 @@ def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='goog
 
 
 def _sizes(*rows):
-    """Name of a model -> its fields of BertConfig, of rows of name, layers, units and heads."""
+    """Map names of models to fields of BertConfig; a row has name, layers, units and heads."""
     return {
         name: {
             'num_hidden_layers': layers,
@@ -48,15 +48,15 @@ BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
 
 #: name of a model -> its fields of BertConfig; the names say layers, units and heads
 ARCHITECTURES = _sizes((BASE, 12, 768, 12), (LARGE, 24, 1024, 16), (SMALL, 6, 384, 12))
-#: those of RoBERTa
+#: the same of RoBERTa
 ROBERTA_ARCHITECTURES = _sizes(
     ('roberta_6_768_12', 6, 768, 12),
     ('roberta_12_768_12', 12, 768, 12),
     ('roberta_24_1024_16', 24, 1024, 16),
 )
-#: those of XLM-R
+#: the same of XLM-R
 XLMR_ARCHITECTURES = _sizes(('xlmr_12_768_12', 12, 768, 12), ('xlmr_24_1024_16', 24, 1024, 16))
-#: those of ELECTRA, whose small model has shorter embeddings
+#: the same of ELECTRA, whose small model has shorter embeddings
 ELECTRA_ARCHITECTURES = _sizes(
     ('electra_12_256_4', 12, 256, 4),
     ('electra_12_768_12', 12, 768, 12),

@@ -1,4 +1,4 @@
-"""What the variants of BERT share: blocks without token types, heads with their own pooler."""
+"""Parts that the variants of BERT share: blocks without token types, heads with a pooler."""
 
 from mxnet.gluon import nn
 
@@ -18,7 +18,7 @@ class VariantBlock:
 
     @staticmethod
     def make_mappings(head_rules, has_dropout):
-        """Name of a format -> `Mapping`; see `gluonnlp_mapping` and `huggingface_mapping`."""
+        """Return `Mapping` by format; see `gluonnlp_mapping` and `huggingface_mapping`."""
         raise NotImplementedError
 
     @classmethod
@@ -50,7 +50,7 @@ class TypelessModel(Typeless, BertModel):
 
 
 class OwnPooler:
-    """A head on a sequence with a dense layer of its own instead of the backbone's pooler."""
+    """A head on a sequence with a dense layer instead of the backbone's pooler."""
 
     parts = {'use_pooler': False}
     pooler_activation = 'tanh'
@@ -73,7 +73,7 @@ class OwnPooler:
 
 
 def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
-    """Register a `Family` that BERT's scripts and embedding take; the arguments are its own."""
+    """Register a `Family` for BERT's scripts and embedding; see its arguments."""
     return register_family(
         Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     )

@@ -10,7 +10,7 @@ __all__ = ['OpenAIGPTBlock']
 
 
 class OpenAIGPTBlock:
-    """What `OpenAIGPTModel` and the task blocks share."""
+    """The configuration and names of `OpenAIGPTModel` and the task blocks."""
 
     config_class = OpenAIGPTConfig
     architectures = ARCHITECTURES

@@ -18,7 +18,7 @@ class _Part(LockedGraph):
         self.transformer = transformer
 
     def collect_params(self, select=None):
-        """The parameters of the graph alone: Gluon warns of the others."""
+        """Return the parameters of the graph alone: Gluon warns of the others."""
         params = super().collect_params(select)
         if not self._cached_graph:
             return params
@@ -79,12 +79,12 @@ class _Prompt(LockedGraph):
         )
 
     def _first(self, F, array):
-        """The first position of keys or values (heads * B, K, size) in the first row."""
+        """Return the first position of keys or values (heads * B, K, size) in the first row."""
         array = F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(self._heads, -1, 0))
         return F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(0, -1))
 
     def _move(self, F, array, index):
-        """The positions `index` (2, B, L) of keys or values (heads * B, K, size)."""
+        """Return the positions `index` (2, B, L) of keys or values (heads * B, K, size)."""
         by_head = F.reshape(array, shape=(-4, self._heads, -1, 0, 0))
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
@@ -112,7 +112,7 @@ class TransfoXLState:
     position: int
 
     def select(self, rows):
-        """A state with rows of this one."""
+        """Return a state with rows of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return TransfoXLState(
             self.keys.take(index, axis=1),
@@ -159,7 +159,7 @@ class TransfoXLSteps:
         if position >= capacity:
             raise InputError(f'the state holds {capacity} tokens per row, and is full')
         if state.mask.shape[1] != self._mem_len + capacity:
-            raise InputError('the state is of another length of memory: start again')
+            raise InputError('the state has a different length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)
@@ -230,7 +230,7 @@ class TransfoXLSegments:
         self._memory, self._distances, self._segment = parts
 
     def start(self, words, mems):
-        """The state before a text, with the memory `mems` of `TransfoXLModel`."""
+        """Return the state before a text, with the memory `mems` of `TransfoXLModel`."""
         *memories, counts = mems
         keys, values = self._memory(memories)
         return SegmentState(counts, keys, values, self._distance_keys(words))

@@ -1,7 +1,7 @@
-"""What attention heads do, and what a model does without them.
+"""Analysis of attention heads, and pruning.
 
 ``measure_heads`` -> ``normalize_importance`` -> ``mask_heads`` -> ``heads_to_prune`` -> the block's
-``prune_heads``; ``plot_heads`` and ``plot_attention`` draw what they say. They work with every
+``prune_heads``; ``plot_heads`` and ``plot_attention`` draw the results. They work with every
 :class:`model_zoo.blocks.attention_block.AttentionBlock`.
 """
 

@@ -190,7 +190,7 @@ class TaskRun:
     _teacher = None
 
     def _check_block(self, block):
-        count = getattr(block, 'num_labels', getattr(block.config, 'num_labels', None))
+        count = block.num_labels or getattr(block.config, 'num_labels', None)
         wanted = self.task.model_options()
         if wanted.get('num_labels', count) != count:
             raise InputError(

@@ -18,9 +18,9 @@ class GrowingText:
     """A batch of texts, and the model's scores of each text's next token."""
 
     # The model's memory is allocated for the whole length at once. Whenever a text is longer than
-    # the model's context, the model starts again from the last half of it. That costs as much as a
-    # few tokens, so it happens only once every half context. What the model sees of a text depends
-    # only on the text's length, whether prompt or generated.
+    # the model's context, the model restarts from the last half of it, which costs a few tokens'
+    # time once every half context. The part of a text that the model sees depends only on the
+    # text's length, whether prompt or generated.
 
     def __init__(self, block, prompts, new_tokens):
         self._block = block
@@ -30,7 +30,7 @@ class GrowingText:
         self._tokens = np.zeros((len(prompts), self._lengths.max() + new_tokens), 'int32')
         for row, prompt in zip(self._tokens, prompts):
             row[: len(prompt)] = prompt
-        # the last token needn't be run; multiples of 32, as other shapes need graphs of their own
+        # the last token needn't be run; multiples of 32, as each shape needs a graph
         self._capacity = -(-(self._tokens.shape[1] - 1) // 32) * 32
         if self._context is not None:
             self._capacity = min(self._capacity, self._context)
@@ -38,7 +38,7 @@ class GrowingText:
         self._start()
 
     def _seen_from(self):
-        """Start of the part of each text that the model sees."""
+        """Return where the part of each text begins that the model sees."""
         if self._context is None:
             return self._starts
         stride = self._context + 1 - max(1, self._context // 2)
@@ -112,7 +112,7 @@ class GenerationOptions(TextOptions):
 
 
 def _read_prompts(prompts, valid_length):
-    """The prompts as lists of ids."""
+    """Return the prompts as lists of ids."""
     if isinstance(prompts, np.ndarray):
         prompts = mx.nd.array(prompts, dtype=prompts.dtype)
     if isinstance(prompts, mx.nd.NDArray):

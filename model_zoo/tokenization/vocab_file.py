@@ -17,7 +17,7 @@ from .vocab import ROLES, check_tokens, load_vocab
 
 __all__ = ['VocabFile', 'find_vocab_file', 'has_word_ends']
 
-#: the library's models -> kinds of files with the like
+#: the library's models -> kinds of files with the same content
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
 
 #: the kinds that the classes for BERT read
@@ -26,9 +26,9 @@ _OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 
 @dataclasses.dataclass(frozen=True)
 class VocabFile:
-    """A vocabulary's file. Its name and the files beside it tell its kind.
+    """A vocabulary's file; its name and the files beside it determine its kind.
 
-    `said_lower_case` is None if only the tokens can tell; `special_tokens` are keyword arguments of
+    `said_lower_case` is None if only the tokens show it; `special_tokens` are keyword arguments of
     ``BERTVocab.from_sentencepiece``.
     """
 
@@ -38,7 +38,7 @@ class VocabFile:
 
     @classmethod
     def of(cls, files, do_lower_case=None):
-        """The vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
+        """Return the vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
         if files.vocab is None:
             return None
         lower = files.do_lower_case if do_lower_case is None else do_lower_case
@@ -95,7 +95,7 @@ class VocabFile:
 
     @property
     def has_word_ends(self):
-        """Whether byte pairs mark the ends of words, as those of OpenAI GPT do."""
+        """Whether byte pairs mark the ends of words, as OpenAI GPT's do."""
         if self.kind == 'tokenizers':
             return bool(open_rust(self.path).model.end_of_word_suffix)
         return has_word_ends(self.merges_path)
@@ -106,7 +106,7 @@ class VocabFile:
         if self.said_lower_case is not None:
             return self.said_lower_case
         if self.kind not in _OF_BERT:
-            return False  # their tokenizers know for themselves
+            return False  # their tokenizers find it out
         tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
         # as BERT lowers them, without accents: not a vocabulary of Korean, whose letters it splits
@@ -139,7 +139,7 @@ class VocabFile:
 
 
 def has_word_ends(path):
-    """Whether the merges in a file mark the ends of words, as those of OpenAI GPT do."""
+    """Return whether the merges in a file mark the ends of words, as OpenAI GPT's do."""
     return any(line.rstrip().endswith('</w>') for _, line in read_lines(os.fspath(path)))
 
 
@@ -155,16 +155,16 @@ def _check_indices(tokens, ids=None):
     seen = set()
     for token in tokens:
         if token in seen:
-            raise ValueError(f'the token {token!r:.80} is there twice')
+            raise ValueError(f'it has the token {token!r:.80} twice')
         seen.add(token)
-    wanted = {token: position for position, token in enumerate(tokens)}
-    check_tokens(wanted)
+    expected = {token: position for position, token in enumerate(tokens)}
+    check_tokens(expected)
     if ids is not None and (
-        dict(ids) != wanted or any(type(index) is not int for index in ids.values())
+        dict(ids) != expected or any(type(index) is not int for index in ids.values())
     ):
         raise ValueError('its token_to_idx has other ids than idx_to_token')
 
 
 def find_vocab_file(model=None, dataset=None, root=None, path=None, do_lower_case=None):
-    """The `VocabFile` of a model without its weights; see `model_zoo.pretrained.find_files`."""
+    """Find the `VocabFile` of a model; see `model_zoo.pretrained.find_files`."""
     return VocabFile.of(find_files(model, dataset, root, path, weights=False), do_lower_case)
