@@ -11,8 +11,6 @@ from model_zoo.tokenization.encoding import call_rust
 from model_zoo.tokenization.library_files import PREFIX
 from model_zoo.util.files import atomic_write, file_in
 
-__all__ = ['open_model', 'save_model', 'segment', 'unigrams']
-
 
 def open_model(path):
     """Read a SentencePiece model."""

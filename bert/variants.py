@@ -6,7 +6,7 @@ from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
-from .catalogue import FIXED, HPARAMS
+from .catalogue import FIXED, HPARAMS, OPTIONS
 from .model import BertModel
 
 
@@ -81,14 +81,6 @@ def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
 
 def add_model(family, name, title, decoder=None):
     """Register a function that builds a model of a family like BERT; returns it."""
-    options = {
-        'use_decoder': decoder,
-        'use_pooler': False,
-        'use_classifier': False,
-        'pretrained_allow_missing': False,
-        'ignore_extra': None,
-        'output_attention': False,
-        'output_all_encodings': False,
-        'keep_multihead_output': False,
-    }
+    parts = {'use_decoder': decoder, 'use_pooler': False, 'use_classifier': False}
+    options = {**OPTIONS, **parts}
     return model_function(family, name, title, family.base.__module__, options, ('decoder',))

@@ -6,8 +6,6 @@ from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
 
-__all__ = ['OpenAIGPTBlock']
-
 
 class OpenAIGPTBlock:
     """The configuration and names of `OpenAIGPTModel` and the task blocks."""

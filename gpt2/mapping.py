@@ -3,8 +3,6 @@
 from model_zoo.blocks.decoder_config import huggingface_mapping, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
 
-__all__ = ['MAPPINGS']
-
 _CELL = 'layers.{i}'
 
 

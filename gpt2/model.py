@@ -6,8 +6,6 @@ from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
 
-__all__ = ['GPT2Block']
-
 
 class GPT2Block:
     """The configuration and names of `GPT2Model` and the task blocks."""

@@ -1,6 +1,7 @@
 """Graphs of parts of the model, for generation and for reading long texts."""
 
 import dataclasses
+import functools
 
 import mxnet as mx
 
@@ -11,11 +12,15 @@ from model_zoo.layers.graphs import LockedGraph
 
 
 class _Part(LockedGraph):
-    """A graph of a part of the model."""
+    """A graph of a part of the model, which ``compute(F, *inputs)`` runs."""
 
-    def __init__(self, transformer):
+    def __init__(self, compute, transformer, softmax=None):
         super().__init__()
-        self.transformer = transformer
+        self.transformer, self.softmax = transformer, softmax
+        self._compute = compute
+
+    def hybrid_forward(self, F, *inputs):
+        return self._compute(F, *inputs)
 
     def collect_params(self, select=None):
         """Return the parameters of the graph alone: Gluon warns of the others."""
@@ -89,18 +94,6 @@ class _Prompt(LockedGraph):
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
 
 
-class _Step(_Part):
-    """Adds a token to each row."""
-
-    def __init__(self, task):
-        super().__init__(task.transformer)
-        self.softmax = task.softmax
-
-    def hybrid_forward(self, F, tokens, mask, index, layers):
-        hidden, keys, values = self.transformer.step(F, tokens, mask, index, layers)
-        return self.softmax(hidden), F.stack(*keys), F.stack(*values)
-
-
 @dataclasses.dataclass
 class TransfoXLState:
     """The state of a batch of generations; `position` is the next token's."""
@@ -123,13 +116,22 @@ class TransfoXLState:
         )
 
 
+def _add_tokens(transformer, softmax, F, *inputs):
+    hidden, keys, values = transformer.step(F, *inputs)
+    return softmax(hidden), F.stack(*keys), F.stack(*values)
+
+
 class TransfoXLSteps:
     """The graphs of a `TransfoXLLMHeadModel`'s generation."""
 
     def __init__(self, task):
         self._config = task.config
         self._mem_len = task.transformer.mem_len
-        self._prompt, self._step = _Prompt(task), _Step(task)
+        parts = task.transformer, task.softmax
+        self._prompt, self._step = (
+            _Prompt(task),
+            _Part(functools.partial(_add_tokens, *parts), *parts),
+        )
         for block in (self._prompt, self._step):
             block.hybridize(static_alloc=True, static_shape=True)
 
@@ -179,36 +181,6 @@ class TransfoXLSteps:
         return scores, state
 
 
-class _Memory(_Part):
-    """Keys and values of a memory of hidden states."""
-
-    def hybrid_forward(self, F, memories):
-        return [
-            list(arrays)
-            for arrays in zip(
-                *(cell.remember(F, state) for cell, state in zip(self.transformer.layers, memories))
-            )
-        ]
-
-
-class _Distances(_Part):
-    """The layers' keys of distances."""
-
-    def hybrid_forward(self, F, distances, like):
-        return self.transformer.distance_keys(F, distances, like)
-
-
-class _Segment(_Part):
-    """A segment: hidden states (batch * length, d_model), and the memory after it."""
-
-    def hybrid_forward(self, F, words, counts, keys, values, distance_keys):
-        x, counts, keys, values = self.transformer.read(
-            F, words, counts, keys, values, distance_keys
-        )
-        hidden = F.reshape(F.transpose(x, axes=(1, 0, 2)), shape=(-3, 0))
-        return hidden, counts, list(keys), list(values)
-
-
 @dataclasses.dataclass
 class SegmentState:
     """The state of reading a text: the memory, and the keys of distances."""
@@ -219,12 +191,28 @@ class SegmentState:
     distance_keys: list
 
 
+def _remember(transformer, F, memories):
+    """Compute keys and values of a memory of hidden states."""
+    cells = zip(transformer.layers, memories)
+    pairs = [cell.remember(F, memory) for cell, memory in cells]
+    return [list(arrays) for arrays in zip(*pairs)]
+
+
+def _read(transformer, F, *inputs):
+    """Compute hidden states (batch * length, d_model) of a segment, and the memory after it."""
+    x, counts, keys, values = transformer.read(F, *inputs)
+    hidden = F.reshape(F.transpose(x, axes=(1, 0, 2)), shape=(-3, 0))
+    return hidden, counts, list(keys), list(values)
+
+
 class TransfoXLSegments:
     """The graphs of `TransfoXLLMHeadModel.read`."""
 
     def __init__(self, transformer):
         self._mem_len, self._units = transformer.mem_len, transformer.config.d_model
-        parts = [part(transformer) for part in (_Memory, _Distances, _Segment)]
+        remember, read = (functools.partial(f, transformer) for f in (_remember, _read))
+        functions = remember, transformer.distance_keys, read
+        parts = [_Part(function, transformer) for function in functions]
         for part in parts:
             part.hybridize(static_alloc=True, static_shape=True)
         self._memory, self._distances, self._segment = parts

@@ -16,23 +16,10 @@ from .heads import (
     normalize_importance,
 )
 from .pictures import plot_attention, plot_heads
-from .study import (
-    ClassifierSubject,
-    HeadStudy,
-    LanguageModelSubject,
-    OneSentence,
-    SentencePair,
-    rank_heads,
-)
 
 __all__ = [
-    'ClassifierSubject',
     'HeadMeasures',
-    'HeadStudy',
-    'LanguageModelSubject',
     'MaskingStep',
-    'OneSentence',
-    'SentencePair',
     'attention_of',
     'heads_left',
     'heads_to_prune',
@@ -41,5 +28,4 @@ __all__ = [
     'normalize_importance',
     'plot_attention',
     'plot_heads',
-    'rank_heads',
 ]

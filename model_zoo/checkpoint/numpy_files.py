@@ -18,8 +18,6 @@ from ..util.remote import open_binary
 from .pickles import read_object_array
 from .tensor_files import reading
 
-__all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
-
 _PARTS = 10
 
 

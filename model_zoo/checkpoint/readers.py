@@ -22,22 +22,7 @@ from .tensor_files import (
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
 from .torch_file import is_torch, read_torch, write_torch
 
-__all__ = [
-    'CONFIG_NAMES',
-    'FORMATS',
-    'LAYOUTS',
-    'SUMS',
-    'WEIGHTS_NAMES',
-    'Layout',
-    'check_sums',
-    'first_file',
-    'kept_sums',
-    'read_sums',
-    'sums_path',
-    'weights_in_folder',
-    'weights_of',
-    'write_sums',
-]
+__all__ = ['FORMATS', 'SUMS', 'check_sums', 'read_sums', 'write_sums']
 
 
 #: format -> names of files of weights, in the order in which they are looked for

@@ -2,18 +2,7 @@
 
 from .sequences import is_mask, padding_of
 
-__all__ = [
-    'binary_cross_entropy',
-    'cosine_error',
-    'cross_entropy',
-    'distillation_loss',
-    'in_batch_negatives',
-    'mean_squared_error',
-    'span_cross_entropy',
-    'states_error',
-    'triplet_loss',
-    'without_padding',
-]
+__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
 
 
 def cross_entropy(F, scores, labels):

@@ -18,15 +18,8 @@ from mxnet.gluon import nn
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 
-__all__ = [
-    'BFLOAT16',
-    'PRECISIONS',
-    'Dense',
-    'LayerNorm',
-    'MixedPrecision',
-    'precision_name',
-    'set_precision',
-]
+__all__ = ['PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'set_precision']
+
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16

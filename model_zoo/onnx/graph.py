@@ -14,8 +14,6 @@ import numpy as np
 from ..blocks.graphs import without_subgraphs
 from ..errors import InputError, reporting
 
-__all__ = ['EXTERNAL_FROM']
-
 #: weights from this number of bytes on get a separate file: one file ends at 2 GB
 EXTERNAL_FROM = 2**31 - 2**24
 _FUSED = 'com.microsoft'  # the domain of ONNX Runtime's own operators

@@ -8,9 +8,6 @@ import math
 
 from ..errors import InputError
 
-__all__ = ['OPERATORS', 'count_along', 'translates']
-
-
 #: name of an MXNet operator -> its translation, ``translate(writer, node) -> Tensor or list``
 OPERATORS = {}
 

@@ -25,7 +25,8 @@ from .tokenizer import Tokenizer
 from .vocab import check_tokens, make_vocab
 from .vocab_file import has_word_ends
 
-__all__ = ['BPETokenizer', 'byte_level', 'bytes_to_unicode', 'read_pairs']
+__all__ = ['BPETokenizer']
+
 
 _log = logging.getLogger(__name__)
 

@@ -9,19 +9,6 @@ import numpy as np
 from ..errors import InputError
 from ..util.arrays import pad_rows
 
-__all__ = [
-    'NO_FRAMES',
-    'UNLIMITED',
-    'AlignedPieces',
-    'SplitPieces',
-    'call_rust',
-    'checked',
-    'cover',
-    'encode_rust',
-    'list_of_texts',
-    'warn_if_long',
-]
-
 
 class Frame(NamedTuple):
     """The special tokens around a text, or around and between the two texts of a pair.

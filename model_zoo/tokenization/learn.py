@@ -16,16 +16,8 @@ from ..util.reading import read_lines
 from .basic import GluonBasicTokenizer
 from .vocab import load_vocab, save_vocab
 
-__all__ = [
-    'BERT_TOKENS',
-    'LONGEST_WORD',
-    'count_words',
-    'learn_byte_pairs',
-    'learn_sentence_pieces',
-    'learn_word_pieces',
-    'measure_vocab',
-    'split_words',
-]
+__all__ = ['learn_byte_pairs', 'learn_sentence_pieces', 'learn_word_pieces']
+
 
 _log = logging.getLogger(__name__)
 

@@ -11,20 +11,6 @@ from ..util.remote import open_binary
 from .encoding import call_rust
 from .vocab import check_tokens
 
-__all__ = [
-    'BYTE_SPACE',
-    'FAIRSEQ_NAME',
-    'FILE_NAME',
-    'PREFIX',
-    'ids_of',
-    'open_rust',
-    'split_at_spaces',
-    'steps_of',
-    'token_id',
-    'word_piece_options',
-]
-
-
 #: name of the file
 FILE_NAME = 'tokenizer.json'
 _SEQUENCES = {'normalizers', 'pretokenizers', 'processors', 'decoders'}

@@ -18,15 +18,6 @@ from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
 from .library_files import steps_of, token_id
 from .vocab import ROLES
 
-__all__ = [
-    'ADDED_NAME',
-    'OWN_ADDED_NAME',
-    'PYTHON_OPTIONS',
-    'SPECIAL_NAME',
-    'SWITCHES',
-    'TokenizerSettings',
-]
-
 #: the roles of special tokens
 SPECIAL_NAME = 'special_tokens_map.json'
 #: tokens after a vocabulary, with their ids

@@ -13,17 +13,7 @@ from ..errors import InputError
 from ..util.files import atomic_write, file_in
 from ..util.reading import read_lines
 
-__all__ = [
-    'NO_TOKEN',
-    'ROLES',
-    'SPECIAL_TOKENS',
-    'VOCAB_NAME',
-    'check_tokens',
-    'find_roles',
-    'load_vocab',
-    'make_vocab',
-    'save_vocab',
-]
+__all__ = ['ROLES', 'find_roles', 'load_vocab', 'make_vocab', 'save_vocab']
 
 
 _log = logging.getLogger(__name__)
