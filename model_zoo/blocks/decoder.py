@@ -14,7 +14,9 @@ from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
 from ..util.arrays import check_range, check_shape
+from ..util.fields import Size
 from .attention_block import AttentionBlock
+from .config import check_field
 
 __all__ = ['DecoderBlock', 'DecoderModel']
 
@@ -77,18 +79,14 @@ class DecoderBlock(AttentionBlock):
         Existing embeddings are kept; new ones are initialized at random. Create a new Trainer
         afterwards.
         """
-        if isinstance(num_special_tokens, bool) or not isinstance(num_special_tokens, int):
-            raise InputError(f'num_special_tokens must be an integer: {num_special_tokens!r}')
-        if num_special_tokens < 0:
-            raise InputError(f'num_special_tokens must be at least 0: {num_special_tokens}')
+        check_field('num_special_tokens', num_special_tokens, Size)
         base = self.base
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
 
     def check(self, inputs):
-        words, types, positions, past = map(
-            inputs.get, ('words', 'token_types', 'position_ids', 'past')
-        )
+        names = 'words', 'token_types', 'position_ids', 'past'
+        words, types, positions, past = map(inputs.get, names)
         axes, before = max(2, getattr(words, 'ndim', 2)), 0
         check_shape('words', words, (-1,) * axes)
         if past is not None:
@@ -239,16 +237,8 @@ class DecoderModel(DecoderBlock):
         *,
         position_weight=None,
     ):
-        states, presents, attentions = self.encode(
-            F,
-            words,
-            token_types,
-            valid_length,
-            position_ids,
-            past,
-            head_mask,
-            position_weight=position_weight,
-        )
+        inputs = words, token_types, valid_length, position_ids, past, head_mask
+        states, presents, attentions = self.encode(F, *inputs, position_weight=position_weight)
         return self.join_outputs(
             states if self.output_all_encodings else states[-1],
             presents if self.has_past else None,

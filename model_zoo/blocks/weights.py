@@ -167,36 +167,31 @@ class BlockFiles:
         parameters = self.parameters_by_name()
         missing = [name for name in parameters if name not in tensors]
         unknown = [*unknown, *(name for name in tensors if name not in parameters)]
-        problems = []
-        if missing and not allow_missing:
-            problems.append('missing: ' + self._list_names(missing))
-        if unknown and not ignore_extra:
-            problems.append('not in the model: ' + self._list_names(unknown))
-        wrong = [
-            f'{name.lstrip("^")} has shape {tensors[name].shape}, the model wants {parameter.shape}'
-            for name, parameter in parameters.items()
-            if name in tensors and tensors[name].shape != parameter.shape
-        ]
-        if wrong:
-            problems.append('wrong shape: ' + self._list_names(wrong))
-            if any('word_embed' in line for line in wrong):
-                problems.append('the vocabulary does not fit these weights')
-            if all(line.startswith('classifier.') for line in wrong):
-                problems.append(
-                    'it was trained for another number of labels: start from its base model'
-                )
-        other_types = [
-            f'{name.lstrip("^")} is {tensors[name].dtype}, '
-            f'the model has {np.dtype(parameter.dtype)}'
-            for name, parameter in parameters.items()
-            if name in tensors and tensors[name].dtype != np.dtype(parameter.dtype)
-        ]
-        if other_types and not cast_dtype:
-            problems.append('pass cast_dtype=True: ' + self._list_names(other_types))
         used = {name: tensors[name] for name in parameters if name in tensors}
-        broken = [name for name, array in used.items() if not np.isfinite(array).all()]
-        if broken:
-            problems.append('NaN or infinite values: ' + self._list_names(broken))
+        wrong = [
+            f'{name.lstrip("^")} has shape {array.shape}, the model has {parameters[name].shape}'
+            for name, array in used.items()
+            if array.shape != parameters[name].shape
+        ]
+        other_types = [
+            f'{name.lstrip("^")} is {array.dtype}, the model has {np.dtype(parameters[name].dtype)}'
+            for name, array in used.items()
+            if array.dtype != np.dtype(parameters[name].dtype)
+        ]
+        found = {
+            'missing': [] if allow_missing else missing,
+            'not in the model': [] if ignore_extra else unknown,
+            'wrong shape': wrong,
+            'pass cast_dtype=True': [] if cast_dtype else other_types,
+            'NaN or infinite values': [
+                name for name, array in used.items() if not np.isfinite(array).all()
+            ],
+        }
+        problems = [f'{what}: {self._list_names(names)}' for what, names in found.items() if names]
+        if any('word_embed' in line for line in wrong):
+            problems.append('the vocabulary does not fit these weights')
+        if wrong and all(line.startswith('classifier.') for line in wrong):
+            problems.append('it was trained for another number of labels: use its base model')
         if problems:
             raise CheckpointError(
                 f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)

@@ -156,17 +156,12 @@ def _check_bfloat16(block):
         raise InputError(
             'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
         ) from error
-    if _lacks_bfloat16_instructions():
+    known = cpu_flags()
+    if known and not {'avx512_bf16', 'amx_bf16'} & known:
         _warn_once(
             'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): they are emulated, '
             'which is slower than float32'
         )
-
-
-def _lacks_bfloat16_instructions():
-    """Return whether the CPU is known to lack instructions for bfloat16."""
-    known = cpu_flags()
-    return bool(known) and not {'avx512_bf16', 'amx_bf16'} & known
 
 
 def trains():
