@@ -2,12 +2,11 @@
 
 import itertools
 import logging
-import types
 
 import mxnet as mx
 
 from model_zoo.app.arguments import check_at_least_one
-from model_zoo.app.task_run import Evaluator
+from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.onnx import CALIBRATION_METHODS
@@ -156,7 +155,8 @@ def _of_task(args, tokenizer, task, located):
     segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
     rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
     if task.head == 'tagging':
-        task.prepare({'train': rows['calib']}, types.SimpleNamespace(located=located))
+        task.configure(located)
+        task.prepare({'train': rows['calib']})
     calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
     if 'dev' not in rows:
         return calibration, {}

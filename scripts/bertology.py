@@ -42,7 +42,6 @@ from model_zoo.app.model_choice import ModelChoice, family_of
 from model_zoo.app.originals import add_originals, convert_originals
 from model_zoo.app.report import write_results
 from model_zoo.app.run_folder import RunFolder
-from model_zoo.app.task_run import make_task_model
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.registry import get_family
@@ -195,8 +194,7 @@ def build_classifier(args, ctx):
     )
     if not task.dev_segments:
         raise InputError('--task_name custom needs --dev_file')
-    model, tokenizer = make_task_model(
-        choice,
+    model, tokenizer = choice.open_task(
         get_family(args.family).block_class('classification'),
         ctx,
         trains=False,
@@ -313,7 +311,7 @@ def main(argv=None):
     args = parse_arguments(argv)
     find_family(args)
     ctx = cli.get_ctx(args.gpu)
-    folder = RunFolder(args.output_dir, args, 'log_bertology.txt')
+    folder = RunFolder(args, 'log_bertology.txt')
     is_decoder = args.family in LANGUAGE_MODELS
     build = build_language_model if is_decoder else build_classifier
     is_alone = args.sentence_alone

@@ -36,7 +36,7 @@ from model_zoo.errors import CheckpointError, InputError
 from model_zoo.opening import open_model, read_weights
 from model_zoo.pretrained import files_at, local_path
 from model_zoo.registry import list_families
-from model_zoo.util.files import make_writable_dir, put_in_place
+from model_zoo.util.files import make_writable_dir, replace_files
 from transfo_xl import TransfoXLCorpus
 
 log = logging.getLogger('convert_checkpoint')
@@ -137,7 +137,7 @@ def write_file(block, path, target):
         moves = {write(block, temporary, target): path}
         if not any(os.path.isfile(os.path.join(folder, name)) for name in CONFIG_NAMES):
             moves[os.path.join(temporary, 'config.json')] = os.path.join(folder, 'config.json')
-        put_in_place(moves)
+        replace_files(moves)
     return path
 
 

@@ -219,7 +219,7 @@ def make_model(args, ctx):
 
 
 def check_model(args, model):
-    """Raise InputError if the model lacks a layer, or can't take texts of that length."""
+    """Return the settings with a length that the model takes; InputError if it lacks a layer."""
     count = model.config.num_layers
     for layer in args.layers:
         if not -count <= layer < count:
@@ -227,7 +227,7 @@ def check_model(args, model):
                 f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
                 f'{count - 1}'
             )
-    args.fit_length('max_seq_length', model.context_length)
+    return args.fit_length('max_seq_length', model.context_length)
 
 
 def count_lines(path, encoding=None):
@@ -260,7 +260,7 @@ def main(argv=None):
     count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
-    check_model(args, model)
+    args = check_model(args, model)
     extractor = FeatureExtractor(
         model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
     )

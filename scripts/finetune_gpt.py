@@ -24,7 +24,7 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     settings = parse_arguments(argv)
-    from model_zoo.app.task_run import run_task
+    from model_zoo.app.trainer import run_task
     from model_zoo.tasks.choice import StoryTask
 
     run_task(StoryTask(settings))

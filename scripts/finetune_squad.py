@@ -22,7 +22,7 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     settings = parse_arguments(argv)
-    from model_zoo.app.task_run import run_task
+    from model_zoo.app.trainer import run_task
     from model_zoo.tasks.squad import SquadTask
 
     run_task(SquadTask(settings))

@@ -21,11 +21,11 @@ def parse_arguments(argv=None, settings_class=PretrainingSettings):
 
 def main(argv=None, settings_class=PretrainingSettings):
     settings = parse_arguments(argv, settings_class)
-    from model_zoo.app.pretraining import PretrainingRun
-    from model_zoo.app.task_run import run_task
+    from model_zoo.app.pretraining import PretrainingTrainer
+    from model_zoo.app.trainer import run_task
     from model_zoo.tasks.masked_lm import PretrainingTask
 
-    run_task(PretrainingTask(settings), PretrainingRun)
+    run_task(PretrainingTask(settings), PretrainingTrainer)
 
 
 if __name__ == '__main__':

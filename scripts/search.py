@@ -11,9 +11,9 @@ query.
 
 from bert_embedding.embedding import BertEmbedding
 from model_zoo.app import cli
-from model_zoo.app.job import describe_model
 from model_zoo.app.use import Corpus, read_texts, use_parser, write_records
 from model_zoo.inference import INDEXES, nearest
+from model_zoo.training.job import describe_model
 from model_zoo.util.choices import POOLINGS
 
 

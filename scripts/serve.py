@@ -20,6 +20,7 @@ from model_zoo.app.engines import add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline, server
 from model_zoo.inference.engines import has_engine
+from model_zoo.opening import locate
 
 logger = logging.getLogger(__name__)
 
@@ -71,28 +72,38 @@ def parse_arguments(argv=None):
     return args
 
 
-def open_app(named, options, settings):
-    """The application with the models of these names."""
+def open_app(named, options, settings, loading=()):
+    """Open the models of these names; return their application, see `server.build_app`."""
     models = {}
     for name, model in named.items():
         models[name] = pipeline(model, **options)
         logger.info('%s: %s, from %s', name, models[name].task, model)
-    return server.build_app(models, settings)
+    return server.build_app(models, settings, loading)
 
 
-def change_engine(served, model, options):
+def open_later(models, name, model, options):
+    """Open a further model while the server answers."""
+    try:
+        models.add(name, pipeline(model, **options))
+        logger.info('%s: %s, from %s', name, models.get(name).pipeline.task, model)
+    except Exception as error:
+        models.waiting[name] = f'it could not be opened: {error}'
+        logger.error('%s could not be opened: %s', name, error)
+
+
+def change_engine(models, name, model, options):
     """Let a model's fastest engine run it, once that is ready.
 
     Its file may have to be made first, which takes a while. The block that makes it is another one
     than the one that answers requests meanwhile.
     """
     try:
-        engine = pipeline(model, **options).engine
+        served, engine = models.get(name), pipeline(model, **options).engine
         if engine.name != served.pipeline.engine.name:
             served.use(engine)
             logger.info('%s: %s runs it from now on', served.name, engine.name)
     except Exception:
-        logger.exception('%s: no faster engine can run it', served.name)
+        logger.exception('%s: no faster engine can run it', name)
 
 
 def main(argv=None):
@@ -129,11 +140,18 @@ def main(argv=None):
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
     changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
-    app = open_app(named, {**options, 'engine': 'mxnet'} if changes else options, settings)
+    first, *others = named
+    for name in others:
+        locate(named[name], weights=None, vocab=False, exported=True)  # a wrong name is an error
+    at_once = {**options, 'engine': 'mxnet'} if changes else options
+    app = open_app({first: named[first]}, at_once, settings, others)
+    models = app.state.models
     with concurrent.futures.ThreadPoolExecutor(1) as thread:
+        for name in others:
+            thread.submit(open_later, models, name, named[name], at_once)
         if changes:
             for name, model in named.items():
-                thread.submit(change_engine, app.state.models.get(name), model, options)
+                thread.submit(change_engine, models, name, model, options)
         try:
             server.serve(app, bound, settings.timeout)
         finally:

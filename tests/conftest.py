@@ -7,6 +7,7 @@ import pathlib
 import random
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -87,7 +88,7 @@ def share_of(nodeid):
 
 @pytest.fixture(scope='session')
 def fixtures():
-    """Folder of the small files that the oracle scripts wrote."""
+    """Folder of the small files with the originals' results."""
     return FIXTURES
 
 
@@ -128,6 +129,18 @@ def browser():
         browser = playwright.chromium.launch(executable_path=path, args=['--no-sandbox'])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The current folder is the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def without(monkeypatch):
+    """A function of a library's name: importing it fails as if it were not installed."""
+    return lambda name: monkeypatch.setitem(sys.modules, name, None)
 
 
 @pytest.fixture

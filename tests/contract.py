@@ -308,7 +308,9 @@ class Toy:
     @functools.cached_property
     def whole(self):
         """The output of the training that nobody interrupts."""
-        return self._make('whole', lambda folder: self._run(self.case.again, folder))
+        return self._make(
+            'whole', lambda folder: self._run(self.case.again, folder, '--keep_state')
+        )
 
     def _make(self, name, write):
         folder = self._folder / name
@@ -316,8 +318,8 @@ class Toy:
         write(folder)
         return folder
 
-    def _run(self, arguments, output):
-        assert run(self.script, *arguments(self.data, output)) == 0
+    def _run(self, arguments, output, *more):
+        assert run(self.script, *arguments(self.data, output), *more) == 0
 
 
 def interrupt(number):

@@ -12,6 +12,7 @@ from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.engines import make_engine
 from ..inference.quantization import Quantizer, choose_layers
+from ..training.settings import DeploySettings
 from ..util.choices import ENGINES
 from ..util.files import written_together
 
@@ -31,11 +32,16 @@ def engine_of(engine, precision, has_file):
     return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
 
 
-def check_engine(args):
-    """Raise InputError if the precision isn't one of the engine's."""
-    if args.engine == 'mxnet' and args.precision == 'int8':
+def check_engine(settings):
+    """Raise InputError if the engine can't do what a task's settings ask for."""
+    engine, precision = settings.engine, settings.precision
+    if engine != 'mxnet' and not settings.only_inference:
+        raise InputError(f'{engine} is for inference: only MXNet trains', field='engine')
+    if engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
+        raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
+    if engine == 'mxnet' and precision == 'int8':
         raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
-    if args.engine == 'mxnet' and args.precision == 'bfloat16':
+    if engine == 'mxnet' and precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 
@@ -94,14 +100,14 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
     return lambda words, token_types, valid_length: block(words, valid_length)
 
 
-def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005):
-    """Write the model in INT8, and what it scores before and after.
+def calibrate(settings, model, loader, evaluate, name, metric, most_lost=0.005):
+    """Write the model in INT8; returns the prefix of its files, and its scores before and after.
 
     As few layers as possible stay in float32, so that the score isn't more than `most_lost` below
-    that of float32; see `choose_layers`.
+    the one of float32; see `choose_layers`.
     """
-    batches = [batch.inputs for batch in itertools.islice(loader, args.num_calib_batches)]
-    quantizer = Quantizer(model, batches, args.calib_mode, args.quantized_dtype)
+    batches = [batch.inputs for batch in itertools.islice(loader, settings.num_calib_batches)]
+    quantizer = Quantizer(model, batches, settings.calib_mode, settings.quantized_dtype)
 
     def forward_of(block):
         return lambda batch: block(*batch.inputs)
@@ -116,11 +122,10 @@ def calibrate(run, args, model, loader, evaluate, name, metric, most_lost=0.005)
         metric,
         most_lost,
     )
-    model_name = f'model_bert_{name}_quantized_{args.calib_mode}'
-    prefix = os.path.join(args.output_dir, model_name)
-    with written_together(args.output_dir) as folder:
+    model_name = f'model_bert_{name}_quantized_{settings.calib_mode}'
+    prefix = os.path.join(settings.output_dir, model_name)
+    with written_together(settings.output_dir) as folder:
         block.export(os.path.join(folder, model_name))
     files = [f'{model_name}-0000.params', f'{model_name}-symbol.json']
-    run.folder.write('calibration.json', **facts, files=files)
     logger.info('INT8 is written to %s-symbol.json', prefix)
-    return prefix
+    return prefix, {**facts, 'files': files}

@@ -26,7 +26,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.remote import is_url
-from .task_run import TaskRun
+from .trainer import Trainer
 
 if TYPE_CHECKING:
     from ..inference.pipeline import Pipeline
@@ -192,26 +192,29 @@ def finetune(
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)
-        run = TaskRun(
-            made,
-            sources,
-            opened,
-            metrics,
-            callbacks,
-            share,
-            output_dir is not None,
-            setup_logging=_log_to(stack),
+        trainer = stack.enter_context(
+            Trainer(
+                made,
+                sources,
+                opened,
+                metrics=metrics,
+                callbacks=callbacks,
+                dev_share=share,
+                is_kept=output_dir is not None,
+                setup_logging=_log_to(stack),
+            )
         )
-        stack.callback(run.close)
         interrupted = False
         try:
-            run.train()
+            trainer.run()
         except Interrupted as error:
             interrupted = True
             logger.warning('interrupted: %s', error)
-            run.take_best()
-        run.evaluator.keep()
-        return Trained(run, output_dir, interrupted)
+            trainer.load_best()
+        if trainer.loop is None:
+            raise InputError('is for the commands: `finetune` trains', field='only_inference')
+        trainer.evaluator.keep()
+        return Trained(trainer, output_dir, interrupted)
 
 
 def _task_class(task):
@@ -347,9 +350,9 @@ class Trained:
     folder: str | os.PathLike | None
     interrupted: bool
 
-    def __init__(self, run, folder, interrupted=False):
-        state, sets = run.state, run.evaluator.sets
-        self.model, self.tokenizer, self.task = run.model, run.tokenizer, run.task
+    def __init__(self, trainer, folder, interrupted=False):
+        state, evaluator = trainer.state, trainer.evaluator
+        self.model, self.tokenizer, self.task = trainer.model, trainer.tokenizer, trainer.task
         self.folder, self.interrupted = folder, interrupted
         self.history = [
             {
@@ -360,13 +363,13 @@ class Trained:
         ]
         self.scores = _plain(state.best['report']) if state.best else {}
         self.test_scores, self.predictions = {}, None
-        if 'test' in sets:
-            if run.evaluator.labelled('test'):
-                self.test_scores = _plain(run.evaluator.evaluate(segments=['test'])[1])
-            outputs = run.evaluator.outputs('test')
-            self.predictions = run.task.as_given(run.task.decode(sets['test'], outputs))
-        self._save, self._title = run.save, run.title
-        self._plot = functools.partial(run.run.files.plot, state=state)
+        if 'test' in evaluator.sets:
+            if evaluator.labelled('test'):
+                self.test_scores = _plain(evaluator.evaluate(segments=['test'])[1])
+            decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
+            self.predictions = self.task.as_given(decoded)
+        self._save, self._title = trainer.save, trainer.title
+        self._plot = functools.partial(trainer.plot, state=state)
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.

@@ -120,6 +120,30 @@ class ModelChoice:
             do_lower_case=do_lower_case,
         )
 
+    def open_task(self, task, ctx, trains, do_lower_case=None, **task_options):
+        """Return a task's model with its parameters, and its tokenizer.
+
+        With `trains` false a random head gets a warning, and a model of another task is refused. By
+        default a vocabulary that was published with its model lowers texts as that did, as in
+        pytorch-pretrained-bert.
+        """
+        if not trains and not self.has_task:
+            logger.warning(
+                'neither a folder of a trained model nor `model_parameters` is given: the '
+                'predictions come from a random head'
+            )
+        if not trains:
+            self.check_trained_for(task)
+        lowers = do_lower_case if self.is_folder or self.vocab_file else None
+        model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
+        if do_lower_case not in (None, tokenizer.do_lower_case):
+            logger.warning(
+                'the vocabulary of %s decides: texts are %s',
+                self.model,
+                'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
+            )
+        return model, tokenizer
+
     def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
         """The task's block with its parameters, and its tokenizer.
 

@@ -129,7 +129,9 @@ def pad_to_max_len(args):
 def go_on_with_output(args):
     """``--as_estimator``: what a TensorFlow Estimator makes of an output folder that is there."""
     models = args.output_dir, os.path.join(args.output_dir, 'best_model')
-    _go_on(args, args.output_dir, not args.only_inference, 'bert_model', models)
+    trains = not args.only_inference
+    args.keep_state |= args.as_estimator and trains
+    _go_on(args, args.output_dir, trains, 'bert_model', models)
 
 
 def go_on_with_pretraining(args):

@@ -3,19 +3,11 @@
 import logging
 import os
 
-import mxnet as mx
-
 from ..errors import InputError
-from ..optimizer import finetune_schedule
 from ..tasks.masked_lm import TERMS, formatted_terms
-from ..training.callbacks import Callback, Profiler, ProgressLogger, TensorBoardWriter
-from ..training.loop import TrainingLoop
-from ..training.plan import Evaluation, Plan
+from ..training.callbacks import Profiler, ProgressLogger
 from ..util.display import new_figure, save_figure
-from .job import checkpoints_of
-from .report import Curves
-from .run import Run, make_updater
-from .task_run import TaskRun
+from .trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -72,118 +64,85 @@ def plot_pretraining(path, state, title=''):
     save_figure(path, figure)
 
 
-class Results(Callback):
-    """results.json after each evaluation, and the curves at times."""
+class PretrainingTrainer(Trainer):
+    """A training with phases, which counts updates instead of epochs, and with GluonNLP's log."""
 
-    def __init__(self, folder):
-        self._folder = folder
-        self._curves = Curves(self._draw)
+    def open_folder(self):
+        return super().open_folder(trains=False, verbose=self.settings.verbose)
+
+    def train(self):
+        settings, folder, workers = self.settings, self.folder, self.task.workers
+        store = self._store(settings.phase2)
+        callbacks = [PretrainingLogger(), self]
+        if settings.profile and workers.rank == 0:
+            callbacks.append(Profiler(settings.profile))
+        loop = self.make_loop(
+            settings.num_steps, store, callbacks, evaluate_interval=settings.eval_interval
+        )
+        self._resume(loop, store)
+        logger.info(
+            'training: %d steps of %d x %d %s, by %d workers with %s',
+            settings.num_steps,
+            self.accumulate * workers.size,
+            settings.batch_size,
+            'tokens' if settings.use_avg_len else 'samples',
+            workers.size,
+            ', '.join(map(str, self.contexts)),
+        )
+        loop.run()
+        if workers.rank == 0:
+            logger.info('Train cost=%.1fs', self.state.seconds)
+            self.save(folder.file('model'))
+            self._curves.finish(self.state)
+            self._results['model'] = 'model'
+            self._write_results()
+            logger.info('the model is in %s', folder.file('model'))
 
     def on_epoch(self, loop, record):
         self._curves.update(loop.state)
-        self._write_results(loop.state)
+        self._write_results()
 
-    def write(self, state, **more):
-        self._curves.finish(state)
-        self._write_results(state, **more)
+    def plot(self, path, state):
+        model = os.path.basename(os.path.normpath(self.settings.model))
+        plot_pretraining(path, state, f'pre-training {model}')
 
-    def _draw(self, state):
-        model = os.path.basename(os.path.normpath(self._folder.args.model))
-        plot_pretraining(self._folder.file('curves.png'), state, f'pre-training {model}')
-
-    def _write_results(self, state, **more):
-        self._folder.write('results.json', state, **more)
-        if state.epochs:
-            self._folder.write_eval_results(state.epochs[-1]['report'], state.epochs[-1])
-
-
-class PretrainingRun(TaskRun):
-    """A run with phases, which counts updates instead of epochs, and with GluonNLP's log."""
-
-    def _begin(self, **options):
-        args, workers = self.settings, self.task.workers
-        if args.gpus is None and workers.size > 1 and mx.runtime.Features().is_enabled('CUDA'):
-            args.gpus = ','.join(map(str, range(mx.context.num_gpus())))  # each has its own
-        return Run(args, self.task.name, '', workers, trains=False, verbose=args.verbose, **options)
-
-    def train(self):
-        args, folder, workers = self.settings, self.run.folder, self.task.workers
-        if args.mirror:
-            self.model.mirror()
-        loop, results = self._make_loop()
-        self._go_back(loop)
-        parts = self.run.accumulate * workers.size
-        logger.info(
-            'training: %d steps of %d x %d %s, by %d workers with %s',
-            args.num_steps,
-            parts,
-            args.batch_size,
-            'tokens' if args.use_avg_len else 'samples',
-            workers.size,
-            ', '.join(map(str, self.run.contexts)),
-        )
-        state = loop.run()
-        if workers.rank > 0:
-            return
-        logger.info('Train cost=%.1fs', state.seconds)
-        self.save(folder.file('model'))
-        results.write(state, model='model')
-        logger.info('the model is in %s', folder.file('model'))
-
-    def _make_loop(self):
-        args, folder, workers = self.settings, self.run.folder, self.task.workers
-        results = Results(folder)
-        callbacks = [PretrainingLogger(), results]
-        if args.tensorboard and workers.rank == 0:
-            callbacks.append(TensorBoardWriter(args.tensorboard))
-        if args.profile and workers.rank == 0:
-            callbacks.append(Profiler(args.profile))
-        # as GluonNLP's: the first update isn't of rate 0, the last one is
-        schedule = finetune_schedule(args.lr, args.num_steps, args.warmup_ratio, first_step=1)
-        loop = TrainingLoop(
-            make_updater(args, self.model, schedule),
-            self.task.objective(self.model, self.training_set),
-            self.training_set.loader,
-            Plan(args.num_steps, self.run.accumulate, args.seed, args.log_interval),
-            Evaluation(self.evaluator.evaluate if self.sets else None, args.eval_interval),
-            checkpoints_of(
-                args, self._store(args.phase2), self.job(), len(self.run.contexts), True
-            ),
-            callbacks,
-            workers,
-        )
-        return loop, results
+    def _write_results(self):
+        self.folder.write('results.json', self.settings, self.state, **self._results)
+        if self.state.epochs:
+            record = self.state.epochs[-1]
+            self.folder.write_eval_results(record['report'], record)
 
     def _store(self, phase2):
         """The checkpoints of a phase; each phase counts its own steps."""
-        return self.run.folder.checkpoints('checkpoints_phase2' if phase2 else 'checkpoints')
+        name = 'checkpoints_phase2' if phase2 else 'checkpoints'
+        return self.folder.checkpoints(self.settings.keep_checkpoints, name)
 
-    def _go_back(self, loop):
-        """Go back to where an earlier run was, if the flags say so."""
-        args, path = self.settings, None
-        if args.resume:
+    def _resume(self, loop, store):
+        """Restore what an earlier run has saved, if the flags say so."""
+        settings, path = self.settings, None
+        if settings.resume:
             path = loop.resume()
-        if path is None and args.phase2:
-            checkpoint = self._store(phase2=False).at(args.start_step)
+        if path is None and settings.phase2:
+            checkpoint = self._store(phase2=False).at(settings.start_step)
             checkpoint.restore(loop.block, loop.updater.trainer)
-            loop.state.step = args.start_step - args.phase1_num_steps
+            loop.state.step = settings.start_step - settings.phase1_num_steps
             path = checkpoint.path
-        elif path is None and args.start_step:
-            path = loop.resume(args.start_step)
-        elif path is None and not args.resume and self._store(args.phase2).paths():
-            if not args.overwrite_output_dir:
+        elif path is None and settings.start_step:
+            path = loop.resume(settings.start_step)
+        elif path is None and not settings.resume and store.paths():
+            if not settings.overwrite_output_dir:
                 raise InputError(
-                    f'{args.ckpt_dir!r} has checkpoints of another training: add `resume` to '
+                    f'{settings.ckpt_dir!r} has checkpoints of another training: add `resume` to '
                     'continue it, `overwrite_output_dir` to replace it, or name another folder',
                     field='ckpt_dir',
                 )
             if self.task.workers.rank == 0:
-                self._store(args.phase2).clear()
+                store.clear()
         if path is not None:
             logger.info('continuing from %s', path)
 
     def infer(self):
         report = self.evaluator.evaluate()[1]
         if self.task.workers.rank == 0:
-            self.run.folder.write('evaluation.json', **report)
-            self.run.folder.write_eval_results(report)
+            self.folder.write('evaluation.json', self.settings, **report)
+            self.folder.write_eval_results(report)

@@ -1,7 +1,9 @@
 """What a run reports: results, curves, page, model card, the last lines of its log."""
 
+import contextlib
 import dataclasses
 import html
+import importlib.metadata
 import itertools
 import json
 import logging
@@ -45,6 +47,8 @@ def library_versions():
     import numpy
 
     versions = {library.__name__: library.__version__ for library in (mxnet, numpy, gluonnlp)}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # a bare checkout
+        versions['gluon-transformer-zoo'] = importlib.metadata.version('gluon-transformer-zoo')
     return {'python': platform.python_version(), **versions}
 
 

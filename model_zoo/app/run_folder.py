@@ -16,7 +16,6 @@ from ..training.workers import Workers
 from ..util.files import lock_file, make_output_dir, make_writable_dir, remove_leftovers, upload
 from ..util.remote import download, is_url, join, remove_file, sizes_in
 from . import cli
-from .job import on_resume
 from .report import write_eval_results, write_results
 
 logger = logging.getLogger(__name__)
@@ -159,31 +158,25 @@ class RunFolder:
 
     Parameters
     ----------
-    path : str
-        Made where it is missing. For a URL the run has a folder on each machine, which begins as
-        what the URL has, and is uploaded after each checkpoint and at the end; of `args`, flags
-        with that URL get its path.
-    args : argparse.Namespace
-        Goes to each of the run's JSON files; ``args.seed`` seeds the random numbers.
+    settings : Settings
+        Its ``output_dir`` is made if it is missing. For a URL the run has a folder on each machine,
+        which begins as what the URL has, and is uploaded after each checkpoint and at the end;
+        `localize` gives the settings its path. ``seed`` seeds the random numbers.
     workers : Workers, optional
         All but number 0 log errors only, and to standard error.
     trains : bool
         Whether the run writes a training's files to the folder. If it has those of another one,
-        that is refused without ``args.resume`` and ``args.overwrite_output_dir``.
+        that is refused without ``resume`` and ``overwrite_output_dir``.
     """
 
     def __init__(
-        self, path, args, log, workers=None, verbose=False, trains=False, setup_logging=None
+        self, settings, log, workers=None, verbose=False, trains=False, setup_logging=None
     ):
-        workers = workers or Workers()
+        workers, path = workers or Workers(), settings.output_dir
         self._remote = RemoteFolder(path) if is_url(path) else None
         self.path = self._remote.path if self._remote else make_writable_dir(path)
-        self.args, self._given = args, {}
-        self._ending = contextlib.ExitStack()
+        self._url, self._ending = path, contextlib.ExitStack()
         cli.at_end(self, self._ending.close)
-        if self._remote is not None:
-            self._given = {name: value for name, value in vars(args).items() if value == path}
-            vars(args).update(dict.fromkeys(self._given, self.path))
         if workers.rank == 0 or (self._remote is not None and workers.local_rank == 0):
             self._lock()
             if self._remote is not None:
@@ -196,15 +189,15 @@ class RunFolder:
         if workers.rank == 0:
             if trains:
                 try:
-                    self._check_place()
+                    self._check_place(settings.resume, settings.overwrite_output_dir)
                 except InputError:
                     self.close()  # what raises may be kept, and the lock with it
                     raise
             (setup_logging or cli.setup_logging)(self.file(log), verbose)
         else:
             cli.setup_logging(level=logging.ERROR)
-        logger.debug('arguments: %s', json.dumps(vars(args)))
-        seed_all(args.seed)
+        logger.debug('arguments: %s', json.dumps(vars(settings)))
+        seed_all(settings.seed)
 
     def _lock(self):
         message = f'another run is writing to {self.path!r}: wait for it, or name another folder'
@@ -225,26 +218,26 @@ class RunFolder:
         """
         self._ending.close()
 
-    def _check_place(self):
+    def _check_place(self, resume, overwrite):
         """Refuse to write over another training."""
-        if self.args.overwrite_output_dir:
+        can_resume = bool(self.checkpoints().paths())
+        is_taken = any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS))
+        if overwrite or (can_resume and resume) or not (can_resume or is_taken):
             return
-        if self.checkpoints().paths():
-            ways = None if self.args.resume else 'add `resume` to continue it, '
-        elif any(os.path.exists(self.file(name)) for name in (_MODEL, _RESULTS)):
-            ways = 'it has no checkpoint to continue from; add ' if self.args.resume else 'add '
-        else:
-            ways = None
-        if ways is not None:
-            raise InputError(
-                f'{self.path!r} has the results of another training: {ways}'
-                '`overwrite_output_dir` to replace it, or name another folder'
+        problem = 'has the results of another training: add '
+        if resume:
+            problem = (
+                'has a finished training, which cannot be resumed: the state of its optimizer '
+                'stays only with `keep_state`; add '
             )
+        elif can_resume:
+            problem += '`resume` to continue it, '
+        raise InputError(
+            f'{self.path!r} {problem}`overwrite_output_dir` to replace it, or name another folder'
+        )
 
     def clear(self):
-        """Remove what another training has left, if ``args.overwrite_output_dir`` says so."""
-        if not self.args.overwrite_output_dir:
-            return
+        """Remove what another training has left."""
         self.checkpoints().clear()
         for name in filter(_OF_TRAINING.fullmatch, os.listdir(self.path)):
             os.remove(self.file(name))
@@ -258,34 +251,45 @@ class RunFolder:
         """Where the folder, or a file in it, is after the run: at its URL, if it has one."""
         return join(self._remote.url if self._remote else self.path, *names)
 
-    def checkpoints(self, name='checkpoints'):
-        """The checkpoints in a subfolder; ``args.keep_checkpoints`` of them are kept."""
+    def checkpoints(self, keep=2, name='checkpoints'):
+        """Return the `CheckpointStore` of a subfolder, which keeps the newest ones."""
         on_save = None if self._remote is None else self._remote.push
-        return CheckpointStore(self.file(name), self.args.keep_checkpoints, on_save)
+        return CheckpointStore(self.file(name), keep, on_save)
 
-    def tidy(self, kept):
-        """Leave what a finished training needs: its best model, and one state to go on from.
+    def tidy(self, kept, settings):
+        """Leave what a finished training needs: the parameters `kept`.
 
-        More stay where ``args.keep_checkpoints`` says so, none with ``args.no_resume_state``.
+        With ``keep_state`` its newest checkpoint stays, too; with ``keep_checkpoints`` so many, and
+        so many epochs' parameters.
         """
         store = self.checkpoints()
-        if self.args.no_resume_state:
-            store.clear()
-        if not self.args.is_given('keep_checkpoints'):
+        if not settings.is_given('keep_checkpoints'):
+            if not settings.keep_state:
+                store.clear()
             for path in store.paths()[1:]:
                 shutil.rmtree(path, ignore_errors=True)
             for name in os.listdir(self.path):
                 if _OF_EPOCH.fullmatch(name) and self.file(name) not in kept:
                     os.remove(self.file(name))
 
-    def write(self, name, state=None, **more):
+    def localize(self, settings):
+        """Return settings with the folder's path instead of its URL."""
+        if self._remote is None:
+            return settings
+        names = (name for name, value in vars(settings).items() if value == self._url)
+        return settings.copy(**dict.fromkeys(names, self.path))
+
+    def write(self, name, settings, state=None, **more):
         """Write a JSON file, beside results.json settings.yaml; see `write_results`."""
-        args = {**vars(self.args), **self._given}
+        args = dict(vars(settings))
+        if self._remote is not None:
+            for setting in [name for name, value in args.items() if value == self.path]:
+                args[setting] = self._url
         results = write_results(self.file(name), args, state, **more)
         if name == _RESULTS:
-            of_one_run = on_resume(self.args, 'run')
-            settings = {name: value for name, value in args.items() if name not in of_one_run}
-            cli.write_yaml(self.file('settings.yaml'), settings)
+            of_one_run = settings.on_resume('run')
+            shown = {name: value for name, value in args.items() if name not in of_one_run}
+            cli.write_yaml(self.file('settings.yaml'), shown)
         return results
 
     def write_eval_results(self, report, record=None):

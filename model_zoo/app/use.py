@@ -35,13 +35,13 @@ from ..records import (
     is_table_file,
     read_records,
 )
+from ..training.job import describe_vocab
 from ..util.display import counted
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
 from ..util.remote import is_url
 from . import cli
 from .engines import add_use_arguments, engine_of
-from .job import describe_vocab
 from .many_files import run_over_files
 
 logger = logging.getLogger(__name__)

@@ -24,6 +24,31 @@ INPUT_NAMES = {
 }
 
 
+def _call_with(signature):
+    """Make the method that calls a block with the inputs of a signature."""
+
+    def __call__(self, *args, **kwargs):
+        for other in INPUT_NAMES.keys() & kwargs.keys():
+            name = INPUT_NAMES[other]
+            if name in kwargs:
+                raise InputError(f'{other} and {name} are the same input: pass one of them')
+            kwargs[name] = kwargs.pop(other)
+        for name in kwargs.keys() - self.call_signature.parameters:
+            known = ', '.join(self.call_signature.parameters)
+            raise TypeError(f'{type(self).__name__} has no input {name}, but {known}')
+        bound = self.call_signature.bind(*args, **kwargs)
+        inputs = {**dict.fromkeys(self.input_names), **bound.arguments}
+        inputs.update(dict.fromkeys(self.unused_inputs))
+        if not isinstance(inputs[self.input_names[0]], mx.sym.Symbol):
+            self.check(inputs)  # a graph has no values
+            if any(inputs[name] is not None for name in self.label_inputs):
+                self.check_labels(inputs)
+        return self.run(*inputs.values())
+
+    __call__.__signature__ = signature  # for help and editors
+    return __call__
+
+
 class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     """Base of all models of the zoo and their task blocks.
 
@@ -75,12 +100,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         order = [known[name] for name in cls.call_order or known]
         cls.call_signature = inspect.Signature(order)
         if '__call__' not in vars(cls):
-
-            def __call__(self, *args, **kwargs):
-                return self._call(*args, **kwargs)
-
-            __call__.__signature__ = inspect.Signature([first, *order])  # for help and editors
-            cls.__call__ = __call__
+            cls.__call__ = _call_with(inspect.Signature([first, *order]))
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -100,27 +120,6 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         if all(shape and 0 not in shape for shape in shapes):
             facts.append(f'{sum(map(math.prod, shapes)) / 1e6:.1f} million parameters')
         return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
-
-    def __call__(self, *args, **kwargs):
-        return self._call(*args, **kwargs)
-
-    def _call(self, *args, **kwargs):
-        for other in INPUT_NAMES.keys() & kwargs.keys():
-            name = INPUT_NAMES[other]
-            if name in kwargs:
-                raise InputError(f'{other} and {name} are the same input: pass one of them')
-            kwargs[name] = kwargs.pop(other)
-        for name in kwargs.keys() - self.call_signature.parameters:
-            known = ', '.join(self.call_signature.parameters)
-            raise TypeError(f'{type(self).__name__} has no input {name}, but {known}')
-        bound = self.call_signature.bind(*args, **kwargs)
-        inputs = {**dict.fromkeys(self.input_names), **bound.arguments}
-        inputs.update(dict.fromkeys(self.unused_inputs))
-        if not isinstance(inputs[self.input_names[0]], mx.sym.Symbol):
-            self.check(inputs)  # a graph has no values
-            if any(inputs[name] is not None for name in self.label_inputs):
-                self.check_labels(inputs)
-        return self.run(*inputs.values())
 
     def run(self, *inputs):
         """Run the graph on checked inputs, in the order of `hybrid_forward`."""

@@ -16,7 +16,7 @@ from .classification import (
 )
 from .engine import Engine, MXNetEngine
 from .engines import ENGINES, make_engine
-from .pipeline import Pipeline, refuse_arguments_of_transformers, without_truncation
+from .pipeline import Pipeline, our_options
 from .text import TextGeneration
 from .tokens import FillMask, QuestionAnswering, TokenClassification
 from .vectors import INDEXES, FeatureExtraction, SentenceSimilarity, nearest, unit_vectors
@@ -177,8 +177,7 @@ def pipeline(task=None, model=None, *, engine='mxnet', precision='float32', ctx=
             if task
             else f'name a task or a model; the tasks are {", ".join(known)}'
         )
-    refuse_arguments_of_transformers(options)
-    options = without_truncation(options)
+    options = our_options(options)
     if isinstance(options.get('tokenizer'), str):  # its name, as transformers takes it
         if options['tokenizer'] != model:
             raise InputError(

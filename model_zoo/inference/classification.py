@@ -40,12 +40,14 @@ class TextPairs(Pipeline):
         )
 
     def _pairs(self, item, options):
-        if not isinstance(item, (tuple, list, dict)):
-            return [(self._text(item), None)]
-        if not isinstance(item, dict):
+        if isinstance(item, str):
+            return [(item, None)]
+        if isinstance(item, (tuple, list)):
             if len(item) != 2:
                 raise InputError(f'{self.task}: a pair has two texts, not {len(item)}')
             item = dict(zip(('text', 'text_pair'), item))
+        if not isinstance(item, dict):
+            return [(self._text(item), None)]
         item = TextPairs.Item.read(item)
         return [(item.text, item.text_pair)]
 
@@ -77,28 +79,22 @@ class TextClassification(TextPairs):
         @overload
         def __call__(self, inputs: Any, **options: Any) -> Any: ...
 
-    @property
-    def is_multi_label(self):
-        """Whether a text may have several labels, or none."""
-        return self.block.config.extras.get('problem_type') == 'multi_label_classification'
-
-    @property
-    def is_regression(self):
-        """Whether the result is a number."""
-        return self.block.config.extras.get('problem_type') == 'regression'
+    def __init__(self, opened, **options):
+        super().__init__(opened, **options)
+        problem = self.block.config.extras.get('problem_type')
+        #: whether a text may have several labels, or none
+        self.is_multi_label = problem == 'multi_label_classification'
+        #: whether the result is a number
+        self.is_regression = problem == 'regression'
 
     class Options(CallOptions):
         top_k: Count | None = 1
         function_to_apply: Literal['softmax', 'sigmoid', 'none'] | None = None
         return_all_scores: Flag = False
 
-    def _chooses(self, given):
-        """Whether the model says how many labels a text has, not these options."""
-        return self.is_multi_label and not _SEVERAL & {*given}
-
     def _options(self, given):
         function, top_k, least = given.function_to_apply, given.top_k, -np.inf
-        if self._chooses(given.model_fields_set):
+        if self.is_multi_label and not _SEVERAL & given.model_fields_set:
             top_k, least = None, LIKELY
         elif given.return_all_scores:  # the older name
             top_k = None
@@ -111,9 +107,10 @@ class TextClassification(TextPairs):
         return {'top_k': top_k, 'function': function, 'least': least}
 
     def _shown(self, result, item, options):
-        if _SEVERAL & {*options} or self._chooses({*self._defaults, *options}):
+        is_usual = _SEVERAL & self._defaults.keys()
+        if _SEVERAL & options.keys() or (self.is_multi_label and not is_usual):
             return result
-        result = result if _SEVERAL & {*self._defaults} else result[0]
+        result = result if is_usual else result[0]
         return [result] if isinstance(item, str) else result  # as transformers has it
 
     def _answer_size(self, item, rows, options):

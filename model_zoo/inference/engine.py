@@ -8,7 +8,7 @@ import mxnet as mx
 import numpy as np
 
 from ..layers.precision import BFLOAT16
-from ..util.arrays import flatten, pad_rows
+from ..util.arrays import flatten
 
 __all__ = ['CastBlock']
 
@@ -41,11 +41,6 @@ class Engine(abc.ABC):
         list of numpy.ndarray, float32
             Of the same batch size.
         """
-
-    def run_rows(self, rows, types, pad):
-        """`run`, for rows of any lengths. Padding is masked, so any id will do."""
-        words, lengths = pad_rows(rows, pad or 0), np.array(list(map(len, rows)), np.int32)
-        return self.run(words, pad_rows(types), lengths)
 
 
 class MXNetEngine(Engine):

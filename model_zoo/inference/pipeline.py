@@ -9,6 +9,7 @@ import numpy as np
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
+from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
 from .engine import MXNetEngine
 
@@ -18,8 +19,7 @@ __all__ = [
     'Row',
     'TooLargeError',
     'Work',
-    'refuse_arguments_of_transformers',
-    'without_truncation',
+    'our_options',
 ]
 
 # Most tokens of a batch, padding included. Measured on a CPU with 6 layers of 384 units: 1024 to
@@ -117,23 +117,22 @@ class Work(NamedTuple):
         return [row for of_item in self.rows for row in of_item]
 
 
-def refuse_arguments_of_transformers(names):
-    """Raise InputError, which names ours, if there is an argument of transformers' pipelines."""
-    for name in names:
-        if name in _OURS:
-            raise InputError(
-                f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
-            )
+def our_options(options):
+    """Options without ``truncation=True`` of transformers, which changes nothing here.
 
-
-def without_truncation(options):
-    """Options without transformers' ``truncation=True``, which changes nothing here."""
-    if options.get('truncation', True) not in (True, 'longest_first'):
+    Other arguments of its pipelines are an InputError that names ours.
+    """
+    for name in _OURS.keys() & options.keys():
         raise InputError(
-            f'`truncation` is {options["truncation"]!r:.80}; longer texts are cut in any case: '
-            'leave it out'
+            f'`{name}` is an argument of transformers; here give pipeline() {_OURS[name]}'
         )
-    return {name: value for name, value in options.items() if name != 'truncation'}
+    options = dict(options)
+    truncation = options.pop('truncation', True)
+    if truncation not in (True, 'longest_first'):
+        raise InputError(
+            f'`truncation` is {truncation!r:.80}; longer texts are cut in any case: leave it out'
+        )
+    return options
 
 
 class Pipeline:
@@ -186,8 +185,9 @@ class Pipeline:
             raise InputError(f'max_length is {max_length}; it must be from 3 to {limit}')
         self.max_length, self.batch_tokens = max_length, batch_tokens
         self.labels = self.block.label_names
-        self._pad_id = self.tokenizer.pad_token_id
-        self._defaults = self._given(defaults)
+        self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
+        self._defaults = self._given(defaults) if defaults else {}
+        self._usual = None  # what `checked` returns for a call without options
 
     @property
     def problem(self):
@@ -207,7 +207,7 @@ class Pipeline:
         """
         checked = self.checked(options)
         if self._is_item(inputs):
-            (result,) = self.results(iter([inputs]), checked)
+            (result,) = self._answers([inputs], checked)
             return self._shown(result, inputs, options)
         if hasattr(inputs, 'columns'):  # a table is an iterable of their names
             raise InputError(
@@ -283,9 +283,9 @@ class Pipeline:
         The rows may come from any number of calls; they are padded to the longest. Returns what
         `finish` needs of each row's outputs.
         """
-        outputs = self.engine.run_rows(
-            [row.input_ids for row in rows], [row.token_types for row in rows], self._pad_id
-        )
+        ids, types = [row.input_ids for row in rows], [row.token_types for row in rows]
+        lengths = np.array([len(row) for row in ids], np.int32)
+        outputs = self.engine.run(pad_rows(ids, self._pad_id), pad_rows(types), lengths)
         kept = []
         for number, row in enumerate(rows):
             arrays = [output[number] for output in outputs]
@@ -361,15 +361,20 @@ class Pipeline:
 
     def checked(self, options):
         """A call's options, checked, with the defaults of the others."""
-        return self._options(self.Options.model_construct(**self._over_defaults(options)))
+        if options or self._usual is None:
+            given = self._over_defaults(options) if options else self._defaults
+            made = self._options(self.Options.model_construct(**given))
+            if options:
+                return made
+            self._usual = made
+        return self._usual
 
     def _over_defaults(self, options):
         return {**self._defaults, **self._given(options)}
 
     def _given(self, options):
         """The options that are given, checked."""
-        refuse_arguments_of_transformers(options)
-        given = self.Options.read(without_truncation(options), f'option of {self.task}')
+        given = self.Options.read(our_options(options), f'option of {self.task}')
         return {name: getattr(given, name) for name in given.model_fields_set}
 
     def _text(self, item):
@@ -380,14 +385,18 @@ class Pipeline:
 
     def results(self, items, options):
         """Results one by one, in order, with `checked` options; reads the items as needed."""
-        for pool, of_items in self._pools(items, options):
-            rows = list(itertools.chain.from_iterable(of_items))
-            outputs = [None] * len(rows)
-            lengths = [len(row.input_ids) for row in rows]
-            for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
-                for index, output in zip(indices, self.run_batch([rows[n] for n in indices])):
-                    outputs[index] = output
-            yield from self.finish(Work(pool, of_items, options), outputs)
+        for pool, rows in self._pools(items, options):
+            yield from self._answers(pool, options, rows)
+
+    def _answers(self, items, options, rows=None):
+        """The results of some items, whose rows may be known."""
+        rows = self._rows(items, options, UNMETERED) if rows is None else rows
+        flat = [row for of_item in rows for row in of_item]
+        outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
+        for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
+            for index, output in zip(indices, self.run_batch([flat[n] for n in indices])):
+                outputs[index] = output
+        return self.finish(Work(items, rows, options), outputs)
 
     def _pools(self, items, options):
         """Lists of items and of their rows, among which batches are formed."""

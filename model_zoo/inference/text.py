@@ -1,7 +1,7 @@
 """Texts that a language model continues."""
 
-import itertools
 import logging
+from itertools import islice
 
 from ..batches.sampling import longest_first
 from ..errors import InputError
@@ -118,30 +118,32 @@ class TextGeneration(Pipeline):
             )
         return options['all'] - len(ids)
 
-    def results(self, items, options):
-        for pool in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
-            prompts = [self.encode_prompt(item) for item in pool]
-            counts, results = [self.new_tokens(ids, options) for ids in prompts], {}
-            for count in set(counts):
-                places = [place for place, other in enumerate(counts) if other == count]
-                lengths = [len(prompts[place]) for place in places]
-                for indices in longest_first(lengths, BATCH_PROMPTS):
-                    chosen = [places[index] for index in indices]
-                    with self.engine.lock:
-                        continuations = generate(
-                            self.engine.language_model,
-                            [prompts[place] for place in chosen],
-                            count,
-                            **options['generate'],
-                        )
-                    for place, group in zip(chosen, continuations):
-                        start = pool[place] if options['full'] else ''
-                        texts = (
-                            text_of(self.tokenizer, prompts[place], new.tokens, new.finish, True)
-                            for new in group
-                        )
-                        results[place] = [{'generated_text': start + text} for text in texts]
-            yield from (results[place] for place in range(len(pool)))
+    def _pools(self, items, options):
+        return ((pool, None) for pool in iter(lambda: list(islice(items, ITEMS_TOGETHER)), []))
+
+    def _answers(self, items, options, rows=None):
+        prompts = [self.encode_prompt(item) for item in items]
+        counts, results = [self.new_tokens(ids, options) for ids in prompts], [None] * len(items)
+        for count in set(counts):
+            places = [place for place, other in enumerate(counts) if other == count]
+            lengths = [len(prompts[place]) for place in places]
+            for indices in longest_first(lengths, BATCH_PROMPTS):
+                chosen = [places[index] for index in indices]
+                with self.engine.lock:
+                    continuations = generate(
+                        self.engine.language_model,
+                        [prompts[place] for place in chosen],
+                        count,
+                        **options['generate'],
+                    )
+                for place, group in zip(chosen, continuations):
+                    start = items[place] if options['full'] else ''
+                    texts = (
+                        text_of(self.tokenizer, prompts[place], new.tokens, new.finish, True)
+                        for new in group
+                    )
+                    results[place] = [{'generated_text': start + text} for text in texts]
+        return results
 
     def stream(self, text, **options):
         """The continuation of one text, piece by piece.

@@ -213,9 +213,9 @@ class ChoiceTask(MultipleChoice):
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
-    def sources(self):
-        files = super().sources()
-        if self.settings.do_eval and not {'dev', 'test'}.intersection(files):
+    def locate(self, given=None):
+        files = super().locate(given)
+        if given is None and self.settings.do_eval and not {'dev', 'test'}.intersection(files):
             raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
         return files
 
@@ -229,7 +229,7 @@ class ChoiceTask(MultipleChoice):
     def encode(self, rows, tokenizer):
         return encode_swag(rows, tokenizer, self.settings.max_seq_length)
 
-    def prepare(self, rows, choice=None):
+    def prepare(self, rows):
         self._choices = len(next(iter(rows.values()))[0].endings)
 
     def results(self):
@@ -318,16 +318,16 @@ class StoryTask(MultipleChoice):
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
-    has_own_head, data_field, samples_unit = False, 'train_dataset', 'stories'
+    has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
     trains = property(lambda self: self.settings.do_train)
 
-    def take(self, sources):
-        self.settings.train_dataset = sources.get('train')
-        self.settings.eval_dataset = sources.get('dev')
-
-    def begin(self):
+    def locate(self, given=None):
+        if given is not None:
+            self.settings = self.settings.copy(
+                train_dataset=given.get('train'), eval_dataset=given.get('dev')
+            )
         settings = self.settings
         check_work(settings)
         if settings.do_train and not settings.train_dataset:
@@ -337,16 +337,13 @@ class StoryTask(MultipleChoice):
         if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
             raise InputError('needs a dev set: give `eval_dataset`, or `n_valid`', field='do_eval')
         check_files(settings, 'train_dataset', 'eval_dataset')
-
-    def sources(self):
-        settings = self.settings
         sources = {'train': settings.train_dataset, 'dev': settings.eval_dataset}
         return {name: path for name, path in sources.items() if path}
 
     def read(self, source, segment):
         return read_story_cloze(source, self.settings.encoding)
 
-    def prepare(self, rows, choice=None):
+    def prepare(self, rows):
         settings, train = self.settings, rows.get('train', [])
         if 'dev' not in rows and settings.n_valid:
             if settings.n_valid >= len(train):
@@ -371,7 +368,7 @@ class StoryTask(MultipleChoice):
 
         return {'prepare': add_special_tokens}
 
-    def fit(self, model, tokenizer):
+    def setup(self, model, tokenizer):
         self._most = model.context_length
         return model
 
@@ -379,8 +376,14 @@ class StoryTask(MultipleChoice):
         special = tokenizer.convert_tokens_to_ids(list(SPECIAL_TOKENS))
         return encode_stories(rows, tokenizer.encode, special, self._most)
 
-    def loader_options(self, segment):
-        return {'pad_val': 0}
+    def load(self, *args, **options):
+        return super().load(*args, pad_val=0, **options)
+
+    def describe(self, data):
+        return self._describe(data, 'stories')
+
+    def job(self, train):
+        return {'train_dataset': train}
 
     def objective(self, model, data):
         """The mean loss of the stories, plus a weight times the mean loss of the tokens."""

@@ -36,6 +36,7 @@ from ..records import (
     read_records,
 )
 from ..registry import family_of_class
+from ..training.job import describe_model
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import sigmoid, softmax
 from .classification_data import (
@@ -435,8 +436,6 @@ class ClassificationTask(Task):
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
     use = 'text-classification'
-    reads_late = True
-    samples_unit = 'training examples'
     head, length = 'classification', 'max_len'
 
     def __init__(self, settings, record=None):
@@ -459,7 +458,11 @@ class ClassificationTask(Task):
     def takes_pairs(self):
         return self.record.is_pair
 
-    def begin(self):
+    lowers = property(lambda self: self.settings.do_lower_case)
+    _given, _teacher = types.MappingProxyType({}), None
+
+    def locate(self, given=None):
+        self._keep(given or {})
         settings = self.settings
         check_task_choice(settings, not settings.only_inference, self._given)
         if settings.task_name is None:
@@ -469,16 +472,18 @@ class ClassificationTask(Task):
                 f'{settings.teacher!r}: there is no folder of a model', field='teacher'
             )
         self.record = make_task(settings, not settings.only_inference, self._given)
-        self._usual_labels = self.labels
+        if settings.method == 'linear':  # the head is fitted: all else is as after a training
+            self.settings = settings.copy(training_steps=1)
+        return self._sources()
 
-    def adopt(self, choice):
-        settings = self.settings
-        if choice is None:
+    def configure(self, located):
+        settings, self._usual_labels = self.settings, self.labels
+        if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
         self.record = adopt_labels(
             self.record,
-            choice.located,
+            located,
             settings.labels,
             parameters=deployed or settings.model_parameters,
             teacher=settings.teacher,
@@ -486,23 +491,21 @@ class ClassificationTask(Task):
             order=settings.label_order,
         )
 
-    def go_on(self, job):
+    def resume(self, job):
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
             self.record = self.record.with_labels(self.record.match(names) or self.labels)
 
-    def take(self, sources):
+    def _keep(self, given):
         """Keep the sets that the caller gives; what can be read only once becomes a list."""
         self._given = {}
-        for segment, source in sources.items():
+        for segment, source in given.items():
             if is_path(source):
-                setattr(self.settings, f'{segment}_file', os.fspath(source))
+                self.settings = self.settings.copy(**{f'{segment}_file': source})
                 continue
             has_columns = hasattr(source, 'columns') or hasattr(source, 'column_names')
             self._given[segment] = source if has_columns else list(source)
-
-    _given = types.MappingProxyType({})
 
     @functools.cached_property
     def given_labels(self):
@@ -526,7 +529,11 @@ class ClassificationTask(Task):
         return losses.binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
 
     def objective(self, model, data):
+        if self._teacher is not None:
+            return self._teacher.objective(model)
         weights = self._class_weights(data.rows)
+        if self.settings.method == 'linear':
+            self._fit_head(model, data, weights)
         if weights is None:
             return super().objective(model, data)
 
@@ -559,40 +566,47 @@ class ClassificationTask(Task):
             raise InputError('weights must be finite and at least 0', field='class_weights')
         return weights
 
-    def initialize(self, model, data):
-        """With `method` linear, fit the head to the encoder's vectors: see `linear.fit_head`."""
-        settings, record = self.settings, self.record
-        if settings.method != 'linear':
-            return
+    def _fit_head(self, model, data, weights):
+        """Fit the head to the encoder's vectors: see `linear.fit_head`."""
+        record = self.record
         encoder = family_of_class(type(model)).block_class('sentence_embedding')
         encoder = encoder(model.base, pooling=model.pooling)
         vectors = self.predict(functools.partial(self.forward, encoder), data)
         labels = self.numbers(data.rows)
-        weights = self._class_weights(data.rows)
         fit_head(
             model.classifier,
             vectors.astype(np.float32),
             labels.astype(np.float32) if record.regression else labels,
             None if weights is None else dict(enumerate(weights)),
-            settings.seed,
+            self.settings.seed,
         )
 
-    def training(self):
-        if self.settings.method != 'linear':
-            return super().training()
-        # one update at a rate of 0: the head is fitted, and all else is as after a training
-        return {'num_steps': 1, 'schedule': lambda num_steps: lambda number: 0.0}
+    def schedule(self, num_steps):
+        if self.settings.method == 'linear':
+            return lambda number: 0.0
+        return super().schedule(num_steps)
 
-    def teacher(self, contexts):
-        if self.settings.teacher is None:
-            return None
-        return Teacher(self.settings, self.record, contexts)
+    def open(self, choice, contexts):
+        settings = self.settings
+        if settings.teacher is not None:
+            self._teacher = Teacher(settings, self.record, contexts)
+        if settings.student_layers is None:
+            return super().open(choice, contexts)
+        self.base = f'{settings.student_layers} layers of its teacher'
+        return self._teacher.student()
 
     def describe(self, data):
-        return {**super().describe(data), 'do_predict': False}
+        return self._describe(data, 'training examples')
 
-    def sources(self):
+    def job(self, train):
+        job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
+        if self._teacher is not None:
+            job['teacher'] = describe_model(self._teacher.block)
+        return job
+
+    def _sources(self):
         settings, record = self.settings, self.record
+        scores = settings.do_eval or not settings.do_predict
         present = [name for name in record.segments if has_segment(record, settings.data_dir, name)]
         if settings.data_dir is not None or record.is_custom:
             needed = ('train', *(record.dev_segments if settings.do_eval else ()))
@@ -605,11 +619,9 @@ class ClassificationTask(Task):
             raise InputError('needs a test set', field='do_predict')
         if settings.only_inference:
             present = [name for name in present if name != 'train']
+        if settings.only_inference and not scores:
+            present = [name for name in present if name in record.test_segments]
         return {segment: segment for segment in present}
-
-    def scored(self, sets):
-        settings = self.settings
-        return [] if settings.do_predict and not settings.do_eval else super().scored(sets)
 
     @property
     def predicted(self):
@@ -694,10 +706,6 @@ class ClassificationTask(Task):
         examination.baseline = baseline
         examination.per_class = class_scores(record.labels, labels, outputs.argmax(axis=-1))
         return examination
-
-    @property
-    def data_field(self):
-        return 'train_file' if self.record.is_custom else 'data_dir'
 
     def save(self, folder, model, tokenizer, **options):
         if self.record.regression:

@@ -15,6 +15,7 @@ from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
 from ..tokenization.vocab import ROLES
+from ..training.job import describe
 from ..training.objective import Objective, outputs_of
 from ..util.reading import read_text
 from .settings import LanguageModelSettings
@@ -215,46 +216,43 @@ class LanguageModelTask(TextTask):
 
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
     family = trained_for = None
-    metric, use, unit, samples_unit = 'loss', 'text-generation', 'tokens', 'tokens'
+    metric, use, unit = 'loss', 'text-generation', 'tokens'
     score_name, length = 'log-likelihood of a token', 'block_size'
 
     def __init__(self, settings):
         super().__init__(settings)
-        self._sizes, self._words, self._options = {}, {}, {}
+        self._words, self._options = {}, {}
 
     trains = property(lambda self: self.settings.train_file is not None)
     title = property(lambda self: os.path.basename(self.settings.train_file))
 
-    def begin(self):
-        if self.settings.resume and not self.trains:
+    def locate(self, given=None):
+        sources, settings = given, self.settings
+        if given is None:
+            sources = {'train': settings.train_file, 'dev': settings.eval_file}
+            sources = {name: path for name, path in sources.items() if path is not None}
+        if 'train' not in sources and settings.resume:
             raise InputError('continues a training: it needs `train_file`', field='resume')
-        if self.settings.learn_vocab and not self.trains:
+        if 'train' not in sources and settings.learn_vocab:
             raise InputError('learns from a training text: give `train_file`', field='learn_vocab')
-
-    def take(self, sources):
-        settings = self.settings
         sources = {name: self.text_file(source, name) for name, source in sources.items()}
-        settings.train_file, settings.eval_file = sources.get('train'), sources.get('dev')
-        check_files(settings, 'train_file', 'eval_file')
+        self.settings = settings.copy(train_file=sources.get('train'), eval_file=sources.get('dev'))
+        check_files(self.settings, 'train_file', 'eval_file')
         return sources
-
-    def sources(self):
-        sources = {'train': self.settings.train_file, 'dev': self.settings.eval_file}
-        return self.take({name: path for name, path in sources.items() if path is not None})
 
     def split(self, rows, share):
         """Hold out the last lines: a text is in order."""
         return split_text(rows, share, self.rows_folder)
 
-    def prepare(self, rows, choice=None):
-        if choice is None:
+    def configure(self, located):
+        if located is None:
             return
         try:
-            block_class = choice.block_class(self.head)
+            block_class = located.family.block_class(self.head)
         except UnknownNameError:
             families = [known.name for known in list_families() if self.head in known.tasks]
             raise InputError(
-                f'{choice.model!r} cannot generate text, as models of {", ".join(families)} can, '
+                f'{located.name!r} cannot generate text, as models of {", ".join(families)} can, '
                 "for instance gpt2; the task 'fill-mask' (zoo finetune-lm) trains BERT on text"
             ) from None
         for name in self._reading_of(block_class).not_for:
@@ -262,15 +260,14 @@ class LanguageModelTask(TextTask):
                 family = family_of_class(block_class).name
                 raise InputError(f'is not for {family}: leave it out', field=name)
 
-    def adopt(self, choice):
-        if choice is None:
-            return
+    def open(self, choice, contexts):
         settings, reading = self.settings, self._reading_of(choice.block_class(self.head))
         if settings.learn_vocab or (reading.needs_vocab and settings.from_scratch):
             with self.workers.first_alone():
                 choice.vocab_file = settings.vocab_file or self._learn(reading)
         if settings.from_scratch:
             self._options = reading.options(settings, lambda: choice.tokenizer(self.head))
+        return super().open(choice, contexts)
 
     @staticmethod
     def _reading_of(model):
@@ -287,7 +284,7 @@ class LanguageModelTask(TextTask):
     def model_options(self):
         return self._options
 
-    def fit(self, model, tokenizer):
+    def setup(self, model, tokenizer):
         self._model = model
         self._reading = self._reading_of(model)(model, tokenizer, self.settings, self.workers)
         return self._reading.block
@@ -296,16 +293,15 @@ class LanguageModelTask(TextTask):
         settings, train = self.settings, segment == 'train'
         size = settings.batch_size if train else settings.dev_batch_size
         loader, self._words[segment], tokens = self._reading.load(rows, size, train, contexts)
-        self._sizes[rows] = len(tokens)
         if train:
             self._train_tokens = len(tokens)
         return Data(rows, tokens, loader)
 
-    def size(self, rows):
-        return self._sizes[rows]
+    def size(self, data):
+        return len(data.samples)
 
     def describe(self, data):
-        return {'train_file': (len(data.samples), 'tokens', [data.samples])}
+        return describe(len(data.samples), 'tokens', [data.samples])
 
     def objective(self, model, data):
         return Objective(

@@ -4,7 +4,6 @@
 shards of samples, in phases.
 """
 
-import contextlib
 import dataclasses
 import itertools
 import logging
@@ -12,13 +11,16 @@ import os
 import socket
 import time
 
+import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
 from ..errors import InputError, reporting
 from ..layers.losses import cross_entropy
+from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
 from ..records import is_path
+from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining import (
@@ -74,14 +76,18 @@ class MaskedLMTask(TextTask):
 
     def __init__(self, settings):
         super().__init__(settings)
-        self._closing, self._objective = contextlib.ExitStack(), None
+        self._objective = None
 
     @property
     def reads_text(self):
         """Whether samples are made on the fly."""
         return bool(self.settings.train_corpus or self.settings.dev_corpus)
 
-    def begin(self):
+    lowers = property(lambda self: self.settings.do_lower_case)
+
+    def locate(self, given=None):
+        if given is not None:
+            self._copy_given(given)
         settings = self.settings
         if bool(settings.train_corpus) == bool(settings.pregenerated_data):
             raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
@@ -93,6 +99,8 @@ class MaskedLMTask(TextTask):
                     files = matching_files(getattr(settings, name))
                     if name.endswith('corpus'):
                         self._copy(name, files)
+        dev = bool(settings.dev_corpus or settings.dev_data)
+        return {'train': 'train', **({'dev': 'dev'} if dev else {})}
 
     def _copy(self, name, files):
         """Let a setting name copies of its files, where these are tables or not UTF-8."""
@@ -103,10 +111,9 @@ class MaskedLMTask(TextTask):
             for number, path in enumerate(files)
         ]
         if copies != files:
-            setattr(self.settings, name, ','.join(copies))
+            self.settings = self.settings.copy(**{name: ','.join(copies)})
 
-    def take(self, sources):
-        settings = self.settings
+    def _copy_given(self, sources):
         if 'test' in sources:
             raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
         for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
@@ -114,39 +121,31 @@ class MaskedLMTask(TextTask):
                 source = sources[segment]
                 if not is_path(source):
                     source = self.text_file(source, segment, '\n\n')
-                setattr(settings, name, os.fspath(source))
-
-    def sources(self):
-        settings = self.settings
-        dev = bool(settings.dev_corpus or settings.dev_data)
-        return {'train': 'train', **({'dev': 'dev'} if dev else {})}
+                self.settings = self.settings.copy(**{name: source})
 
     def split(self, rows, share):
         settings = self.settings
-        settings.train_corpus, settings.dev_corpus = split_text(
-            settings.train_corpus, share, self.rows_folder, '\n\n'
-        )
+        train, dev = split_text(settings.train_corpus, share, self.rows_folder, '\n\n')
+        self.settings = settings.copy(train_corpus=train, dev_corpus=dev)
         return 'train', 'dev'
 
-    def prepare(self, rows, choice=None):
-        settings = self.settings
-        if choice is not None:
-            self.head = pretraining_class(settings, choice.located)
+    def configure(self, located):
+        if located is not None:
+            self.head = pretraining_class(self.settings, located)
 
-    def fit(self, model, tokenizer):
-        settings, self._vocab = self.settings, tokenizer.vocab
+    def setup(self, model, tokenizer):
+        self._vocab = tokenizer.vocab
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
         if self.reads_text:
-            settings.fit_length('max_seq_length', model.context_length)
-            self._options = make_sample_options(settings, self._has_pairs)
+            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+            self._options = make_sample_options(self.settings, self._has_pairs)
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         options = {'ctx': contexts, 'workers': self.workers}
         loader = self._loader(segment == 'train', tokenizer, accumulate, options)
-        self._closing.callback(loader.close)
         return Data(rows, None, loader)
 
     def _loader(self, trains, tokenizer, accumulate, options):
@@ -172,7 +171,7 @@ class MaskedLMTask(TextTask):
         # epochs of a text, or of epochs' files, have different numbers of batches
         if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
-            settings.training_steps = batches // accumulate
+            self.settings = settings.copy(training_steps=batches // accumulate)
         return loader
 
     @property
@@ -193,16 +192,15 @@ class MaskedLMTask(TextTask):
             return MappedShards(samples, tokenizer.vocab, folder, **options)
         return ShardFiles(samples, tokenizer.vocab, **options)
 
-    def close(self):
-        self._closing.close()
-
     def describe(self, data):
-        vocab, settings = self._vocab, self.settings
-        described = {'vocab_file': (len(vocab), 'tokens', vocab.idx_to_token)}
-        for name in ('train_corpus', 'pregenerated_data'):
-            if getattr(settings, name) is not None:
-                described[name] = describe_files(getattr(settings, name))
-        return described
+        settings = self.settings
+        if data.rows == 'train':
+            return describe_files(settings.train_corpus or settings.pregenerated_data)
+        return describe_files(settings.dev_corpus or settings.dev_data)
+
+    def job(self, train):
+        name = 'train_corpus' if self.settings.train_corpus else 'pregenerated_data'
+        return {'vocab_file': describe_vocab(self._vocab), name: train}
 
     def objective(self, model, data):
         return self._objective
@@ -268,36 +266,39 @@ class PretrainingTask(MaskedLMTask):
     reads_text = property(lambda self: self.settings.raw)
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
-    def begin(self):
+    def __init__(self, settings):
+        given = settings.pretrained_parameters or settings.model_parameters
+        given = given or settings.pretrained or settings.init_checkpoint
+        from_scratch = not (given or names_files(settings.model))
+        super().__init__(settings.copy(from_scratch=from_scratch))
+
+    def locate(self, given=None):
         settings = self.settings
         for patterns in (None if settings.synthetic_data else settings.data, settings.data_eval):
             if patterns:
                 matching_files(patterns)
-        settings.vocab_file = settings.sentencepiece or settings.vocab_file
-        check_files(settings, 'vocab_file')
-        given = settings.pretrained_parameters or settings.model_parameters
-        settings.from_scratch = not (
-            settings.pretrained or given or settings.init_checkpoint or names_files(settings.model)
-        )
-
-    def sources(self):
-        named = {'train': self.trains, 'dev': self.settings.data_eval}
+        check_files(settings, 'vocab_file', 'sentencepiece')
+        has_gpus = mx.runtime.Features().is_enabled('CUDA')
+        if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
+            gpus = ','.join(map(str, range(mx.context.num_gpus())))
+            self.settings = settings.copy(gpus=gpus)
+        named = {'train': self.trains, 'dev': settings.data_eval}
         return {name: name for name, is_there in named.items() if is_there}
 
-    def fit(self, model, tokenizer):
+    def setup(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.settings.fit_length('max_seq_length', model.context_length)
-        return super().fit(model, tokenizer)
+            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+        return super().setup(model, tokenizer)
 
     def _loader(self, trains, tokenizer, accumulate, options):
-        settings, workers = self.settings, self.workers
+        workers = self.workers
         if not trains:
-            self._set_batch_size('batch_size_eval', workers.size)
+            settings = self._set_batch_size('batch_size_eval', workers.size)
             is_text = settings.raw and not settings.eval_use_npz
             source = self._source_of(settings.data_eval, is_text, tokenizer)
             return PretrainingLoader(source, settings.batch_size_eval, shuffle=is_text, **options)
-        self._set_batch_size('batch_size', accumulate * workers.size)
+        settings = self._set_batch_size('batch_size', accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
             masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
@@ -319,8 +320,8 @@ class PretrainingTask(MaskedLMTask):
         settings = self.settings
         total, size = getattr(settings, f'total_{name}'), getattr(settings, name)
         if total is None:
-            setattr(settings, name, size or 8)
-            return
+            self.settings = settings.copy(**{name: size or 8})
+            return self.settings
         if total % count:
             parts = f'{count} workers'
             if name == 'batch_size':
@@ -331,7 +332,8 @@ class PretrainingTask(MaskedLMTask):
                 f'{size} and `total_{name}` {total}: the total is {size * count}; give one of them',
                 field=name,
             )
-        setattr(settings, name, total // count)
+        self.settings = settings.copy(**{name: total // count})
+        return self.settings
 
     def _source_of(self, files, is_text, tokenizer):
         source = self._source(files if is_text else None, files, tokenizer)
@@ -352,11 +354,18 @@ class PretrainingTask(MaskedLMTask):
                 )
 
     def describe(self, data):
-        vocab, settings = self._vocab, self.settings
-        return {
-            'vocab_file': (len(vocab), 'tokens', vocab.idx_to_token),
-            'data': None if settings.synthetic_data else describe_files(settings.data),
-        }
+        settings = self.settings
+        if data.rows == 'train':
+            return None if settings.synthetic_data else describe_files(settings.data)
+        return describe_files(settings.data_eval)
+
+    def job(self, train):
+        return {'vocab_file': describe_vocab(self._vocab), 'data': train}
+
+    def schedule(self, num_steps):
+        # as GluonNLP's: the first update isn't of rate 0, the last one is
+        settings = self.settings
+        return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio, first_step=1)
 
 
 # -- the losses of pre-training --------------------------------------------------------------------

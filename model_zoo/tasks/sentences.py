@@ -17,7 +17,6 @@ from ..records import (
     choose_columns,
     find_column,
     is_path,
-    is_table,
     read_records,
 )
 from ..training.objective import mean_over_examples
@@ -166,7 +165,6 @@ class SentenceTask(Task):
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
     head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
     files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
-    is_source = staticmethod(is_table)
 
     def read(self, source, segment):
         settings = self.settings
@@ -182,18 +180,22 @@ class SentenceTask(Task):
     def split(self, rows, share):
         return [type(rows)(rows.kind, part) for part in super().split(rows, share)]
 
-    def prepare(self, rows, choice=None):
-        settings = self.settings
-        own = None if choice is None else modules_of(choice.located.files)
+    def configure(self, located):
+        own = None if located is None else modules_of(located.files)
         self._own = own or SentenceModules()
-        settings.pooling = settings.pooling or self._own.pooling
+        pooling = self.settings.pooling or self._own.pooling
+        self.settings = self.settings.copy(pooling=pooling)
+
+    def prepare(self, rows):
+        settings = self.settings
         dev = rows.get('dev', next(iter(rows.values())))
         self.metric = 'spearman' if dev.kind == 'scored' else f'recall_at_{RECALLS[0]}'
         self._highest, self._loss = 1.0, None
         if 'train' not in rows:
             return
         kind = rows['train'].kind
-        settings.loss = settings.loss or ('cosine' if kind == 'scored' else 'in_batch')
+        usual = 'cosine' if kind == 'scored' else 'in_batch'
+        self.settings = settings = settings.copy(loss=settings.loss or usual)
         if kind not in LOSSES[settings.loss]:
             raise InputError(
                 f'{settings.loss} learns from {" or ".join(LOSSES[settings.loss])}; the '
@@ -230,10 +232,11 @@ class SentenceTask(Task):
         tell_cut(sum(cut), sum(map(len, texts)), 'texts', length)
         return samples
 
-    def loader_options(self, segment):
+    def load(self, segment, *args, **options):
         # other texts of the batch are the negatives: those of similar length alone won't do
-        mixed = segment == 'train' and self.settings.loss == 'in_batch'
-        return {'num_buckets': 1} if mixed else {}
+        if segment == 'train' and self.settings.loss == 'in_batch':
+            options['num_buckets'] = 1
+        return super().load(segment, *args, **options)
 
     def forward(self, model, batch):
         """Vectors (batch, texts, units)."""

@@ -904,12 +904,13 @@ class SquadTask(Task):
     title, most_lost = 'SQuAD', 0.5
     predicted = ('dev',)
 
-    def begin(self):
-        settings = self.settings
-        check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
+    lowers = property(lambda self: self.settings.do_lower_case)
 
-    def sources(self):
+    def locate(self, given=None):
         settings, files = self.settings, {}
+        check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
+        if given is not None:
+            return given
         # with a training file of one's own nothing is downloaded that wasn't asked for
         if settings.predict_file or settings.only_inference or not settings.train_file:
             files['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
@@ -926,8 +927,8 @@ class SquadTask(Task):
         parts = super().split(rows.questions, share)
         return [rows._replace(questions=part) for part in parts]
 
-    def size(self, rows):
-        return len(rows.questions)
+    def size(self, data):
+        return len(data.rows.questions)
 
     def is_labelled(self, rows):
         return rows.questions[0].answers is not None
@@ -955,8 +956,7 @@ class SquadTask(Task):
 
     def describe(self, data):
         squad = data.rows
-        text = f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
-        return {self.data_field: text}
+        return f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
 
     def loss(self, model, batch):
         return model(*batch.inputs, batch.labels[:, 0], batch.labels[:, 1])
@@ -1028,19 +1028,16 @@ class SquadTask(Task):
             'no answer',
         )
 
-    def adapt_outputs(self, words, outputs):
+    def exported_outputs(self, words, outputs):
         if not isinstance(outputs, list) and outputs.shape == (*words.shape, 2):  # GluonNLP's form
-            return outputs.split(2, axis=2, squeeze_axis=True)
-        return outputs
-
-    def check_outputs(self, words, outputs):
+            outputs = outputs.split(2, axis=2, squeeze_axis=True)
         shapes = [array.shape for array in (outputs if isinstance(outputs, list) else [outputs])]
         if shapes != [words.shape] * 2:
-            return (
+            raise InputError(
                 f'outputs of shapes {shapes} for words of shape {words.shape}; scores of starts '
                 'and of ends are needed'
             )
-        return None
+        return outputs
 
     def results(self):
         return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}

@@ -26,14 +26,12 @@ from ..records import (
     find_splits,
     has_typed_values,
     is_path,
-    is_table,
     read_records,
 )
 from ..tokenization.chunks import SentenceEncoder
 from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
-from ..util.remote import is_file
 from .entities import OUTSIDE, has_entities
 from .settings import TaggingSettings
 from .tables import write_table
@@ -411,21 +409,17 @@ class TaggingTask(Task):
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
     head, use, unit = 'tagging', 'token-classification', 'sentences'
-    samples_unit = 'samples'
     predicted = ('dev', 'test')
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
-    @staticmethod
-    def is_source(path):
-        return is_file(path) or is_table(path)
-
-    def begin(self):
-        settings, splits = self.settings, find_splits(self.settings.train_file or '')
-        for segment in splits:
-            name = f'{segment}_file'
-            if segment == 'train' or getattr(settings, name) is None:
-                setattr(settings, name, splits[segment])
+    def locate(self, given=None):
+        splits = find_splits(self.settings.train_file or '')
+        files = {'dev': self.settings.dev_file, 'test': self.settings.test_file}
+        self.settings = self.settings.copy(
+            **{f'{name}_file': path for name, path in splits.items() if not files.get(name)}
+        )
+        return super().locate(given)
 
     def read(self, source, segment):
         settings = self.settings
@@ -449,10 +443,10 @@ class TaggingTask(Task):
         self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
         self._names = None  # of the training set's classes, if it has these
 
-    def prepare(self, rows, choice=None):
+    def prepare(self, rows):
         """Determine the labels and their order."""
         model, given = self.settings.bert_model, self.settings.labels
-        labels = choice and choice.located.labels.given
+        labels = self.located and self.located.labels.given
         if given and labels and given != labels:
             raise InputError(
                 f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
@@ -488,6 +482,9 @@ class TaggingTask(Task):
         return self._features(rows, self._paths.get(id(rows), 'the data'))
 
     _features = None
+
+    def describe(self, data):
+        return self._describe(data, 'samples')
 
     def objective(self, model, data):
         return Objective(

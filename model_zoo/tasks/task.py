@@ -15,7 +15,9 @@ import numpy as np
 from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
-from ..optimizer import get_schedule
+from ..optimizer import finetune_schedule, get_schedule
+from ..records import is_table
+from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
 from ..training.settings import FinetuneSettings, ScheduleSettings
 from ..training.workers import Workers
@@ -96,62 +98,62 @@ def encode_several(tokenizer, examples, labels, max_length):
 class Task:
     """Base of the tasks that `model_zoo.finetune` and the fine-tuning commands train.
 
-    Your own task overrides `read`, `encode` and, unless it is classification, `loss`, `score` and
-    `write`. Its only state is the settings, and what `prepare` learns from the rows.
+    A task of your own has a class of settings and five methods: `read`, `encode`, `loss`, `score`
+    and `write`; for scores of classes the last three needn't be overridden. All other methods have
+    defaults; they stand below in the order in which a training calls them.
 
     Parameters
     ----------
     settings : Settings
-        An object of `settings_class`.
+        An object of `settings_class`. It is never changed: a task that computes a setting replaces
+        its `settings` by a copy.
 
     Attributes
     ----------
     name : str
         Used in the names of the log and of parameter files.
-    family : str
-        The family whose flags select the model.
     head : str or type
         The family's task that selects the head ('classification', 'tagging', 'question_answering',
         'multiple_choice', 'sentence_embedding'), or a block's class.
     metric : str
         The score of `score` that compares epochs; higher is better.
+    predicted : tuple of str, or None
+        Segments whose predictions are written. None: nothing is predicted, and the best model isn't
+        evaluated again.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
     takes_pairs : bool
         Whether that reads pairs of texts.
+    labels : list of str or None
+        Names of the classes, in the order of their numbers.
+    family : str
+        The family whose flags select the model.
     unit : str or None
-        What to call rows; None if they aren't counted.
+        Name of the rows in the log; None if they aren't counted.
     length : str
         The setting with the largest number of tokens.
     files : dict of str to tuple of str
         Segment -> possible names of its file in ``data_dir``.
     columns : tuple of str
         Settings that name the columns of texts, second texts and labels.
-    samples_unit : str
-        What to call samples in a job.
-    data_field : str
-        The setting that records the training set in a job.
-    is_source : callable
-        Whether `read` can read a path.
     in_python : dict
         Initial settings of `model_zoo.finetune`.
-    reads_late : bool
-        Whether `read` needs what `adopt` learns; otherwise bad data fails before the log begins.
+    lowers : bool or None
+        Whether texts are lower-cased; None: as the vocabulary says.
     most_lost : float
         How much of `metric` INT8 may cost.
-    predicted : tuple of str, or None
-        Segments whose predictions are written. None: nothing is predicted, and the best model isn't
-        evaluated again.
     has_own_head : bool
         Whether the head is random in a pretrained model, as a classifier's is.
     draws_updates : bool
         Whether a loader draws the samples of an update for all devices together.
-    labels : list of str or None
-        Names of the classes, in the order of their numbers.
+    located : Located or None
+        The model's family, files and configuration; None for a block in memory.
+    base : str
+        Name of the model that the training begins with.
     workers : Workers
         The processes that train together; set before `encode`.
     rows_folder : str
-        Where `model_zoo.finetune` lets `take` write rows of the caller's.
+        A folder for copies of rows in memory.
     """
 
     settings_class = FinetuneSettings
@@ -159,13 +161,51 @@ class Task:
     metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
-    predicted, data_field, samples_unit = ('test',), 'train_file', 'examples'
+    predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, takes_pairs = True, False, False
-    labels, most_lost, in_python, reads_late = None, 0.005, {}, False
-    family, is_source = 'bert', staticmethod(is_file)
+    labels = lowers = located = base = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
+
+    # -- the five methods of a task
+
+    def read(self, source, segment):
+        """Return the rows of a set: 'train', 'dev' or 'test'.
+
+        `source` is a path, or the caller's data. Rows are what the other methods expect; by default
+        they have an attribute ``label``.
+        """
+        raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
+
+    def encode(self, rows, tokenizer):
+        """Return the samples of rows: a sequence of `Sample`."""
+        raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
+
+    def loss(self, model, batch):
+        """Return the mean loss of a batch, an NDArray of shape (1,)."""
+        return model(*batch.inputs, batch.labels)
+
+    def score(self, data, outputs):
+        """Return the scores of a set, floats by name; by default accuracy and loss of classes.
+
+        `data` is the set's `Data`, and `outputs` what `predict` returned.
+        """
+        labels = self.numbers(data.rows)
+        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
+        return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}
+
+    def write(self, folder, segment, data, outputs):
+        """Write the predictions for a set; returns the names of the files.
+
+        By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
+        """
+        name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
+        rows = zip(map(str, self.decode(data, outputs)), map('{:.6f}'.format, probabilities))
+        write_table(os.path.join(folder, name), [('prediction', 'probability'), *rows])
+        return [name]
+
+    # -- names
 
     @property
     def title(self):
@@ -174,7 +214,7 @@ class Task:
 
     @property
     def prefix(self):
-        """What comes before the name in the names of files of parameters."""
+        """Prefix of the name in the names of files of parameters."""
         return self.family or ''
 
     @property
@@ -183,187 +223,176 @@ class Task:
         return not self.settings.only_inference
 
     @property
-    def score_name(self):
-        """Name of the score that compares epochs, of which more is better."""
-        return 'negative loss' if self.best_by == 'loss' else self.best_by
-
-    @property
-    def is_exported(self):
-        """Whether the model is an exported one, with ``deploy``."""
-        return getattr(self.settings, 'deploy', False)
-
-    @property
-    def lowers(self):
-        """Whether texts are lower-cased; None: as the vocabulary says."""
-        return getattr(self.settings, 'do_lower_case', None)
-
-    @property
     def trained_for(self):
         """The task's name in the configuration of the trained model; None for no entry."""
         return self.name
 
-    # -- data
+    @property
+    def best_by(self):
+        """The name of the score that chooses the best epoch; lower is better for a loss."""
+        settings = self.settings
+        return (isinstance(settings, FinetuneSettings) and settings.best_by) or self.metric
 
-    def begin(self):
-        """Check the settings, before a model is chosen and rows are read."""
+    @property
+    def score_name(self):
+        """Name of the score that compares epochs, of which more is better."""
+        return 'negative loss' if self.best_by == 'loss' else self.best_by
 
-    def adopt(self, choice):
-        """Adopt what the model's configuration says, such as its labels."""
+    # -- 1. the sets and the model are located
 
-    def go_on(self, job):
-        """Adopt what the job of a resumed run says: the order of its labels."""
-        names = job.get('class_names')
-        if names and self.labels and sorted(names) == sorted(self.labels):
-            self.labels = names
+    def locate(self, given=None):
+        """Check the settings, and return where each set's rows are read from, by segment.
 
-    def take(self, sources):
-        """Return the sets that a caller gives, by segment, or None if `sources` has them."""
-        return sources
+        `given` has the caller's sets by segment; None: the settings name them.
+        """
+        if given is not None:
+            return given
+        settings = self.settings
+        files = segment_files(settings, lambda path: is_file(path) or is_table(path), **self.files)
+        if settings.only_inference:
+            files.pop('train', None)
+        segment = 'dev' if settings.only_inference else 'train'
+        if segment not in files and not (settings.only_inference and files):
+            raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
+        return files
+
+    def configure(self, located):
+        """Learn what the model's configuration says, such as its labels, before rows are read.
+
+        `located` is None for a block in memory.
+        """
+        self.located = located
+
+    # -- 2. `read` is called for each set
 
     def split(self, rows, share):
-        """Rows to train on, and held-out rows: always the same for a seed."""
+        """Return rows to train on, and held-out rows: always the same for a seed."""
         parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
             raise InputError(f'{share} of {len(rows)} rows leaves nothing on one side', field='dev')
         return parts
 
-    def sources(self):
-        """Where each segment's rows are read from, according to the settings."""
-        settings = self.settings
-        files = segment_files(settings, self.is_source, **self.files)
-        if settings.only_inference:
-            files.pop('train', None)
-        if settings.only_inference and files:
-            return files
-        segment = 'dev' if settings.only_inference else 'train'
-        if segment not in files:
-            raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
-        return files
+    def prepare(self, rows):
+        """Learn what the model needs, such as `labels`, from the rows of all sets by segment."""
 
-    def evaluated(self, sets):
-        """Names of the sets that are scored after each epoch."""
-        return [name for name in sets if name.startswith('dev')]
+    def resume(self, job):
+        """Restore the order of the labels from the job of the run that is resumed."""
+        names = job.get('class_names')
+        if names and self.labels and sorted(names) == sorted(self.labels):
+            self.labels = names
 
-    def scored(self, sets):
-        """Names of the sets that are scored without training."""
-        return list(sets)
-
-    def read(self, source, segment):
-        """The rows, in the task's own form, of a set: 'train', 'dev' or 'test'.
-
-        `source` is a path, or the caller's data for the segment.
-        """
-        raise NotImplementedError(f'{type(self).__name__} needs a method `read`')
-
-    def prepare(self, rows, choice=None):
-        """Learn what the model needs, such as `labels`, from the rows of all sets by segment.
-
-        `choice` names the model; None for a block that is there.
-        """
-
-    def is_labelled(self, rows):
-        """Whether a set can be scored."""
-        return rows[0].label is not None
+    # -- 3. the model is opened
 
     def model_options(self):
-        """Options of the block, such as ``num_labels``."""
+        """Return options of the block, such as ``num_labels``."""
         return {} if self.labels is None else {'num_labels': len(self.labels)}
 
-    def encode(self, rows, tokenizer):
-        """The samples of rows: a sequence of `Sample`."""
-        raise NotImplementedError(f'{type(self).__name__} needs a method `encode`')
+    def open(self, choice, contexts):
+        """Return the model that the settings choose, and its tokenizer."""
+        options = {'do_lower_case': self.lowers, **self.model_options()}
+        if not self.has_own_head:
+            return choice.build(self.head, contexts, **options)
+        model, tokenizer = choice.open_task(self.head, contexts, self.trains, **options)
+        self.settings = self.settings.fit_length(self.length, model.context_length)
+        return model, tokenizer
 
-    def fit(self, model, tokenizer):
-        """Take over what the opened model says, before the sets are loaded; returns the block to
-        train, which may be around the model.
-        """
+    def setup(self, model, tokenizer):
+        """Learn from the opened model; returns the block to train, which may be around it."""
         return model
 
-    def load(self, segment, rows, tokenizer, contexts, accumulate):
-        """The `Data` of a set, by default of `encode` and a `BucketedLoader`.
+    def exported_outputs(self, words, outputs):
+        """Return the outputs of an exported model, with ``deploy``, in the format of the block's.
 
-        An update takes `accumulate` batches, on all devices together.
+        InputError if they are another task's.
         """
-        settings, samples = self.settings, self.encode(rows, tokenizer)
-        options = {'batch_size': settings.dev_batch_size}
-        if segment == 'train':
-            options = {'batch_size': settings.batch_size, 'batch_tokens': settings.batch_tokens}
-            options.update(shuffle=True, workers=self.workers)
-        if isinstance(settings, FinetuneSettings):
-            options['round_to'] = settings.round_to
-        loader = BucketedLoader(
-            samples,
-            seed=settings.seed,
-            ctx=contexts,
-            **{'pad_val': tokenizer.pad_token_id or 0, **options, **self.loader_options(segment)},
-        )
-        return Data(rows, samples, loader)
-
-    def loader_options(self, segment):
-        """Further options of the `BucketedLoader` of a segment."""
-        return {}
-
-    def close(self):
-        """End what the loaders have begun."""
-
-    def size(self, rows):
-        """How many rows there are."""
-        return len(rows)
-
-    def describe(self, data):
-        """The training set in a job: a run is resumed only with the same data."""
-        values = (part for sample in data.samples for part in sample.content)
-        return {self.data_field: (len(data.samples), self.samples_unit, values)}
-
-    def adapt_outputs(self, words, outputs):
-        """The outputs of an exported model in the format of the block's."""
+        expected = (words.shape[0], *filter(None, [self.model_options().get('num_labels')]))
+        found = None if isinstance(outputs, (list, tuple)) else outputs.shape
+        if found is None or found[: len(expected)] != expected:
+            shown = f'{len(outputs)} outputs' if found is None else f'outputs of shape {found}'
+            raise InputError(
+                f'{shown} for {words.shape[0]} samples, where the shape {expected} is needed'
+            )
         return outputs
 
-    def check_outputs(self, words, outputs):
-        """What is wrong with the outputs of an exported model, or None."""
-        shape = getattr(outputs, 'shape', None)  # None of a list: a model with several outputs
-        counts = [self.model_options().get('num_labels')]
-        wanted = (words.shape[0], *filter(None, counts))
-        if shape is None or shape[: len(wanted)] != wanted:
-            shown = f'{len(outputs)} outputs' if shape is None else f'outputs of shape {shape}'
-            return f'{shown} for {words.shape[0]} samples, where the shape {wanted} is needed'
-        return None
+    # -- 4. `encode` is called for each set
 
-    # -- training
+    def load(self, segment, rows, tokenizer, contexts, accumulate, **options):
+        """Return the `Data` of a set: by default its samples of `encode` in a `BucketedLoader`.
 
-    def loss(self, model, batch):
-        """The mean loss of a batch, an NDArray of shape (1,)."""
-        return model(*batch.inputs, batch.labels)
+        An update takes `accumulate` batches, on all devices together; `options` are the loader's.
+        """
+        settings, samples = self.settings, self.encode(rows, tokenizer)
+        options = {'pad_val': tokenizer.pad_token_id or 0, **options}
+        if segment == 'train':
+            options.update(shuffle=True, workers=self.workers)
+            options.update(batch_size=settings.batch_size, batch_tokens=settings.batch_tokens)
+        else:
+            options['batch_size'] = settings.dev_batch_size
+        if isinstance(settings, FinetuneSettings):
+            options['round_to'] = settings.round_to
+        return Data(
+            rows, samples, BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
+        )
 
-    def initialize(self, model, data):
-        """Set parameters by the training set before the first update."""
+    def size(self, data):
+        """Return the number of rows of a set."""
+        return len(data.rows)
+
+    def is_labelled(self, rows):
+        """Return whether a set can be scored."""
+        return rows[0].label is not None
+
+    def describe(self, data):
+        """Return a text that identifies a set's data, by its number of samples and a checksum."""
+        return self._describe(data, 'examples')
+
+    def _describe(self, data, unit):
+        values = (part for sample in data.samples for part in sample.content)
+        return describe(len(data.samples), unit, values)
+
+    def job(self, train):
+        """Return what a run must have in common with the one that it resumes, beside settings.
+
+        `train` is `describe` of the training set.
+        """
+        return {'train_file': train}
+
+    # -- 5. `loss` is called for each batch
 
     def objective(self, model, data):
-        """What the training minimizes; by default the mean of `loss` over the examples."""
+        """Return what the training minimizes; by default the mean of `loss` over the examples.
+
+        It is called once before the first update, so parameters may be set by `data`, too.
+        """
         return mean_over_examples(lambda batch: self.loss(model, batch))
 
-    def training(self):
-        """Further options of `Training`, such as a schedule."""
+    def schedule(self, num_steps):
+        """Return the learning rate's schedule: number of the update -> rate."""
         settings = self.settings
         if isinstance(settings, ScheduleSettings):
-            name, more = settings.lr_schedule, {'max_grad_norm': settings.max_grad_norm}
-            first_step = 1
+            name, first_step = settings.lr_schedule, 1
         elif isinstance(settings, FinetuneSettings) and settings.lr_schedule != 'linear':
-            name, more = f'warmup_{settings.lr_schedule}', {}
-            first_step = 0  # as GluonNLP's linear one, see `finetune_schedule`
+            name, first_step = f'warmup_{settings.lr_schedule}', 0  # as `finetune_schedule`
+        elif settings.as_bertadam:
+            name, first_step = 'warmup_linear', None  # the optimizer's
         else:
-            return {}
+            return finetune_schedule(settings.lr, num_steps, settings.warmup_ratio)
+        rates = settings.lr, settings.warmup_ratio, num_steps
+        return get_schedule(name, *rates, first_step=first_step)
 
-        def schedule(num_steps):
-            rates = settings.lr, settings.warmup_ratio, num_steps
-            return get_schedule(name, *rates, first_step=first_step)
+    # -- 6. `score` is called after each epoch
 
-        return {**more, 'schedule': schedule}
+    def forward(self, model, batch):
+        """Return the outputs of a model without labels."""
+        return model(*batch.inputs)
 
-    def teacher(self, contexts):
-        """The teacher of the trained model, see `classification.Teacher`; or None."""
+    def predict(self, forward, data, guard=None):
+        """Return the outputs for a whole set, in the order of its samples.
 
-    # -- results
+        They are the input of `score`, `decode`, `write` and `examine`; by default an array of shape
+        (samples, ...). ``forward(batch)`` computes a batch's.
+        """
+        return predict(forward, data.loader, guard)
 
     def evaluate(self, evaluator, segments, guard=None):
         """Score the model on sets, and log the results.
@@ -391,67 +420,34 @@ class Task:
         primary = [-scores[name] if name == 'loss' else scores[name] for scores in report.values()]
         return float(np.mean(primary)) if primary else 0.0, report
 
-    @property
-    def best_by(self):
-        """The name of the score that chooses the best epoch; of a loss, less is better."""
-        return getattr(self.settings, 'best_by', None) or self.metric
-
-    def forward(self, model, batch):
-        """The outputs of a model without labels."""
-        return model(*batch.inputs)
-
-    def predict(self, forward, data, guard=None):
-        """The outputs for a whole set, in the order of its samples.
-
-        Returns
-        -------
-        object
-            Input of `score`, `write` and `examine`; by default an array of shape (samples, ...).
-        """
-        return predict(forward, data.loader, guard)
-
-    def score(self, data, outputs):
-        """The scores of a set, floats by name; by default accuracy and loss of classes."""
-        labels = self.numbers(data.rows)
-        accuracy = float((outputs.argmax(axis=-1) == labels).mean())
-        return {'accuracy': accuracy, 'loss': mean_cross_entropy(labels, outputs)}
-
     def numbers(self, rows):
-        """The numbers of the rows' classes, an array."""
+        """Return the numbers of the rows' classes, an array."""
         if self.labels is None:
             return np.array([row.label for row in rows])
         known = {label: number for number, label in enumerate(self.labels)}
         return np.array([known[row.label] for row in rows])
 
+    # -- 7. `write` is called for the best model
+
     def decode(self, data, outputs):
-        """The model's prediction for each row; by default the class."""
+        """Return the model's prediction for each row; by default the class."""
         numbers = outputs.argmax(axis=-1).tolist()
         return numbers if self.labels is None else [self.labels[number] for number in numbers]
 
+    given_labels = {}  # label -> what the training rows have for it, where that isn't a text
+
     def as_given(self, labels):
-        """Labels, or lists of labels, as the caller's training rows had them: 0, not '0'."""
+        """Return labels, or lists of labels, as the caller's training rows had them: 0, not '0'."""
         if isinstance(labels, (list, tuple)):
             return [self.as_given(label) for label in labels]
         return self.given_labels.get(labels, labels) if isinstance(labels, str) else labels
 
-    given_labels = {}  # label -> what the training rows have for it, where that isn't a text
-
-    def write(self, folder, segment, data, outputs):
-        """Write the predictions for a set; returns the names of the files.
-
-        By default ``SEGMENT_predictions.tsv``: one line per row, with its class and probability.
-        """
-        name, probabilities = f'{segment}_predictions.tsv', softmax(outputs).max(axis=-1)
-        rows = zip(map(str, self.decode(data, outputs)), map('{:.6f}'.format, probabilities))
-        write_table(os.path.join(folder, name), [('prediction', 'probability'), *rows])
-        return [name]
-
     def text_of(self, row):
-        """A row's text in the report's table of mistakes."""
+        """Return a row's text in the report's table of mistakes."""
         return str(row)
 
     def examine(self, segment, data, outputs):
-        """The `Examination` of a labelled set, or None; by default of classes."""
+        """Return the `Examination` of a labelled set, or None; by default of classes."""
         if self.labels is None:
             return None
         labels, predictions = self.numbers(data.rows), outputs.argmax(axis=-1)
@@ -472,7 +468,7 @@ class Task:
         save_trained(folder, model, tokenizer, **options)
 
     def results(self):
-        """Further entries of results.json."""
+        """Return further entries of results.json."""
         return {'task': self.name}
 
 

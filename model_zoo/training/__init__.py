@@ -19,9 +19,9 @@ if TYPE_CHECKING:
         optimizer_tensors,
         seed_all,
     )
+    from .job import Job
     from .loop import DivergedError, Interrupted, InterruptGuard, StopRequested, TrainingLoop
     from .objective import Objective, mean_over_examples, outputs_of, predict
-    from .plan import Checkpoints, Evaluation, Plan
     from .updater import HostTrainer, LossScale, Updater
     from .workers import BACKENDS, BUCKET_BYTES, HorovodWorkers, Workers, make_workers
 
@@ -31,17 +31,15 @@ __all__ = [
     'Callback',
     'Checkpoint',
     'CheckpointStore',
-    'Checkpoints',
     'DivergedError',
-    'Evaluation',
     'HorovodWorkers',
     'HostTrainer',
     'InterruptGuard',
     'Interrupted',
+    'Job',
     'LossScale',
     'MLflowLogger',
     'Objective',
-    'Plan',
     'Profiler',
     'ProgressLogger',
     'StopRequested',
@@ -64,9 +62,9 @@ __all__ = [
 def __getattr__(name):
     """Load the public names, which need MXNet, only when one of them is used."""
     if name in __all__:
-        from . import callbacks, checkpoint, loop, objective, plan, updater, workers
+        from . import callbacks, checkpoint, job, loop, objective, updater, workers
 
-        for module in (callbacks, checkpoint, loop, objective, plan, updater, workers):
+        for module in (callbacks, checkpoint, job, loop, objective, updater, workers):
             if hasattr(module, name):
                 return getattr(module, name)
     raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

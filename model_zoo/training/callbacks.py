@@ -68,7 +68,7 @@ class ProgressLogger(Callback):
             from tqdm.contrib.logging import logging_redirect_tqdm
 
         self._bar = tqdm(
-            total=loop.plan.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
+            total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
         )
         self._cleanup.callback(self._bar.close)
         if self._bar.disable:  # by TQDM_DISABLE
@@ -94,7 +94,7 @@ class ProgressLogger(Callback):
         losses = {name: value for name, value in record.items() if name.endswith('_loss')}
         terms = ', '.join(f'{name}={value:.4f}' for name, value in losses.items())
         return (
-            f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.plan.num_steps}] '
+            f'[Epoch {record["epoch"]} Step {record["step"]}/{loop.num_steps}] '
             f'loss={record["loss"]:.4f}{terms and f" ({terms})"}, lr={record["lr"]:.7f}, '
             f'grad_norm={record["grad_norm"]:.3f}, {record[f"{unit}_per_second"]:.1f} {unit}/s, '
             f'ETA {datetime.timedelta(seconds=round(loop.seconds_left))}'

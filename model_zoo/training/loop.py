@@ -16,9 +16,10 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
+from ..batches.loaders import check_positive
 from ..errors import CheckpointError, InputError, ZooError
 from .checkpoint import TrainingState, seed_all
-from .plan import Checkpoints, Evaluation
+from .job import Job
 from .workers import Workers
 
 
@@ -166,7 +167,7 @@ logger = logging.getLogger(__name__)
 class TrainingLoop:
     """Trains a block, and can stop and resume at any update.
 
-    An update takes ``plan.accumulate`` batches from each worker, or what is left of the epoch. Its
+    An update takes `accumulate` batches from each worker, or what is left of the epoch. Its
     gradient is the gradient of the objective's means over all of these samples, however they are
     distributed. The loop waits for the device only to log, with a loss scale, and for the update
     before the last one, which keeps the queue of work and the wait after Ctrl-C short.
@@ -185,6 +186,34 @@ class TrainingLoop:
         same ones at each call (:class:`model_zoo.batches.Loader`). None is a batch without a part
         for this worker. A loader that must read all earlier batches to reach one may have
         ``position()``, plain JSON for checkpoints, and ``go_to(position)``.
+    num_steps : int
+        Updates to do.
+    accumulate : int
+        Batches per update. A multiple of the number of devices, which get them in turn.
+    seed : int
+        See :func:`seed_all`.
+    log_interval : int
+        In updates.
+    num_epochs : int, optional
+        End after this many epochs, if `num_steps` aren't done before. Then the number of their
+        batches needn't be known, and some may have none.
+    evaluate : callable, optional
+        ``evaluate(guard) -> (score, report)``: a finite float (higher is better), and plain JSON
+        for the record. It calls ``guard.check()`` now and then, unless guard is None, to let
+        Ctrl-C interrupt it. Without a function the last epoch counts as the best.
+    evaluate_interval : int, optional
+        Evaluate every N updates, and after the last one; default: after each epoch, and after the
+        last update.
+    early_stop : int, optional
+        Stop after this many evaluations in a row without a new best score.
+    store : CheckpointStore, optional
+        Receives a checkpoint after each evaluation, and after Ctrl-C.
+    checkpoint_interval : int, optional
+        Also write one every N updates.
+    job : Job, optional
+        What must be the same when the training is resumed.
+    callbacks : sequence of Callback
+    workers : Workers, optional
 
     Attributes
     ----------
@@ -200,20 +229,40 @@ class TrainingLoop:
         updater,
         objective,
         loader,
-        plan,
-        evaluation=None,
-        checkpoints=None,
+        num_steps,
+        *,
+        accumulate=1,
+        seed=0,
+        log_interval=10,
+        num_epochs=None,
+        evaluate=None,
+        evaluate_interval=None,
+        early_stop=None,
+        store=None,
+        checkpoint_interval=None,
+        job=None,
         callbacks=(),
         workers=None,
     ):
-        self.updater = updater
-        self.plan = plan
+        check_positive(
+            num_steps=num_steps,
+            accumulate=accumulate,
+            log_interval=log_interval,
+            num_epochs=num_epochs,
+            evaluate_interval=evaluate_interval,
+            early_stop=early_stop,
+            checkpoint_interval=checkpoint_interval,
+        )
+        self.updater, self.num_steps, self._accumulate = updater, num_steps, accumulate
+        self._seed, self._log_interval, self._num_epochs = seed, log_interval, num_epochs
+        self._evaluator, self._evaluate_interval = evaluate, evaluate_interval
+        self._early_stop = early_stop
+        self._store, self._checkpoint_interval = store, checkpoint_interval
         self.state = TrainingState(loss_scale=updater.loss_scale, unit=objective.unit)
         self._objective = objective
         self._loader = loader
-        self._evaluation = evaluation or Evaluation()
-        self._checkpoints = checkpoints or Checkpoints()
         self._workers = workers or Workers()
+        self._job = (job or Job()).with_workers(self._workers.size)
         self._callbacks = list(callbacks) if self._workers.rank == 0 else []
         self._log = UpdateLog(objective, self._workers)
         self._in_flight = None
@@ -229,13 +278,7 @@ class TrainingLoop:
     def seconds_left(self):
         """Estimate of the training time that is left, or None before the first log interval."""
         pace = self._log.pace
-        return None if pace is None else pace * (self.plan.num_steps - self.state.step)
-
-    @property
-    def _config(self):
-        """What must be the same when the training is resumed."""
-        size = self._workers.size
-        return {**self._checkpoints.config, **({'np': size} if size > 1 else {})}
+        return None if pace is None else pace * (self.num_steps - self.state.step)
 
     def resume(self, step=None):
         """Load a checkpoint of the store.
@@ -247,19 +290,20 @@ class TrainingLoop:
         """
         checkpoint = self._find(step)
         if checkpoint is None:
-            folder = self._checkpoints.store.folder
-            logger.warning('nothing to resume in %s: starting from the beginning', folder)
+            logger.warning(
+                'nothing to resume in %s: starting from the beginning', self._store.folder
+            )
             return None
-        saved, current = checkpoint.config, self._config
-        self._checkpoints.check(saved, current)
+        saved, job = checkpoint.config, self._job
+        job.check(saved)
         state = TrainingState.from_json(checkpoint.state)
-        before, now = map(self._checkpoints.batches_of, (saved, current))
+        before, now = map(job.batches_of, (saved, job.config))
         state.batch = state.batch // before * now  # such a loader has updates x batches
-        most = self.plan.accumulate * state.step
-        if state.step > self.plan.num_steps or state.batch > most:
+        most = self._accumulate * state.step
+        if state.step > self.num_steps or state.batch > most:
             raise CheckpointError(
                 f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
-                f'{state.step} of {self.plan.num_steps}, batch {state.batch}; give at least as '
+                f'{state.step} of {self.num_steps}, batch {state.batch}; give at least as '
                 'many updates'
             )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
@@ -275,7 +319,7 @@ class TrainingLoop:
 
     def _find(self, step):
         """The checkpoint of a step, or the newest one; worker 0 decides for all."""
-        checkpoint, position, store = None, (0, 0, 0), self._checkpoints.store
+        checkpoint, position, store = None, (0, 0, 0), self._store
         if self._workers.rank == 0:
             if step is not None:
                 checkpoint = store.at(step)
@@ -290,7 +334,7 @@ class TrainingLoop:
     def run(self):
         """Train to the end."""
         with contextlib.ExitStack() as stack:
-            if self.plan.accumulate > 1:
+            if self._accumulate > 1:
                 stack.enter_context(self.updater.adding_gradients())
             stack.callback(self._call, 'on_end')
             guard = stack.enter_context(InterruptGuard())
@@ -303,7 +347,7 @@ class TrainingLoop:
                     self._end_epoch(guard)
                 if not self.state.step:
                     raise InputError('the loader has no batches')
-                if self.state.step < self.plan.num_steps and not self._epochs_are_done:
+                if self.state.step < self.num_steps and not self._epochs_are_done:
                     worse = self._worse_evaluations()
                     logger.info('stopping early: no better evaluation in the last %d', worse)
                 guard.check()  # a signal that came while the last checkpoint was written
@@ -313,18 +357,18 @@ class TrainingLoop:
 
     def is_finished(self):
         """Whether nothing is left to do, the last evaluation included."""
-        state, evaluation = self.state, self._evaluation
-        if evaluation.interval is None and state.batch > 0:
+        state = self.state
+        if self._evaluate_interval is None and state.batch > 0:
             return False  # the epoch hasn't been evaluated
-        if evaluation.early_stop and self._worse_evaluations() >= evaluation.early_stop:
+        if self._early_stop and self._worse_evaluations() >= self._early_stop:
             return True
         if self._epochs_are_done:
             return True
-        return bool(state.epochs) and state.epochs[-1]['step'] >= self.plan.num_steps
+        return bool(state.epochs) and state.epochs[-1]['step'] >= self.num_steps
 
     @property
     def _epochs_are_done(self):
-        return self.plan.num_epochs is not None and self.state.epoch >= self.plan.num_epochs
+        return self._num_epochs is not None and self.state.epoch >= self._num_epochs
 
     def _worse_evaluations(self):
         """Number of evaluations since the best one."""
@@ -335,20 +379,20 @@ class TrainingLoop:
         state = self.state
         batches = self._timed(self._loader.epoch(state.epoch, state.batch))
         self._log.begin()
-        while state.step < self.plan.num_steps:
-            used = self._update(itertools.islice(batches, self.plan.accumulate), guard)
+        while state.step < self.num_steps:
+            used = self._update(itertools.islice(batches, self._accumulate), guard)
             if not used:
-                if state.batch == 0 and self.plan.num_epochs is None:
+                if state.batch == 0 and self._num_epochs is None:
                     raise InputError('the loader has no batches')
                 break
             state.step += 1
             state.batch += used
             self._call('on_step')
-            if state.step % self.plan.log_interval == 0:
+            if state.step % self._log_interval == 0:
                 self._record()
             if self._evaluate_or_save(guard):
                 break
-        if self._evaluation.interval is None:  # else epochs don't matter to the log
+        if self._evaluate_interval is None:  # else epochs don't matter to the log
             self._record()
         self._in_flight = None
 
@@ -368,7 +412,7 @@ class TrainingLoop:
     def _evaluate_or_save(self, guard):
         """Evaluate or save after an update, where an interval ends; returns whether to stop."""
         step, stop = self.state.step, False
-        evaluate, save = self._evaluation.interval, self._checkpoints.interval
+        evaluate, save = self._evaluate_interval, self._checkpoint_interval
         if evaluate and step % evaluate == 0:
             self._evaluate_at_interval(guard)
             stop = self.is_finished()
@@ -392,8 +436,8 @@ class TrainingLoop:
             return 0
         step = self.state.step
         rank = [self._workers.rank] if self._workers.size > 1 else []
-        seed_all(self.plan.seed, step, *rank)
-        if self.plan.accumulate > 1 or batches[0] is None:
+        seed_all(self._seed, step, *rank)
+        if self._accumulate > 1 or batches[0] is None:
             updater.zero_gradients()
         losses = objective.backward(batches, counts, totals, updater.scale)
         lr, norm, skipped = updater.update(step + 1, self._workers)
@@ -414,11 +458,11 @@ class TrainingLoop:
 
     def _end_epoch(self, guard):
         state = self.state
-        if self._evaluation.interval is None:
+        if self._evaluate_interval is None:
             self._evaluate(guard)
             state.epoch, state.batch = state.epoch + 1, 0
             self._save()
-        elif state.step < self.plan.num_steps:
+        elif state.step < self.num_steps:
             state.epoch, state.batch = state.epoch + 1, 0
         elif not self.is_finished():
             self._evaluate_at_interval(guard)
@@ -433,10 +477,10 @@ class TrainingLoop:
         state = self.state
         started = time.perf_counter()
         score, report = float(state.step), {}  # without an evaluation the last one is the best
-        if self._evaluation.function is not None:
+        if self._evaluator is not None:
             # several workers stop together, between two updates
             guard = guard if self._workers.size == 1 else None
-            score, report = self._evaluation.function(guard)
+            score, report = self._evaluator(guard)
         if not math.isfinite(score):
             raise DivergedError(f'the evaluation of epoch {state.epoch + 1} gave the score {score}')
         record = {
@@ -453,7 +497,7 @@ class TrainingLoop:
         self._call('on_epoch', record)
 
     def _save(self):
-        store = self._checkpoints.store
+        store = self._store
         weights, self.weights = self.weights, None
         if store is not None and hasattr(self.block, 'gather'):
             self.block.gather(self._workers)
@@ -463,17 +507,17 @@ class TrainingLoop:
         if hasattr(self._loader, 'position'):
             self.state.position = self._loader.position()
         state = dataclasses.asdict(self.state)
-        return store.save(self.block, self.updater.trainer, state, self._config, weights)
+        return store.save(self.block, self.updater.trainer, state, self._job.config, weights)
 
     def _interrupted(self):
         self._record()
         path = self._save()
-        step = f'step {self.state.step} of {self.plan.num_steps}'
+        step = f'step {self.state.step} of {self.num_steps}'
         if self._workers.rank > 0:
             raise Interrupted(f'stopped at {step}') from None
         if path is None:
             raise Interrupted(f'stopped at {step}; no checkpoint was asked for') from None
-        hint = self._checkpoints.resume_hint
+        hint = 'run the same command with `resume` to continue'
         raise Interrupted(f'{step} is saved in {path}; {hint}') from None
 
     def _call(self, event, *args):

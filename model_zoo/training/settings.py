@@ -4,6 +4,7 @@ A field has a type, a default, a line of help and bounds, and checks its value. 
 is made from the fields, and a run's results.json has their values.
 """
 
+import copy
 import dataclasses
 import math
 import os
@@ -239,16 +240,20 @@ class Settings(_Given):
 
     def __post_init__(self):
         check_fields(type(self), self)
+        self._check_relations(self.defaults())
+        self.check()
+
+    def _check_relations(self, names):
+        """Raise InputError if one of the fields lacks another, or excludes one."""
         for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
             for other in field.metadata['needs']:
-                if not self.is_given(other):
+                if not self.is_given(other) and (other in names or field.name in names):
                     raise InputError(f'needs `{other}`', field=field.name)
             for other in field.metadata['excludes']:
-                if self.is_given(other):
+                if self.is_given(other) and (other in names or field.name in names):
                     raise InputError(
                         f'and `{other}` exclude each other: give one', field=field.name
                     )
-        self.check()
 
     def check(self):
         """Raise InputError if fields contradict each other; a subclass calls its base's method."""
@@ -275,17 +280,33 @@ class Settings(_Given):
         return vars(self).get(name) not in (None, self.defaults().get(name))
 
     def copy(self, **changes):
-        """Return settings with other values of some fields."""
-        made = dataclasses.replace(self, **changes)
+        """Return settings with other values of some fields, which are checked."""
+        made = copy.copy(self)
         made.given = self.given.union(changes)
+        for field in dataclasses.fields(self):
+            if field.name in changes:
+                value = changes[field.name]
+                value = value if value is None else _checked(field, value)
+                setattr(made, field.name, value)
+        made._check_relations(
+            {name for name in changes if getattr(made, name) != getattr(self, name)}
+        )
+        made.check()
         return made
 
     def fit_length(self, name, longest):
-        """Lower a default number of tokens to what a model takes; InputError for a given one."""
+        """Return settings with a default number of tokens that a model takes.
+
+        InputError for a given number that is larger.
+        """
         length = getattr(self, name)
         if length > longest and (name in self.given or self.is_given(name)):
             raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
-        setattr(self, name, min(length, longest))
+        if length <= longest:
+            return self
+        made = self.copy(**{name: longest})
+        made.given = self.given
+        return made
 
 
 @dataclasses.dataclass
@@ -370,8 +391,13 @@ class OutputSettings(Settings):
         at_least=1,
         on_resume='free',
     )
+    keep_state: bool = setting(
+        False,
+        "keep the optimizer's state at the end, so that the finished run can be resumed",
+        on_resume='free',
+    )
     no_resume_state: bool = setting(
-        False, 'remove the checkpoints at the end; `resume` is then impossible', on_resume='free'
+        False, 'has no effect: this is the default', on_resume='free', excludes=('keep_state',)
     )
     resume: bool = setting(
         False,

@@ -21,8 +21,8 @@ __all__ = [
     'make_output_dir',
     'make_writable_dir',
     'output_folder',
-    'put_in_place',
     'remove_leftovers',
+    'replace_files',
     'upload',
     'write_json',
     'written_together',
@@ -93,25 +93,30 @@ def atomic_write(path, mode='w', encoding='utf-8'):
 
     On any error, including Ctrl-C and a full disk, the temporary file is removed and an existing
     file at `path` stays as it was. A replaced file keeps its permissions, and a symbolic link is
-    followed. Text for a device, a pipe or ``/dev/stdout`` is written as it comes; other content for
-    these, and all for a URL, is sent when it is whole. With mode None the value is the path of the
-    temporary file, for libraries that write files themselves.
+    followed. A device, a pipe and ``/dev/stdout`` are written to directly, and a file for a URL is
+    uploaded at the end. With mode None the value is the path of the temporary file, for libraries
+    that write files themselves.
     """
     path = os.fspath(path)
     with reporting(f'cannot write {path!r}'):
-        target = None if remote.is_url(path) else _writable_target(path)
-        if target is not None:
-            with _temporary(target, mode, encoding) as file:
-                yield file
-        elif mode == 'w' and not remote.is_url(path):
-            with open(path, 'a', encoding=encoding) as file:
-                yield file
-        else:
+        if remote.is_url(path):
             with tempfile.TemporaryDirectory(prefix='zoo-') as folder:
                 local = os.path.join(folder, os.path.basename(path))
                 with _temporary(local, mode, encoding) as file:
                     yield file
-                upload(local, path) if remote.is_url(path) else _append(local, path)
+                upload(local, path)
+        elif (target := _writable_target(path)) is not None:
+            with _temporary(target, mode, encoding) as file:
+                yield file
+        elif mode is None:
+            yield path
+        else:
+            with open(path, mode.replace('w', 'a'), encoding=_encoding(mode, encoding)) as file:
+                yield file
+
+
+def _encoding(mode, encoding):
+    return None if 'b' in mode else encoding
 
 
 @contextlib.contextmanager
@@ -120,7 +125,7 @@ def _temporary(target, mode, encoding):
     temporary = os.path.join(folder, f'.{name}{secrets.token_hex(4)}.part')
     opened = 'xb' if mode is None else mode.replace('w', 'x')
     try:
-        with open(temporary, opened, encoding=None if 'b' in opened else encoding) as file:
+        with open(temporary, opened, encoding=_encoding(opened, encoding)) as file:
             yield temporary if mode is None else file
             file.flush()
             os.fsync(file.fileno())
@@ -130,11 +135,6 @@ def _temporary(target, mode, encoding):
     finally:
         with contextlib.suppress(OSError):
             os.remove(temporary)
-
-
-def _append(source, path):
-    with open(source, 'rb') as content, open(path, 'ab') as sink:
-        shutil.copyfileobj(content, sink)
 
 
 def _writable_target(path):
@@ -185,16 +185,16 @@ def written_together(directory, prefix=''):
     ):
         yield folder
         names = sorted(os.listdir(folder))
-        put_in_place({os.path.join(folder, name): os.path.join(directory, name) for name in names})
+        replace_files({os.path.join(folder, name): os.path.join(directory, name) for name in names})
 
 
-def put_in_place(moves):
-    """Rename files, source -> path, as `atomic_write` does; first it is seen that all can be."""
+def replace_files(moves):
+    """Move files, source -> path, as `atomic_write` does; all paths are checked first."""
     targets = {source: _writable_target(path) for source, path in moves.items()}
+    for source, path in moves.items():
+        if targets[source] is None:
+            raise InputError(f'cannot write {path!r}: it is not a file')
     for source, target in targets.items():
-        if target is None:
-            _append(source, moves[source])
-            continue
         if os.path.exists(target):
             shutil.copymode(target, source)
         shutil.move(source, target)

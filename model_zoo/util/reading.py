@@ -68,24 +68,24 @@ def read_json(path, what='', shape=object, digest=None, encoding=None):
 
     `digest`, an object of hashlib, is updated with its content. The default encoding is UTF-8.
     """
-    check_encoding(encoding)
+    if encoding is not None:
+        check_encoding(encoding)
     name = f'{what} {os.fspath(path)!r}'.lstrip()
     try:
         with open_binary(path) as file:
             content = file.read()
-        value = parse_json(content.decode(_with_mark(encoding)))
+        value = json.loads(content.decode(_with_mark(encoding) if encoding else 'utf-8-sig'))
     except OSError as error:
         raise InputError(f'cannot read {name}: {error.strerror or error}') from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError(f'cannot read {name}: it is nested too deeply') from None
+    except ValueError as error:  # also of an encoding
         raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
-    except ValueError as error:
-        raise InputError(f'cannot read {name}: {error}') from error
     if digest is not None:
         digest.update(content)
-    try:
-        check_json(value, shape, name)
-    except ValueError as error:
-        raise InputError(str(error)) from error
+    if shape is not object and (shape is not dict or not isinstance(value, dict)):
+        with reporting(name, errors=ValueError):
+            check_json(value, shape)
     return value
 
 

@@ -47,7 +47,7 @@ def join(folder, *names):
 
 def open_binary(path):
     """Open a file for reading bytes; of a URL, a few MB are in memory at a time."""
-    if not is_url(path):
+    if not _URL.match(os.fspath(path)):
         return open(path, 'rb')
     with _system(path) as (system, inner):
         # buffered, because fsspec's own `readline` reads a block for each line

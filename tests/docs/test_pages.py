@@ -24,6 +24,16 @@ _DATA = '|'.join(DATA)
 DATA_FILE = re.compile(rf'(?<![\w./-])({_DATA})(?=/)')
 #: one epoch of the demo's data shows what four do
 DEMO_EPOCHS = re.compile(r"(train='scripts/demo_data/.*?epochs=)\d+", re.DOTALL)
+#: pages whose code trains, or loads many models
+WHOLE_JOBS = (
+    'README.rst',
+    'benchmarks.rst',
+    'gluonnlp.rst',
+    'how_do_i.rst',
+    'index.rst',
+    'model_zoo.rst',
+    'quickstart.rst',
+)
 DATA_FOLDER = re.compile(rf'--\w+[ =]({_DATA})(?=\s|$)')
 
 
@@ -43,8 +53,8 @@ def cases():
             marks.append(pytest.mark.data)
         if 'bfloat16' in code:
             marks.append(needs_bfloat16)
-        if code and (path.parent.name == 'tasks' or path.name == 'index.rst'):
-            marks.append(pytest.mark.slow)  # whole jobs; README has the training of index.rst
+        if code and (path.parent.name == 'tasks' or path.name in WHOLE_JOBS):
+            marks.append(pytest.mark.slow)
         yield pytest.param(path, marks=marks, id=str(path.relative_to(ROOT)))
 
 
@@ -77,9 +87,9 @@ def serve_peers(monkeypatch, hub_cache, models):
             monkeypatch.setitem(urls, model, str(folder if module is peer.modeling else path))
 
 
-@pytest.mark.parametrize('path', PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_code_escapes(path):
-    assert pages.find_faults(path.read_text('utf-8')) == []
+def test_no_code_escapes():
+    faults = {str(path): pages.find_faults(path.read_text('utf-8')) for path in PAGES}
+    assert not any(faults.values()), faults
 
 
 @pytest.mark.parametrize('path', cases())

@@ -95,23 +95,6 @@ def test_round_trip(folder, name, tmp_path):
     block_class.from_pretrained(str(tmp_path))
 
 
-def test_bert_for_pytorch_programs(folder, tmp_path):
-    """The converter of pytorch-pretrained-bert reads what we write; transformers has none now."""
-    torch = pytest.importorskip('torch')
-    original = pytest.importorskip('pytorch_pretrained_bert')
-    block = bert.BertForPreTraining.from_pretrained(folder('bert_tensorflow'))
-    block.save_pretrained(str(tmp_path), format='tensorflow')
-    words = np.random.RandomState(0).randint(0, 31, (2, 6))
-    ours = block(mx.nd.array(words, dtype='int32'))
-    path, config = str(tmp_path / 'model.ckpt'), str(tmp_path / 'bert_config.json')
-    model = original.BertForPreTraining(original.BertConfig.from_json_file(config)).eval()
-    original.modeling.load_tf_weights_in_bert(model, path)
-    with torch.no_grad():
-        theirs = model(torch.tensor(words))
-    for one, two in zip(ours, theirs):
-        assert_close(one, two.numpy())
-
-
 def test_task_heads(tmp_path):
     """The classifier is where run_classifier.py has it; its pooled text is untouched."""
     config = bert.BertConfig(

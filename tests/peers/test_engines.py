@@ -1,13 +1,10 @@
 """ONNX Runtime and OpenVINO as engines: MXNet's results, in pipelines, embeddings and scripts."""
 
-import json
 import os
 
-import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import load_script, run
 from tiny_models import WORDS
 
 import bert
@@ -72,16 +69,6 @@ def test_engines_agree(name):
             keep = rows if one.ndim > 1 and one.shape[1] == shape[1] else slice(None)
             np.testing.assert_allclose(one[keep], two[keep], rtol=0, atol=1e-4)
             np.testing.assert_allclose(two[keep], three[keep], rtol=0, atol=1e-5)
-
-
-def test_a_file_is_made_once(cache):
-    block = small('BertForSequenceClassification', num_labels=3)
-    first = OnnxRuntimeEngine.of(block).path
-    made = [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))]
-    assert OnnxRuntimeEngine.of(small('BertForSequenceClassification', num_labels=3)).path == first
-    assert [path.stat().st_mtime_ns for path in sorted(cache.glob('*.onnx'))] == made
-    block.classifier.bias.set_data(mx.nd.ones(3))
-    assert OnnxRuntimeEngine.of(block).path != first
 
 
 @pytest.mark.parametrize('sums', [True, False], ids=['with sums', 'without'])
@@ -338,24 +325,3 @@ def test_generation_in_int8():
     assert cosine > 0.98 and np.abs(wanted - found).max() > 0
     (result,) = generate(engines[1].language_model, PROMPTS[:1], 8)
     assert len(result[0].tokens) == 8
-
-
-def test_generation_by_the_script(tmp_path):
-    script, gpt2_folder = load_script('generate_gpt2'), str(tmp_path / 'gpt2')
-    tiny.save_gpt2(tmp_path / 'gpt2', scale=0.3, n_positions=48, n_layer=1)
-    found = {}
-    for engine in (['mxnet'], ['onnxruntime'], ['onnxruntime', '--precision', 'int8']):
-        path = tmp_path / f'{"-".join(engine)}.json'
-        argv = ['--model_name_or_path', gpt2_folder, '--prompt', 'a b', '--length', '6']
-        argv += ['--output', path, '--seed', '2', '--engine', *engine]
-        assert run(script, *argv) == 0
-        found[engine[-1]] = json.loads(path.read_text())[0]['samples'][0]
-    assert found['mxnet']['tokens'] == found['onnxruntime']['tokens']
-    assert found['mxnet']['log_prob'] == pytest.approx(found['onnxruntime']['log_prob'], abs=1e-3)
-    assert len(found['int8']['tokens']) == 6
-    assert run(script, *argv, '--engine', 'mxnet') == 1  # without INT8
-
-    ours = model_zoo.pipeline('text-generation', gpt2_folder)('a b', max_new_tokens=5)
-    theirs = model_zoo.pipeline('text-generation', gpt2_folder, engine='onnxruntime')
-    assert theirs('a b', max_new_tokens=5) == ours
-    assert ours[0]['generated_text'] == 'a b' + ''.join(theirs.stream('a b', max_new_tokens=5))

@@ -2,14 +2,11 @@
 
 import json
 import re
-import shlex
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tiny_models
-from script_runs import ROOT, load_script, run, wait_until
+from script_runs import load_script, run
 
 import bert
 import model_zoo
@@ -89,21 +86,6 @@ def test_an_exported_folder_answers_as_its_model(tmp_path, capsys, task, precisi
 
 def proposed(capsys):
     return re.findall('next: (.*)', capsys.readouterr().err)[-1]
-
-
-def test_the_proposed_server_starts(tmp_path, capsys):
-    source = save(tmp_path / 'source', 'classification')
-    argv = ('--task', 'classification', '--model_name', source, '--format', 'onnx')
-    assert run(export_script, *argv, '--output_dir', tmp_path / 'out') == 0
-    verb, *words = shlex.split(proposed(capsys))[1:]
-    with open(tmp_path / 'log', 'wb') as log:
-        program = [sys.executable, ROOT / 'scripts' / f'{verb}.py', *words, '--port', '0']
-        process = subprocess.Popen(program, stderr=log)
-        try:
-            wait_until(lambda: b'serving on http' in (tmp_path / 'log').read_bytes(), process)
-        finally:
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.parametrize('task', ['model', 'sentence_embedding'])

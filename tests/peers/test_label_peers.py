@@ -279,15 +279,8 @@ def test_of_gluonnlp(rows):
     outputs = rows.outputs(forward)
     path = rows.folder / 'model_bert_3.params'
     model.save_parameters(str(path))
-    ours = rows.evaluate(
-        '--bert_model',
-        'bert_12_768_12',
-        '--model_parameters',
-        path,
-        '--vocab_file',
-        rows.folder / 'vocab.txt',
-        '--hparams',
-        f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}',
-        evaluates='--only_inference',
-    )
+    sizes = f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}'
+    words = f'--bert_model bert_12_768_12 --model_parameters {path} --hparams {sizes}'.split()
+    words += ['--vocab_file', rows.folder / 'vocab.txt']
+    ours = rows.evaluate(*words, evaluates='--only_inference')
     same(ours, rows.metrics(outputs, names))

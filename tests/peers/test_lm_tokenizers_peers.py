@@ -113,24 +113,6 @@ def test_drawn_texts_with_special_tokens(pair, text, special):
         original.set_special_tokens(None)
 
 
-@pytest.fixture(scope='module')
-def of_transformers(data_dir):
-    transformers = pytest.importorskip('transformers')
-    folder = data_dir / 'vocab' / 'gpt2'
-    return transformers.GPT2Tokenizer(str(folder / 'encoder.json'), str(folder / 'vocab.bpe'))
-
-
-@pytest.mark.data
-@fuzz
-@hypothesis.given(text=texts)
-def test_gpt2_of_transformers(released, of_transformers, text):
-    ours, _ = released['gpt2']
-    text_of_theirs = re.sub('[\ud800-\udfff]', '\ufffd', text)
-    tokens = of_transformers.tokenize(text_of_theirs, split_special_tokens=True)
-    assert ours.encode(text) == of_transformers.convert_tokens_to_ids(tokens)
-    assert ours.tokenize(text) == tokens
-
-
 @pytest.mark.data
 def test_every_line_of_the_real_data(pair, data_dir):
     ours, original = pair

@@ -11,10 +11,7 @@ import pytest
 import tiny
 
 import bert
-import gpt
-import gpt2
 from export import export_onnx_folder
-from model_zoo import open_model
 from model_zoo.tasks.labels import name_labels
 
 pytest.importorskip('onnx')
@@ -116,16 +113,6 @@ def test_classifier_from_raw_text(optimize, pairs, tmp_path):
     assert labels == [['good', 'bad', 'ugly'][n] for n in wanted.argmax(axis=1)]
 
 
-def test_sentence_embedding_from_raw_text(tmp_path):
-    classifier(2)[0].bert.save_pretrained(str(tmp_path / 'model'), classifier(2)[1])
-    model, tokenizer, _ = open_model(
-        str(tmp_path / 'model'), 'sentence_embedding', pooling='mean', normalize=True
-    )
-    export_onnx_folder(model, str(tmp_path), tokenizer)
-    scores, _ = run(SERVER, tmp_path, [TEXTS, None])
-    np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=1e-5)
-
-
 def test_what_transformers_reads(tmp_path):
     transformers = pytest.importorskip('transformers')
     model, tokenizer = classifier(2)
@@ -142,37 +129,6 @@ def test_what_transformers_reads(tmp_path):
             theirs_pair, ours = theirs(text, pair), tokenizer.encode(text, pair)
             assert theirs_pair['input_ids'] == list(ours)
             assert theirs_pair['token_type_ids'] == list(ours.token_types)
-
-
-LIBRARY = (
-    BLOCKER
-    + """
-import json
-import tokenizers
-tokenizer = tokenizers.Tokenizer.from_file('tokenizer.json')
-texts = json.loads(sys.argv[1])
-rows = [each.ids for each in tokenizer.encode_batch(texts)]
-print(json.dumps([rows, [tokenizer.decode(row) for row in rows]]))
-"""
-)
-
-
-@pytest.mark.parametrize('family, kind', [(gpt, 'OpenAIGPT'), (gpt2, 'GPT2')])
-def test_byte_pairs(family, kind, tmp_path, data_dir):
-    names = {
-        'GPT2': ('gpt2', 'encoder.json', 'vocab.bpe'),
-        'OpenAIGPT': ('openai-gpt', 'encoder_bpe_40000.json', 'vocab_40000.bpe'),
-    }
-    folder, *files = names[kind]
-    paths = (data_dir / 'vocab' / folder / name for name in files)
-    tokenizer = getattr(family, f'{kind}Tokenizer')(*paths)
-    block = tiny.make(getattr(family, f'{kind}LMHeadModel'), len(tokenizer), 0.1, n_layer=1)
-    export_onnx_folder(block, str(tmp_path), tokenizer)
-    rows, texts = run(LIBRARY, tmp_path, TEXTS)
-    assert rows == [list(tokenizer.encode(text)) for text in TEXTS]
-    if kind == 'GPT2':
-        assert texts == TEXTS
-        assert json.loads((tmp_path / 'config.json').read_text())['eos_token_id'] == 50256
 
 
 @pytest.mark.parametrize('precision', ['float16', 'int8'])

@@ -1,6 +1,6 @@
 """BertAdam and OpenAIAdam with the originals' methods train a BERT as pytorch-pretrained-bert's do.
 
-The optimizers and schedules alone are compared with what the oracle recorded, in tests/unit.
+The optimizers and schedules alone are compared with the recorded ones, in tests/unit.
 """
 
 import mxnet as mx

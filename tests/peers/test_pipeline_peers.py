@@ -10,7 +10,6 @@ import tiny
 
 import model_zoo
 from bert import BertForMaskedLM, BertTokenizer
-from model_zoo.errors import UnknownNameError
 from model_zoo.opening import open_model
 
 transformers = pytest.importorskip('transformers')
@@ -182,56 +181,8 @@ def test_fill_mask(masked, options):
         assert_alike(ours(two, **options), theirs(two, **options))
 
 
-def test_targets_outside_the_vocabulary(masked):
-    ours, theirs = model_zoo.pipeline(masked), their_pipeline('fill-mask', masked)
-    text, targets = 'The [MASK] sleeps.', ['cat', 'unbelievableness', '']
-    with pytest.warns(UserWarning):
-        assert_alike(ours(text, targets=targets), theirs(text, targets=targets))
-
-
-@pytest.mark.parametrize(
-    'task, head, labels, options, call',
-    [
-        ('text-classification', 'classification', ['a', 'b', 'c'], {'top_k': 2}, {}),
-        ('ner', 'tagging', BIO, {'aggregation_strategy': 'simple'}, {}),
-        (
-            'zero-shot-classification',
-            'classification',
-            ['entailment', 'neutral', 'contradiction'],
-            {'multi_label': True, 'hypothesis_template': 'On {}.'},
-            {'candidate_labels': ['a', 'b']},
-        ),
-    ],
-)
-def test_options_at_construction(folder_of, task, head, labels, options, call):
-    folder = folder_of(head, labels=labels)
-    ours = model_zoo.pipeline(task, folder, **options)
-    theirs = their_pipeline(task, folder, **options)
-    assert_alike(ours(TEXTS[:3], **call), theirs(TEXTS[:3], **call))
-    assert_alike(ours(TEXTS[0], **call), theirs(TEXTS[0], **call))
-    with pytest.raises(UnknownNameError):
-        model_zoo.pipeline(task, folder, max_answer_len=3)
-
-
 def test_feature_extraction(minilm_dir):
     ours = model_zoo.pipeline(str(minilm_dir))
     theirs = their_pipeline('feature-extraction', str(minilm_dir))
     assert_alike(ours(TEXTS), theirs(TEXTS), 1e-5)
     assert_alike(ours(TEXTS[0]), theirs(TEXTS[0]), 1e-5)
-
-
-def test_text_generation(tmp_path):
-    tiny.save_gpt2(tmp_path, scale=0.5, n_positions=64, n_head=4, format='huggingface')
-    folder = str(tmp_path)
-    ours, theirs = model_zoo.pipeline(folder), their_pipeline('text-generation', folder)
-    for text in ('The cat', ['The cat', 'A']):
-        for options in ({}, {'return_full_text': False}):
-            got = ours(text, max_new_tokens=12, stop_at_end=False, **options)
-            wanted = theirs(text, max_new_tokens=12, do_sample=False, eos_token_id=-1, **options)
-            assert_alike(got, wanted)
-    assert (
-        ''.join(ours.stream('The cat', max_new_tokens=12, stop_at_end=False))
-        == ours('The cat', max_new_tokens=12, stop_at_end=False, return_full_text=False)[0][
-            'generated_text'
-        ]
-    )

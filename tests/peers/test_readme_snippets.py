@@ -5,8 +5,6 @@ as it is, by the original; and here, with the lines that are torch's own transla
 docs/migrating/pytorch_pretrained_bert.rst. All arrays, words and numbers that a block leaves behind
 must be the same. So what it asserts of words that the released weights predict, which small
 weights don't, is left out.
-
-The description of 0.3 has three blocks of its own, which differ from those of 0.6.2 in a few lines.
 """
 
 import dataclasses
@@ -15,8 +13,6 @@ import json
 import os
 import pathlib
 import re
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -38,15 +34,6 @@ BLOCKS = re.findall(r'^```(\w*)\n(.*?)^```', DESCRIPTION, re.DOTALL | re.MULTILI
 PYTHON = [n for n, (language, _) in enumerate(BLOCKS) if language == 'python' and n != 21]
 #: block -> the one that must run before it
 AFTER = {6: 5, 7: 5, 9: 8, 10: 8, 12: 11, 13: 11, 15: 14, 16: 14}
-#: what 0.3 has in the place of lines of block 5; its models run without `no_grad` and `cuda`
-VERSION_0_3 = [
-    (r'\[CLS\] Who was Jim Henson \? \[SEP\] (.*) \[SEP\]', r'Who was Jim Henson ? \1'),
-    (r'masked_index = 8', 'masked_index = 6'),
-    (r"\['\[CLS\]', (.*)'\[SEP\]', (.*), '\[SEP\]'\]", r'[\1\2]'),
-    (r'segments_ids = .*', 'segments_ids = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]'),
-    (r'.*cuda.*\n', ''),
-    (r'with torch.no_grad\(\):\n    ', ''),
-]
 NAMES = ('bert-base-uncased', 'openai-gpt', 'transfo-xl-wt103', 'gpt2')
 
 
@@ -283,18 +270,6 @@ def test_quick_start(places, number):
     assert names >= outputs[number]
 
 
-@pytest.mark.parametrize('number', [6, 7])
-def test_quick_start_of_0_3(places, number):
-    theirs, ours = {}, {}
-    for code in (BLOCKS[5][1], BLOCKS[number][1]):
-        for pattern, replacement in VERSION_0_3:
-            code = re.sub(pattern, replacement, code)
-        run_theirs(code, places, theirs)
-        run_ours(code, ours)
-    assert theirs['masked_index'] == 6 and len(theirs['tokenized_text']) == 11
-    assert {'encoded_layers', 'predictions'} & compare(theirs, ours)
-
-
 BERT_CLASSES = [
     name
     for name in dir(original)
@@ -344,54 +319,6 @@ def test_all_families(places):
     assert type(ours['model']).__name__ == 'GPT2Model'
 
 
-def alternatives(code):
-    """The code for BERT and that for GPT, where the last lines are either's."""
-    first, rest = code.split('# Example for a Bert model\n')
-    bert, gpt = rest.split('# Example for a GPT model\n')
-    return {'bert': first + bert, 'gpt': first + gpt}
-
-
-STARTS = {
-    'bert': """
-from pytorch_pretrained_bert import *
-model = BertForQuestionAnswering.from_pretrained('bert-base-uncased')
-tokenizer = BertTokenizer.from_pretrained('bert-base-uncased')
-""",
-    'gpt': """
-from pytorch_pretrained_bert import *
-model = OpenAIGPTDoubleHeadsModel.from_pretrained('openai-gpt')
-tokenizer = OpenAIGPTTokenizer.from_pretrained('openai-gpt')
-""",
-}
-
-
-@pytest.mark.parametrize('family', STARTS)
-@pytest.mark.parametrize('number', [19, 20])
-def test_saving_and_loading(places, number, family):
-    """The model and the tokenizer that come back are those that went.
-
-    In block 20, which is for files of other names, the original fails: its tokenizers write
-    folders only, and GPT's needs two files, here as there.
-    """
-    code = alternatives(BLOCKS[number][1])[family]
-    names = {'os': os, 'args': types.SimpleNamespace(do_lower_case=True)}
-    run_ours(STARTS[family].replace('import *', 'import *\nimport torch'), names)
-    model, tokenizer = names['model'], names['tokenizer']
-    if (number, family) == (20, 'gpt'):
-        with pytest.raises(TypeError):
-            run_ours(code, names)
-    else:
-        run_ours(code, names)
-        text = 'Who was Jim Henson ?'
-        assert names['tokenizer'] is not tokenizer
-        assert names['tokenizer'].encode(text) == tokenizer.encode(text)
-    assert names['model'] is not model
-    before, after = model.state_dict(), names['model'].state_dict()
-    assert before.keys() == after.keys()
-    for key, value in before.items():
-        np.testing.assert_array_equal(value.asnumpy(), after[key].asnumpy())
-
-
 def test_hidden_states_of_all_layers_from_the_memories(places):
     code = BLOCKS[22][1]
     theirs, ours = {}, {}
@@ -403,43 +330,3 @@ def test_hidden_states_of_all_layers_from_the_memories(places):
     assert compare(theirs, ours) >= {'all_hidden_states', 'mems'}
     # where the memory isn't shorter than the text
     assert ours['all_hidden_states'][0].shape == ours['hidden_states'].shape
-
-
-def test_vocab_bin_and_the_corpus_by_name(places):
-    """Read from the original and written for it; the corpus lies with the named weights."""
-    from mxnet_pretrained_bert import TransfoXLCorpus, TransfoXLTokenizer
-
-    name, words = 'transfo-xl-wt103', ['Jim', 'was', 'a', 'puppeteer', 'nowhere']
-    folder = str(places[name])
-    theirs, ours = original.TransfoXLTokenizer.from_pretrained(folder), None
-    for source in (name, folder):
-        ours = TransfoXLTokenizer.from_pretrained(source)
-        assert ours.convert_tokens_to_ids(words) == theirs.convert_tokens_to_ids(words)
-    ours.save_vocabulary('ours/vocab.bin')
-    again = original.TransfoXLTokenizer.from_pretrained('ours')
-    for one in vars(theirs).keys() - {'vocab_file'}:
-        here, there = getattr(again, one), getattr(theirs, one)
-        assert here == (list(there) if isinstance(there, tuple) else there), one
-    data = {'train': [1, 2, 3], 'valid': [2, 1], 'test': [0], 'dataset': 'wt103'}
-    torch.save(data, places[name] / 'corpus.bin')
-    corpus = TransfoXLCorpus.from_pretrained(name, cache_dir='cache')
-    wanted = original.TransfoXLCorpus.from_pretrained(folder)
-    for split in ('train', 'valid', 'test'):
-        assert getattr(corpus, split).tolist() == getattr(wanted, split).tolist() == data[split]
-    assert corpus.vocab.idx2sym == wanted.vocab.idx2sym
-
-
-def test_lengths_of_named_tokenizers(places):
-    import mxnet_pretrained_bert as ours
-
-    for name, tokenizer in (
-        ('bert-base-uncased', 'BertTokenizer'),
-        ('gpt2', 'GPT2Tokenizer'),
-        ('openai-gpt', 'OpenAIGPTTokenizer'),
-    ):
-        module = getattr(original, tokenizer).__module__
-        sizes = sys.modules[module].PRETRAINED_VOCAB_POSITIONAL_EMBEDDINGS_SIZE_MAP
-        assert getattr(ours, tokenizer).from_pretrained(name).max_len == sizes[name]
-        longer = getattr(ours, tokenizer).from_pretrained(name, max_len=10**6)
-        assert longer.max_len == sizes[name]
-        assert getattr(ours, tokenizer).from_pretrained(name, max_len=7).max_len == 7

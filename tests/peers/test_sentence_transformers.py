@@ -7,11 +7,8 @@ import tiny
 from variant_models import MAKERS
 
 import model_zoo
-from bert import BertSentenceEncoder
 from bert_embedding import BertEmbedding
 from model_zoo.layers.losses import cosine_error, in_batch_negatives
-from model_zoo.opening import open_model
-from model_zoo.pretrained.sentence_modules import write_sentence_modules
 
 library = pytest.importorskip('sentence_transformers')
 models = pytest.importorskip('sentence_transformers.models')
@@ -79,23 +76,6 @@ def test_dense_and_normalize(tmp_path, activation, safe):
     model.save_pretrained(str(tmp_path / 'model'), safe_serialization=safe)
     found = BertEmbedding(str(tmp_path / 'model')).sentence_vectors(sentences())
     np.testing.assert_allclose(found, model.encode(sentences()), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize('pooling, normalize', [('mean', True), ('cls', False), ('max', True)])
-def test_a_folder_that_we_have_saved(tmp_path, pooling, normalize):
-    folder = tmp_path / 'bert'
-    transformer(folder, None)
-    block, tokenizer, _ = open_model(str(folder), BertSentenceEncoder)
-    saved = str(tmp_path / 'saved')
-    block.save_pretrained(saved, tokenizer, format='huggingface')
-    write_sentence_modules(saved, 16, pooling, normalize, 20)
-    theirs = library.SentenceTransformer(saved, device='cpu')
-    assert theirs.max_seq_length == 20
-    ours = BertEmbedding(saved)
-    assert ours.max_seq_length == 20
-    np.testing.assert_allclose(
-        ours.sentence_vectors(sentences()), theirs.encode(sentences()), rtol=0, atol=1e-5
-    )
 
 
 @pytest.mark.parametrize('family', sorted(MAKERS))

@@ -69,35 +69,3 @@ def test_a_vocabulary_is_a_dict(tmp_path):
     assert list(vocab.values()) == list(theirs.vocab.values())
     assert (vocab.get('a'), vocab.get('z'), vocab.get('z', 7)) == (6, None, 7)
     assert tokenizer.tokenize('b ac z') == theirs.tokenize('b ac z')
-
-
-@pytest.mark.parametrize('shuffle', [False, True])
-def test_batches_of_a_corpus(tmp_path, shuffle):
-    for split in ('train', 'valid', 'test'):
-        (tmp_path / f'{split}.txt').write_text('a b c d\nb a\n' * 6)
-    batches = []
-    for package in (original.tokenization_transfo_xl, ours.tokenization_transfo_xl):
-        corpus = package.TransfoXLCorpus(special=['<eos>'])
-        corpus.build_corpus(str(tmp_path), 'wt2')
-        np.random.seed(0)
-        iterator = corpus.get_iterator('train', 2, 3, device='cpu', ext_len=1)
-        if shuffle:
-            sentences = [corpus.train[:5], corpus.train[5:8]] * 4
-            iterator = package.LMShuffledIterator(sentences, 2, 3, 'cpu', 1, True)
-        batches.append(
-            [
-                [
-                    *(
-                        array.numpy() if hasattr(array, 'numpy') else array.asnumpy()
-                        for array in arrays
-                    ),
-                    length,
-                ]
-                for *arrays, length in iterator
-            ]
-        )
-    assert len(batches[0]) == len(batches[1]) > 2
-    for (data, target, length), (own_data, own_target, own_length) in zip(*batches):
-        np.testing.assert_array_equal(data, own_data)
-        np.testing.assert_array_equal(target, own_target)
-        assert length == own_length

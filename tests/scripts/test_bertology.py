@@ -6,7 +6,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, load_script, read_json, refusal, run
+from script_runs import SCRIPTS, load_script, read_json, run
 
 import export.export as export
 from bert import BertForSequenceClassification, BertTokenizer
@@ -152,74 +152,6 @@ def masking(bert):
     model, data = bert
     argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_seq_length', 16]
     return [*argv, '--try_masking', '--masking_threshold', 0.7]
-
-
-def test_model_that_is_no_better_than_a_guess(script, bert, tmp_path, capsys):
-    model, data = bert
-    tokenizer = BertTokenizer(model / 'vocab.txt', do_lower_case=True)
-    network = BertForSequenceClassification.from_pretrained(str(model))
-    network.classifier.bias.set_data(mx.nd.array([0, 1e4]))  # it always says 1
-    network.save_pretrained(str(tmp_path / 'model'), tokenizer)
-    lines = (data / 'dev.tsv').read_text().splitlines()[1:]
-    texts = [line.split('\t')[0] for line in lines]
-    for count, warned in ((18, True), (3, False)):
-        rows = ['Quality\t#1 ID\t#2 ID\t#1 String\t#2 String']
-        rows += [f'{int(number < count)}\t1\t2\t{text}\ta' for number, text in enumerate(texts)]
-        (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n', 'utf-8')
-        argv = ['--model', tmp_path / 'model', '--task_name', 'MRPC', '--data_dir', tmp_path]
-        argv += ['--max_seq_length', 20, '--output_dir', tmp_path, '--metric_name', 'f1']
-        assert run(script, *argv) == 0
-        told = capsys.readouterr().err
-        results = read_json(tmp_path)
-        positive = count / len(texts)
-        f1 = 2 * positive / (1 + positive)
-        assert results['scores']['f1'] == pytest.approx(f1)
-        assert results['baseline'] == {
-            'accuracy': pytest.approx(max(positive, 1 - positive)),
-            'f1': pytest.approx(f1 if warned else 0),  # of class 0 there is none
-        }
-        message = f"the model's f1, {f1:.4f}, is not above the baseline's, {f1:.4f}"
-        assert (message in told) == warned
-
-
-def test_a_metric_that_is_not_positive(script, bert, tmp_path, capsys):
-    """Matthews' correlation of a classifier that always says the same is 0, which has no share."""
-    model, data = bert
-    rows = [line.split('\t') for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
-    lines = [f'x\t{number % 2}\t\t{text}\n' for number, (text, _) in enumerate(rows)]
-    (tmp_path / 'dev.tsv').write_text(''.join(lines), 'utf-8')
-    argv = ['--model', model, '--task_name', 'CoLA', '--data_dir', tmp_path, '--try_masking']
-    argv += ['--max_seq_length', 16, '--output_dir', tmp_path]
-    assert 'the score is 0, and a share of that means nothing' in refusal(capsys, script, *argv)
-    results = read_json(tmp_path)  # what was measured is there all the same
-    assert results['baseline'] == {'matthews': 0}
-    assert results['scores'] == {'matthews': 0} and 'pruning' not in results
-    assert np.shape(results['importance']) == (LAYERS, HEADS)
-
-
-def test_regression(script, bert, tmp_path):
-    """Grades as the model gives them, a little changed: their correlation is what is kept."""
-    folder, data = bert
-    tokenizer = BertTokenizer(folder / 'vocab.txt', do_lower_case=True)
-    backbone = BertForSequenceClassification.from_pretrained(str(folder)).bert
-    model = BertForSequenceClassification(backbone, num_labels=1)
-    model.classifier.initialize(mx.init.Normal(0.6))
-    model.save_pretrained(str(tmp_path / 'model'), tokenizer)
-    texts = [line.split('\t')[0] for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
-    ids = [mx.nd.array([tokenizer.encode(text, 'a').input_ids], dtype='int32') for text in texts]
-    types = [mx.nd.array([tokenizer.encode(text, 'a').token_types]) for text in texts]
-    scores = np.array([model(*pair).asnumpy().ravel()[0] for pair in zip(ids, types)])
-    grades = np.round(5 * (scores - scores.min()) / np.ptp(scores), 1)
-    lines = ['sentence1\tsentence2\tscore']
-    lines += [f'{text}\ta\t{grade}' for text, grade in zip(texts, grades)]
-    (tmp_path / 'dev.tsv').write_text('\n'.join(lines) + '\n', 'utf-8')
-    argv = ['--model', tmp_path / 'model', '--task_name', 'STS-B', '--data_dir', tmp_path]
-    argv += ['--try_masking', '--max_seq_length', 20, '--output_dir', tmp_path]
-    assert run(script, *argv) == 0
-    results = read_json(tmp_path)
-    assert results['scores']['pearson'] > 0.99
-    assert results['baseline']['pearson'] == 0
-    assert check_pruning(results)['after']['pearson'] >= 0.9 * results['scores']['pearson']
 
 
 def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):

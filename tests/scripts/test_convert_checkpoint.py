@@ -114,9 +114,8 @@ class Evil:
         return os.system, ('touch evil',)
 
 
-def test_a_corpus(fixtures, tmp_path, monkeypatch, capsys):
+def test_a_corpus(fixtures, tmp_path, here, capsys):
     """Instead of weights or besides them; a pickle that would run something is refused."""
-    monkeypatch.chdir(tmp_path)
     source = fixtures / 'lm_pickles' / 'cache_2.pkl'
     ours, argv = ['--family', 'transfo_xl', '--to', 'native'], ['--corpus', source]
     weights = fixtures / 'checkpoints' / 'transfo_xl_tensorflow'

@@ -21,11 +21,10 @@ LINE = (
 
 
 @pytest.fixture
-def folder(fixtures, tmp_path, monkeypatch):
+def folder(fixtures, tmp_path, here):
     """A working folder with the text and the vocabulary."""
     for name in ('sample_text.txt', 'vocab.txt'):
         (tmp_path / name).write_bytes((fixtures / 'pretraining' / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -7,13 +7,13 @@ import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, read_json, run
+from script_runs import SCRIPTS, run
 
 from bert import BertModel, BertTokenizer
 
 SCRIPT = SCRIPTS / 'extract_features.py'
+
 WORDS = [*'abcdefghij', '.', '##x', 'ä', '|']
-TOKENS = [*tiny.SPECIAL, *WORDS]
 NUMBER = r'(?<=[ \[])-?\d+\.\d+(?:e-\d+)?'
 LINES = [
     'a b c',
@@ -124,36 +124,6 @@ def test_googles_command_line(script, folder, output, tmp_path):
     assert extract(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
     row = json.loads((tmp_path / 'x.jsonl').read_text().splitlines()[4])
     assert [each['token'] for each in row['features']] == ['[CLS]', 'a', 'a', '[SEP]']
-
-
-def test_input_is_not_held_in_memory(script, folder, tmp_path):
-    """After a pool of batches its vectors are handed out before more lines are read."""
-    parse = ['--input_file', 'x', '--output_file', 'y', '--bert_model', str(folder), '--layers=-1']
-    args = script.parse_arguments([*parse, '--batch_size', '2', '--max_seq_length', '12'])
-    model, tokenizer = script.make_model(args, mx.cpu())
-    taken = []
-    lines = (taken.append(number) or 'a b' for number in range(100))
-    extractor = script.FeatureExtractor(
-        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, mx.cpu()
-    )
-    results = extractor.extract(lines)
-    for count in range(1, 30):
-        next(results)
-        assert len(taken) <= count + 2 * script.POOL
-
-
-def test_results(script, folder, tmp_path):
-    path = tmp_path / 'x.npz'
-    assert extract(script, folder, path, '--layers=-1,0', '--max_seq_length=12') == 0
-    assert sorted(each.name for each in tmp_path.iterdir()) == ['x.npz', 'x.npz.results.json']
-    results = read_json(tmp_path, 'x.npz.results.json')
-    with np.load(path) as file:
-        assert results['tokens'] == len(file['tokens'])
-    counts = {name: results[name] for name in ('lines', 'cut_lines')}
-    assert counts == {'lines': 6, 'cut_lines': 2}
-    assert results['lines_per_second'] == pytest.approx(6 / results['seconds'])
-    assert results['args']['layers'] == [-1, 0] and results['model']['num_hidden_layers'] == 3
-    assert 'mxnet' in results['versions']
 
 
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):

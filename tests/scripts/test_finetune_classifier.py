@@ -86,19 +86,6 @@ def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path,
     assert not script.parse_arguments(['--task_name', 'MRPC', '--do_predict=false']).only_inference
 
 
-def test_only_inference_with_model_parameters(script, trained, data, tmp_path):
-    results = read_json(trained)
-    path = trained / results['best']['parameters']
-    more = ['--only_inference', '--model_parameters', path, '--dev_batch_size', '5']
-    argv = arguments(data, tmp_path, *more)
-    argv.remove('--from_scratch')
-    assert run(script, *argv) == 0
-    inference = read_json(tmp_path, 'inference.json')
-    assert inference['dev']['dev']['accuracy'] == results['best']['dev']['accuracy']
-    assert inference['dev']['dev']['loss'] == pytest.approx(results['best']['dev']['loss'], 1e-4)
-    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
-
-
 def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, capsys):
     model = BertForSequenceClassification.from_pretrained(str(trained / 'best_model'))
     export_by_gluon(model, tmp_path / 'exported')
@@ -137,7 +124,7 @@ def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):
 
 
 def test_a_training_goes_on_with_its_order_of_labels(script, data, tmp_path, capsys):
-    argv = arguments(data, tmp_path, '--labels', 'pos', 'neg')
+    argv = arguments(data, tmp_path, '--labels', 'pos', 'neg', '--keep_state')
     assert run(script, *argv, '--epochs', 1) == 0
     assert run(script, *argv, '--epochs', 2, '--resume') == 0
     assert locate(tmp_path / 'best_model', weights=None, vocab=False).labels.given == ['pos', 'neg']
@@ -210,20 +197,3 @@ def test_tasks_run_to_the_end(script, data, tmp_path, name, metrics, submissions
         rows = (output / written[0]).read_text().splitlines()[1:]
         values = [float(row.split('\t')[1]) for row in rows]
         assert len(values) == 8 and all(0 <= value <= 5 for value in values)
-
-
-def test_model_for_other_labels_is_refused(script, trained, data, tmp_path, capsys):
-    lines = (data / 'dev.tsv').read_text().replace('pos\t', 'yes\t').replace('neg\t', 'no\t')
-    (tmp_path / 'dev.tsv').write_text(lines)
-    argv = ['--task_name', 'custom', '--only_inference', '--text_columns', 'text']
-    argv += ['--label_column', 'label', '--max_len', '24', '--output_dir', tmp_path]
-    argv += ['--dev_file', tmp_path / 'dev.tsv', '--bert_model', trained / 'best_model']
-    said = refusal(capsys, script, *argv)
-    assert 'expected one of: neg, pos; the file has: no, yes' in said
-    assert run(script, *argv, '--labels', 'no,yes') == 0  # the user knows better
-    message = 'read as no, yes, as --labels says; the model calls them neg, pos'
-    assert message in capsys.readouterr().err
-    dev = read_json(tmp_path, 'inference.json')['dev']['dev']
-    assert dev['accuracy'] == read_json(trained)['best']['dev']['accuracy']
-    said = refusal(capsys, script, *argv, '--labels', 'no', 'yes', 'maybe')
-    assert 'it tells neg, pos apart; a model for custom tells no, yes, maybe apart' in said

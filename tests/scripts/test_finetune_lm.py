@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import tiny
 from command_flags import main_of
-from contract import interrupt, killed
+from contract import killed
 from script_runs import (
     SCRIPTS,
     assert_same_model,
-    load_script,
     read_json,
     refusal,
     run,
@@ -22,6 +21,7 @@ from bert import BertForPreTraining, BertModel, BertTokenizer
 from model_zoo.tasks.pretraining import Corpus, SampleMaker, SampleOptions, create_shards
 
 SCRIPT = SCRIPTS / 'finetune_lm.py'
+
 LENGTH = 24
 
 
@@ -137,33 +137,6 @@ def test_memory_map_is_removed_after_an_error(script, data, arguments, tmp_path,
     argv = arguments('--pregenerated_data', data / 'samples', '--reduce_memory', '--lr', '1e30')
     assert 'diverged' in refusal(capsys, script, *argv)
     assert not list((tmp_path / 'out').glob('mapped*'))
-
-
-def test_other_scripts_take_the_result(script, data, arguments, tmp_path):
-    argv = arguments('--train_corpus', data / 'text.txt', '--training_steps', 2)
-    assert run(script, *argv) == 0
-    assert 'mlm_loss=' in (tmp_path / 'out' / 'log_lm.txt').read_text()
-    best = tmp_path / 'out' / 'best_model'
-    task = tmp_path / 'task'
-    task.mkdir()
-    rows = ''.join(f'{FEW[n % 12]} {FEW[n % 5]}\t{n % 2}\n' for n in range(20))
-    for name in ('train', 'dev'):
-        (task / f'{name}.tsv').write_text('sentence\tlabel\n' + rows, 'utf-8')
-    argv = ['--task_name', 'SST-2', '--data_dir', task, '--bert_model', best, '--epochs', 1]
-    argv += ['--output_dir', tmp_path / 'classifier', '--max_len', LENGTH]
-    assert run(load_script('finetune_classifier'), *argv) == 0
-
-
-def test_resume_after_sigint(data, arguments, script, tmp_path):
-    """An interrupted training that is resumed ends where one without interruption does."""
-    source = ['--pregenerated_data', data / 'samples', '--reduce_memory']
-    argv = arguments(*source, '--epochs', 2, '--log_interval', 1, '--accumulate', 2)
-    assert run(script, *argv, '--output_dir', tmp_path / 'whole') == 0
-    with interrupt(5):
-        assert run(script, *argv) == 130
-    assert not list((tmp_path / 'out').glob('mapped*'))
-    assert run(script, *argv, '--resume') == 0
-    assert_same_model(tmp_path / 'out', tmp_path / 'whole')
 
 
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):

@@ -14,6 +14,7 @@ from bert.tokenizer import BertSPTokenizer
 from model_zoo.tasks import squad as squad_task
 
 CASE = 'finetune_squad'
+
 ANSWERS = ['predictions.json', 'nbest_predictions.json', 'null_odds.json']
 
 
@@ -84,17 +85,6 @@ def test_exported_model_predicts_the_same(script, trained, data, tmp_path, capsy
     assert metrics['f1'] == read_json(trained)['best']['dev']['f1']
     said = refusal(capsys, script, *argv, '--max_seq_length', '49')
     assert '--max_seq_length 49: the exported model takes 48' in said
-
-
-def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
-    argv = evaluate_squad(data, trained / 'best_model', tmp_path)
-    assert run(script, *argv, '--only_calibration', '--num_calib_batches', '2') == 0
-    told = read_json(tmp_path, 'calibration.json')
-    assert told['lost'] <= 0.5
-    prefix = tmp_path / 'model_bert_squad_quantized_customize'
-    assert run(script, *argv, '--deploy', '--model_prefix', prefix) == 0
-    deployed = read_json(tmp_path, 'inference.json')['dev']['dev']
-    assert deployed['f1'] == pytest.approx(told['int8']['dev']['f1'])
 
 
 def test_a_test_set_without_answers_is_predicted(script, trained, data, tmp_path):

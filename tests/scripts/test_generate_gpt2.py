@@ -3,22 +3,20 @@
 import csv
 import io
 import json
-import os
 import re
-import shutil
 import string
 import sys
 
 import pytest
 import tiny
-import warm
-from script_runs import ROOT, SCRIPTS, refusal, run
+from script_runs import SCRIPTS, refusal, run
 
 from gpt2 import GPT2LMHeadModel, GPT2Tokenizer
 from model_zoo.generation import generate
 from transfo_xl import TransfoXLLMHeadModel, TransfoXLTokenizer
 
 SCRIPT = SCRIPTS / 'generate_gpt2.py'
+
 BAR = '=' * 40
 
 SIZES = {'n_embd': 32, 'scale': 0.5}
@@ -122,19 +120,6 @@ def test_a_stop_token(say, folder, tmp_path):
     assert samples_in(output)[0]['finish'] == 'stop'
 
 
-def test_a_text_ends_where_the_model_does(say, folder, tmp_path):
-    ((text,),) = expected(folder, ['the'], 30)
-    stop = next(char for char in text[3:] if ' ' < char < '\x7f')
-    (end,) = GPT2Tokenizer.from_pretrained(str(folder)).encode(stop)
-    config = json.loads((folder / 'config.json').read_text())
-    shutil.copytree(folder, tmp_path / 'ends')
-    (tmp_path / 'ends' / 'config.json').write_text(json.dumps({**config, 'eos_token_id': end}))
-    flags = ('--prompt', 'the', '--greedy', '--length', 30, '--output', tmp_path / 'texts.json')
-    for more, finish in (((), 'stop'), (('--stop', ''), 'length')):
-        say(tmp_path / 'ends', *flags, *more)
-        assert samples_in(tmp_path / 'texts.json')[0]['finish'] == finish
-
-
 def test_the_default_length_fits_the_context(say, folder, tmp_path):
     output = tmp_path / 'texts.json'
     for prompt, more, length in (
@@ -184,16 +169,3 @@ def test_a_transformer_xls_folder(say, tmp_path):
     assert say(tmp_path, *flags, '--stream') == out
     flags = ('--unconditional', '--stop', '')
     assert len(say(tmp_path, *flags).splitlines()[1].split()) == 128
-
-
-def test_the_command(folder, tmp_path):
-    """From another folder, with a pipe for prompts."""
-    done = warm.run(
-        [SCRIPT, '--model_name_or_path', folder, '--length', '5'],
-        tmp_path,
-        {**os.environ, 'PYTHONPATH': str(ROOT)},
-        'the\n',
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count('SAMPLE 1') == 1
-    assert 'Traceback' not in done.stderr

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.app import use
 from model_zoo.opening import open_tokenizer
-from model_zoo.util.reading import read_span
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'film', '.', '?', 'where', 'a']
 LINES = ['the cat sleeps .', '', 'good film', 'where a dog ?', 'paris in the film'] * 8
@@ -41,16 +38,6 @@ def embed(folder, output, *more):
 def contents(folder):
     paths = (path for path in folder.iterdir() if path.is_file())
     return {path.name: path.read_bytes() for path in paths}
-
-
-def test_spans_have_each_line_once(folder):
-    path = str(folder / 'a.txt')
-    size = os.path.getsize(path)
-    whole = list(read_span(path, 0, size))
-    assert [line.rstrip('\n') for line in whole] == LINES
-    for parts in (2, 7, size):
-        spans = [(size * n // parts, size * (n + 1) // parts) for n in range(parts)]
-        assert sum((list(read_span(path, *span)) for span in spans), []) == whole
 
 
 def test_vectors_do_not_depend_on_workers(folder, tmp_path):
@@ -146,7 +133,7 @@ def test_another_model_at_the_same_place(folder, tmp_path, capsys):
     assert made[0] == made[1] != made[2]
 
 
-def test_ids(folder, tmp_path, capsys, monkeypatch):
+def test_ids(folder, tmp_path, capsys):
     """Those of the tokenizer, for any number of workers."""
     script = load_script('encode')
     files = '--files', folder / '?.txt', '--part_mb', '0.0003'
@@ -171,17 +158,6 @@ def test_ids(folder, tmp_path, capsys, monkeypatch):
         'tokens': ['where', 'a', 'dog'],
         'text': LINES[3],
     }
-    # another tokenizer of the same vocabulary is another job
-    model = tmp_path / 'model'
-    shutil.copytree(folder / 'model', model)
-    argv = [model, '--files', folder / 'b.txt', '--output_dir', tmp_path / 'cased']
-    for is_lower in (True, True, False):
-        (model / 'tokenizer_config.json').write_text(json.dumps({'do_lower_case': is_lower}))
-        use._opened.cache_clear()  # as in a new process
-        capsys.readouterr()
-        assert run(script, *argv) == 0
-        said = capsys.readouterr().err
-    assert 'are there already' not in said
     capsys.readouterr()
     assert run(script, folder / 'model', 'good film', '--format', 'jsonl') == 0
     assert json.loads(capsys.readouterr().out)['tokens'] == ['[CLS]', 'good', 'film', '[SEP]']

@@ -1,19 +1,17 @@
 """--dtype of the scripts: training, export and embedding beside float32."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from arrays import imported
 from halves import HALVES
 from script_runs import SCRIPTS, read_json, run
 from toy_data import write_reviews
 
 import bert
-import export.export as export_script
 from bert_embedding.cli import main as embed
 
 SCRIPT = SCRIPTS / 'finetune_classifier.py'
+
 WORDS = ['good', 'great', 'bad', 'poor', 'the', 'film', 'was', 'a', 'story', 'and', 'actor', '.']
 
 
@@ -62,32 +60,6 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
         assert 0 < np.abs(losses(script, argv) - full).max() < 0.1 * full.std()
         log = read_json(fixed)['training']['log']
         assert {(each['loss_scale'], each['skipped']) for each in log} == {(128, 0)}
-
-
-@pytest.mark.parametrize('dtype', HALVES)
-def test_export(model_dir, tmp_path, dtype):
-    words = mx.nd.array(np.random.randint(5, 17, (3, 11)))
-    inputs = words, mx.nd.zeros_like(words), mx.nd.array([11, 4, 7])
-
-    def outputs(dtype):
-        folder = tmp_path / dtype
-        argv = [model_dir, '--seq_length', 9, '--output_dir', folder, '--dtype', dtype]
-        assert run(export_script, *argv) == 0
-        return imported(folder / 'classification')(*inputs).asnumpy()
-
-    full, half = outputs('float32'), outputs(dtype)
-    assert half.dtype == ('float16' if dtype == 'float16' else 'float32')
-    difference = np.abs(half - full).max()
-    assert 1e-6 < difference < {'float16': 0.01, 'bfloat16': 0.04}[dtype] * 2
-
-
-def test_export_reads_float16_parameters(model_dir, tmp_path):
-    block = bert.BertForSequenceClassification.from_pretrained(str(model_dir), dtype='float16')
-    block.save_parameters(str(tmp_path / 'half.params'))
-    argv = [model_dir, '--model_parameters', tmp_path / 'half.params', '--output_dir', tmp_path]
-    assert run(export_script, *argv, '--seq_length', 9) == 0
-    exported = mx.nd.load(str(tmp_path / 'classification-0000.params'))
-    assert {value.dtype for value in exported.values()} == {np.float32}
 
 
 SENTENCES = ['the film was good .', 'a poor story and a bad actor', 'great', 'the the the']

@@ -205,7 +205,7 @@ def test_the_schedule():
         ({'model': '{"dims": 3}'}, 'dims'),
         ({'model': '{"dim": 6, "n_heads": 4}'}, '6'),
         ({'words': ['--train_cfg', 'none.json']}, '--train_cfg'),
-        ({'words': ['--mode', 'eval']}, '--model_file'),
+        ({'words': ['--mode', 'eval']}, 'model_file'),
         ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, '41'),
         ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'pretrained.pt'),
         ({'words': ['--gpus', '0,1,2,3,4']}, '5'),
@@ -231,8 +231,7 @@ def test_gpus_are_taken_as_in_the_original(classify, monkeypatch):
     monkeypatch.setattr(mx.runtime, 'Features', Cuda)
     monkeypatch.setattr(mx.context, 'num_gpus', lambda: 4)
     for more, chosen in (([], ('0,1,2,3', 3)), (['--data_parallel', 'False'], ('0', 12))):
-        args = parsed(classify, *classify_words(*more))
-        choose_gpus(args)
+        args = choose_gpus(parsed(classify, *classify_words(*more)))
         assert (args.gpus, args.batch_size) == chosen
 
 

@@ -27,9 +27,8 @@ def expected_scores(path):
 
 
 @pytest.mark.parametrize('path', RECIPES, ids=lambda path: path.stem)
-def test_recipes_are_command_lines(path, tmp_path, monkeypatch):
+def test_recipes_are_command_lines(path, tmp_path, here):
     content = yaml.safe_load(path.read_text('utf-8'))
-    monkeypatch.chdir(tmp_path)
     for file in (pathlib.Path(content[name]) for name in FILES if name in content):
         assert not file.is_absolute()
         file.parent.mkdir(parents=True, exist_ok=True)

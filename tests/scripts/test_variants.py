@@ -6,7 +6,6 @@ import re
 import mxnet as mx
 import numpy as np
 import pytest
-from arrays import assert_same
 from script_runs import load_script, read_json, refusal, run
 from toy_data import write_questions, write_reviews, write_situations, write_tagged
 from variant_models import MAKERS
@@ -14,7 +13,6 @@ from variant_models import MAKERS
 import export.export as export
 from bert import ElectraForPreTraining
 from bert_embedding import BertEmbedding
-from export import export_block
 from model_zoo.opening import open_model
 
 
@@ -160,36 +158,6 @@ def test_pretraining(model, tmp_path):
         assert 'masked_lm_loss = ' in (folder / 'eval_results.txt').read_text()
 
 
-@pytest.mark.parametrize('model', ['distilbert'], indirect=True)
-def test_bertology(model, tmp_path):
-    rows = ['sentence\tlabel', *(f'the cat sat {number}\t{number % 2}' for number in range(12))]
-    (tmp_path / 'dev.tsv').write_text('\n'.join(rows) + '\n')
-    out = tmp_path / 'out'
-    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', tmp_path, '--output_dir', out]
-    argv += ['--max_seq_length', 24, '--masking_threshold', 0.1, '--masking_amount', 0.5]
-    assert run(load_script('bertology'), *argv, '--try_masking') == 0
-    results = read_json(out)
-    assert np.shape(results['importance']) == (1, 2)
-    masked, pruned = (results['pruning'][name]['accuracy'] for name in ('masked', 'after'))
-    assert pruned == pytest.approx(masked, abs=1e-6)
-    assert class_of(out / 'pruned_model') == variant(model, 'ForSequenceClassification')
-
-
-def test_conversion(model, tmp_path):
-    family = read_json(model, 'config.json')['model_type'].replace('xlm-roberta', 'xlmr')
-    argv = ['--family', family, '--to', 'huggingface', model, tmp_path / 'hf']
-    assert run(load_script('convert_checkpoint'), *argv) == 0
-    argv = ['--family', family, '--to', 'native', tmp_path / 'hf', tmp_path / 'native']
-    assert run(load_script('convert_checkpoint'), *argv) == 0
-    one, other = (open_model(str(folder)) for folder in (model, tmp_path / 'native'))
-    text = f'a cat {one.tokenizer.mask_token}'
-    assert one.tokenizer.encode(text) == other.tokenizer.encode(text)
-    words = mx.nd.array([one.tokenizer.encode('a cat sat')])
-    masked = [type(opened.block).__name__.endswith('Model') for opened in (one, other)]
-    assert masked == [True, False]  # with its decoder, and what transformers calls that
-    assert_same(one.block(words)[-1], other.block(words), 1e-6)
-
-
 def test_pretraining_of_a_discriminator(tmp_path, capsys):
     """It needs a generator; and a name in the catalogue is one of a discriminator."""
     block, tokenizer = MAKERS['electra'](tmp_path / 'vocab')
@@ -221,10 +189,3 @@ def test_samples_that_do_not_suit_the_model(model, tmp_path, capsys):
     assert refusal(capsys, load_script('run_pretraining'), *argv)  # of BERT
     assert run(load_script('run_pretraining'), *argv, '--masked_lm_only') == 0
     assert class_of(tmp_path / 'ckpt' / 'model') == 'BertForMaskedLM'
-
-
-def test_export(model, tmp_path):
-    for task in ('masked_lm', 'multiple_choice'):
-        block, _, _ = open_model(str(model), task)
-        export_block(block, str(tmp_path), task)  # which compares
-        assert (tmp_path / f'{task}-symbol.json').exists()

@@ -1,7 +1,6 @@
 """The command ``zoo``, and the converters that pytorch-pretrained-bert installs."""
 
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -125,8 +124,8 @@ def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, cap
         assert message in capsys.readouterr().err
 
 
-def test_converters_need_no_torch(zoo, fixtures, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'torch', None)
+def test_converters_need_no_torch(zoo, fixtures, tmp_path, capsys, without):
+    without('torch')
     folder, output = fixtures / 'checkpoints' / 'gpt2_tensorflow', tmp_path / 'pytorch_model.bin'
     assert run(zoo, 'convert_gpt2_checkpoint', folder, output) == 0, capsys.readouterr().err
     assert len(read_tensors(str(output))[0]) > 5

@@ -264,7 +264,9 @@ KINDS = {
         True,
         30,
     ),
-    'edited training': Kind(write_training, ('saved/state.json',), read_edited),
+    'edited training': Kind(
+        write_training, ('saved/state.json', 'saved/model.params'), read_edited
+    ),
     'graph': Kind(
         write_graph,
         ('net-symbol.json',),

@@ -54,17 +54,31 @@ import ctypes, mxnet
 path = os.path.join(os.path.dirname(mxnet.__file__), 'libopenblas.so.0')
 core = ctypes.CDLL(path).openblas_get_corename
 core.restype = ctypes.c_char_p
+from model_zoo.layers.precision import BFLOAT16
+x = mxnet.nd.amp_cast(mxnet.nd.ones((64, 64)), dtype=BFLOAT16)
+mxnet.nd.FullyConnected(x, x, no_bias=True, num_hidden=64).wait_to_read()
 print(json.dumps([changed, core().decode().lower()]))
 """
 
 
 @functools.cache
 def facts(packages='model_zoo', **changes):
-    """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin."""
-    done = start(FACTS.format(packages=packages), OMP_DISPLAY_ENV='verbose', **changes)
-    changed, core = json.loads(done.stdout)
+    """After an import: variables that it has set, OpenBLAS's kernels, and how long threads spin.
+
+    The last is what oneDNN says of its instructions and of a product in bfloat16.
+    """
+    shown = {'OMP_DISPLAY_ENV': 'verbose', 'DNNL_VERBOSE': '1'}
+    done = start(FACTS.format(packages=packages), **shown, **changes)
+    verbose, last = done.stdout.strip().rsplit('\n', 1)
+    changed, core = json.loads(last)
     spins = re.search("GOMP_SPINCOUNT = '([0-9]+)'", done.stderr).group(1)
-    return changed, core, spins
+    return changed, core, spins, verbose
+
+
+def facts_of_a_user():
+    """The facts where all variables are set."""
+    more = {'OPENBLAS_CORETYPE': 'Sandybridge', 'DNNL_MAX_CPU_ISA': 'AVX512_CORE_BF16'}
+    return facts(**dict.fromkeys(LEFT, '7'), **more)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +93,7 @@ def test_what_child_processes_get(packages):
 
 
 def test_what_the_user_has_set_stays():
-    changed, _, spins = facts(**dict.fromkeys(LEFT, '7'))
+    changed, _, spins, _ = facts_of_a_user()
     assert changed == {} and spins == '7'
 
 
@@ -89,13 +103,11 @@ def test_all_of_it_can_be_switched_off():
 
 def test_threads_that_wait_spin_for_a_short_time():
     assert facts()[2] == environment.SPINS
-    changed, _, spins = facts(OMP_WAIT_POLICY='passive')
+    changed, _, spins, _ = facts(OMP_WAIT_POLICY='passive')
     assert 'GOMP_SPINCOUNT' not in changed and spins == '0'
 
 
-@pytest.mark.parametrize(
-    ('said', 'used'), [('3', 3), ('4,2', 4), (' 2 ', 2), ('', 1), ('0', 1), ('many', 1)]
-)
+@pytest.mark.parametrize(('said', 'used'), [('3', 3), ('4,2', 4), ('', 1), ('many', 1)])
 def test_threads_that_are_used(monkeypatch, said, used):
     monkeypatch.setenv('OMP_NUM_THREADS', said)
     assert environment.used_processors() == used
@@ -107,13 +119,10 @@ def test_threads_that_are_used(monkeypatch, said, used):
         ({}, 6),
         ({'cpu.max': 'max 100000'}, 6),
         ({'cpu.max': '200000 100000'}, 2),
-        ({'cpu.max': '150000 100000'}, 2),
         ({'cpu.max': '10000 100000'}, 1),
-        ({'cpu.max': '900000 100000'}, 6),
         ({'cpu.max': 'nonsense'}, 6),
         ({'cpu/cpu.cfs_quota_us': '250000', 'cpu/cpu.cfs_period_us': '100000'}, 3),
         ({'cpu/cpu.cfs_quota_us': '-1', 'cpu/cpu.cfs_period_us': '100000'}, 6),
-        ({'cpu/cpu.cfs_quota_us': '100000'}, 6),
     ],
 )
 def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
@@ -128,7 +137,7 @@ def test_quota_of_a_container(monkeypatch, tmp_path, files, expected):
 @has_avx2
 def test_openblas_uses_avx2():
     assert facts()[1] in environment._AVX2_KERNELS
-    assert facts(OPENBLAS_CORETYPE='Sandybridge')[1] == 'sandybridge'
+    assert facts_of_a_user()[1] == 'sandybridge'
 
 
 BLAS = """
@@ -178,24 +187,10 @@ def test_other_values_of_the_switch(monkeypatch, value, message):
     assert str(caught.value) == message
 
 
-PRODUCT = """
-import model_zoo, mxnet as mx
-from model_zoo.layers.precision import BFLOAT16
-x = mx.nd.amp_cast(mx.nd.ones((64, 64)), dtype=BFLOAT16)
-mx.nd.FullyConnected(x, x, no_bias=True, num_hidden=64).wait_to_read()
-"""
-
-
 @has_amx
-def test_onednn_uses_amx():
-    assert 'amx' in run(PRODUCT, DNNL_VERBOSE='1').lower()
-
-
-@has_amx
-def test_the_user_may_say_that_amx_is_not_used():
-    lines = run(PRODUCT, DNNL_VERBOSE='1', DNNL_MAX_CPU_ISA='AVX512_CORE_BF16').splitlines()
-    products = [line for line in lines if 'inner_product' in line]
-    assert products and not any('amx' in line for line in products)
+def test_onednn_uses_amx_unless_the_user_says_otherwise():
+    for (*_, verbose), is_used in ((facts(), True), (facts_of_a_user(), False)):
+        assert 'inner_product' in verbose and ('amx' in verbose.lower()) == is_used
 
 
 def test_a_process_that_was_forked_computes():

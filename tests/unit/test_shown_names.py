@@ -27,11 +27,12 @@ OTHER_DEFAULTS = {
 }
 
 
-@pytest.mark.parametrize('name', NAMES)
-def test_shown_name_is_there(name, monkeypatch):
+def test_shown_names_are_there(monkeypatch):
     monkeypatch.setattr(sys, 'path', [str(ROOT / 'scripts' / 'originals'), *sys.path])
-    module, _, attribute = name.partition(':')
-    functools.reduce(getattr, filter(None, attribute.split('.')), importlib.import_module(module))
+    for name in NAMES:
+        module, _, attribute = name.partition(':')
+        names = filter(None, attribute.split('.'))
+        functools.reduce(getattr, names, importlib.import_module(module))
 
 
 @pytest.mark.parametrize('command', CONTRACT['flags'])
@@ -52,8 +53,3 @@ def test_flags_are_taken_as_before(command):
                 assert now[flag].get(part) == before.get(part), (flag, part)
             assert before['required'] or not now[flag]['required'], f'{flag} was not required'
             assert set(before.get('choices', ())) <= set(now[flag].get('choices', ())), flag
-
-
-def test_much_is_recorded():
-    assert len(CONTRACT['names']) > 120 and len(CONTRACT['flags']) >= 30
-    assert sum(map(len, CONTRACT['flags'].values())) > 900

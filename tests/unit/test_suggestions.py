@@ -6,7 +6,6 @@ import pytest
 
 import model_zoo
 from bert_embedding import BertEmbedding
-from model_zoo.app import cli
 from model_zoo.errors import PretrainedNotFoundError, UnknownNameError, ZooError
 from model_zoo.zoo import get_model
 
@@ -42,34 +41,6 @@ def test_of_very_many_names_the_similar_ones_are_shown():
     assert 'known: bert-base-uncased, bert-base-cased, ' in text and 'gpt2' not in text
     assert re.search(r' and \d\d+ more; did you mean bert-base-uncased\?$', text)
     assert len(text) < 600
-
-
-@pytest.mark.weights
-@pytest.mark.parametrize(
-    ('words', 'options', 'meant'),
-    [
-        (['clasification'], {}, 'classification'),
-        (['classification'], {'num_label': 2}, 'num_labels'),
-        ([], {'use_poler': False}, 'use_pooler'),
-    ],
-)
-def test_of_a_block(words, options, meant):
-    with pytest.raises((ZooError, TypeError)) as caught:
-        model_zoo.open_model('bert_6_384_12', *words, **options)
-    assert meant in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ('words', 'meant'),
-    [(['--epoch_s', '3'], '--epochs'), (['--engine', 'onxruntime'], 'onnxruntime')],
-)
-def test_flags_and_choices(words, meant, capsys):
-    parser = cli.parser('')
-    parser.add_argument('--epochs', type=int)
-    parser.add_argument('--engine', choices=['mxnet', 'onnxruntime'])
-    with pytest.raises(SystemExit):
-        parser.parse_args(words)
-    assert f'did you mean {meant}?' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -108,12 +108,10 @@ def check_finite(value):
         assert np.isfinite(value.asnumpy().astype('float64')).all()
 
 
-@pytest.mark.parametrize('is_hybrid', [False, True])
 @pytest.mark.parametrize('name', blocks())
-def test_blocks(name, is_hybrid):
+def test_blocks(name):
     block, given = blocks()[name]
-    if is_hybrid:
-        block.hybridize(static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     check_finite(block(**given))
 
     @quick(40)

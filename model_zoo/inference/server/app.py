@@ -12,7 +12,7 @@ import time
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline import TooLargeError
 from . import huggingface, openai_api, page
-from .models import Models, NoSuchModelError
+from .models import LoadingError, Models, NoSuchModelError
 from .service import Service, Settings
 from .worker import ClosedError, OverloadedError
 
@@ -34,7 +34,7 @@ STATUSES = (
     (TooLargeError, 413),
     ((InputError, UnknownNameError), 400),
     (OverloadedError, 429),
-    (ClosedError, 503),
+    ((ClosedError, LoadingError), 503),
     ((TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError), 504),
 )
 PROJECT = 'gluon-transformer-zoo'
@@ -44,13 +44,14 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 """
 
 
-def build_app(models, settings=None):
+def build_app(models, settings=None, loading=()):
     """The ASGI application that serves pipelines; needs the extra ``serve``.
 
     Each model has a thread of its own, which makes batches of the texts of all requests. The
     threads run from now on; the end of the application's lifespan answers what is accepted and ends
     them. `models` has pipelines by the names that requests use; ``app.state.models`` are the
-    application's `Models`.
+    application's `Models`. Its method ``add`` brings the models that `loading` names later; until
+    then they answer with status 503.
 
     Examples
     --------
@@ -63,8 +64,7 @@ def build_app(models, settings=None):
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     settings, metrics = settings or Settings(), Metrics()
-    models = Models(models, settings, metrics)
-    metrics.watch_queues(models)
+    models = Models(models, settings, metrics, loading)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
@@ -131,8 +131,11 @@ def _add_state(app, models, metrics):
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200: the server answers."""
-        return {'status': 'ok', 'models': [served.name for served in models]}
+        """Status 200: the server answers; `status` is 'loading' until all models do."""
+        state = {'status': 'ok', 'models': [served.name for served in models]}
+        if models.waiting:
+            state.update(status='loading', loading=dict(models.waiting))
+        return state
 
     @app.get('/metrics', tags=['server'])
     async def counters():
@@ -298,10 +301,9 @@ class Metrics:
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
         self._queue = add(prometheus.Gauge, 'queue', 'Requests that are accepted and unanswered.')
 
-    def watch_queues(self, models):
-        """Show the queues of `Models`."""
-        for served in models:
-            self._queue.labels(served.name).set_function(lambda worker=served.worker: worker.count)
+    def watch_queue(self, served):
+        """Show the queue of a model."""
+        self._queue.labels(served.name).set_function(lambda: served.worker.count)
 
     def count_request(self, route, status, seconds):
         """Count an answered request."""

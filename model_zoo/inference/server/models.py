@@ -3,7 +3,7 @@
 import concurrent.futures
 import time
 
-from ...errors import InputError, UnknownNameError
+from ...errors import InputError, UnknownNameError, ZooError
 from .. import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker
@@ -19,6 +19,10 @@ MORE_TASKS = {
 
 class NoSuchModelError(UnknownNameError):
     """A request for a model that isn't served."""
+
+
+class LoadingError(ZooError):
+    """A request for a model that is not open yet, or could not be opened."""
 
 
 class Served:
@@ -57,14 +61,23 @@ class Served:
 
 
 class Models:
-    """All models of a server, by name."""
+    """All models of a server, by name; `loading` names those that `add` brings later."""
 
-    def __init__(self, pipelines, settings, metrics):
-        if not pipelines:
+    def __init__(self, pipelines, settings, metrics, loading=()):
+        if not pipelines and not loading:
             raise InputError('there is no model to serve: name at least one')
-        self._served = {
-            name: Served(name, pipeline, settings, metrics) for name, pipeline in pipelines.items()
-        }
+        self._settings, self._metrics, self._served = settings, metrics, {}
+        #: name of a model that does not answer -> why
+        self.waiting = dict.fromkeys(loading, 'it is being opened')
+        for name, pipeline in pipelines.items():
+            self.add(name, pipeline)
+
+    def add(self, name, pipeline):
+        """Serve a model from now on."""
+        served = Served(name, pipeline, self._settings, self._metrics)
+        self._metrics.watch_queue(served)
+        self._served = {**self._served, name: served}  # others may be reading the dict
+        self.waiting.pop(name, None)
 
     def __iter__(self):
         return iter(self._served.values())
@@ -74,10 +87,14 @@ class Models:
         try:
             return self._served[name]
         except KeyError:
+            if name in self.waiting:
+                raise LoadingError(
+                    f'the model {name} does not answer: {self.waiting[name]}'
+                ) from None
             raise NoSuchModelError.of('model', name, self._served) from None
 
     def close(self):
         """Answer what is accepted, and end the threads."""
-        with concurrent.futures.ThreadPoolExecutor(len(self._served)) as threads:
+        with concurrent.futures.ThreadPoolExecutor(max(1, len(self._served))) as threads:
             for served in self:
                 threads.submit(served.worker.close)

@@ -15,22 +15,23 @@ here, such as ``--resume``.
 
 import numpy as np
 
-from bert import BertForSequenceClassification, BertTokenizer
+from bert import BertForSequenceClassification
 from model_zoo.app import cli
-from model_zoo.app.job import describe, job_of
-from model_zoo.app.run import Run, find_contexts
+from model_zoo.app.trainer import find_contexts, run_task
 from model_zoo.batches import BucketedLoader
 from model_zoo.errors import InputError
 from model_zoo.tasks.classification import ClassifierFeatures
 from model_zoo.tasks.classification_data import custom_task, read_examples
-from model_zoo.training.objective import mean_over_examples, predict
+from model_zoo.tasks.task import Data
+from model_zoo.training.objective import predict
+from model_zoo.training.settings import setting, settings
 from model_zoo.training.workers import Workers
-from mxnet_pytorchic_bert import training
 from mxnet_pytorchic_bert.training import (
-    add_pytorchic_arguments,
+    PytorchicSettings,
+    PytorchicTask,
+    PytorchicTrainer,
     choose_gpus,
-    make_model,
-    parse_with_train_cfg,
+    parse,
 )
 
 NAMES = (
@@ -48,95 +49,102 @@ NAMES = (
 )
 # columns of the texts, and the labels in the order of their numbers
 TASKS = {'mrpc': ((3, 4), ('0', '1')), 'mnli': ((8, 9), ('contradiction', 'entailment', 'neutral'))}
-# What may differ when a training is resumed: where the files are.
-FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel', 'mode')
+
+
+@settings(
+    train_cfg='config/train_mrpc.json',
+    data_file='../glue/MRPC/train.tsv',
+    output_dir='../exp/bert/mrpc',
+    max_len=128,
+)
+class ClassifySettings(PytorchicSettings):
+    """The flags of classify.py."""
+
+    title = "the original's"
+
+    task: str = setting('mrpc', choices=list(TASKS))
+    mode: str = setting('train', choices=['train', 'eval'], on_resume='free')
+    pretrain_file: str | None = setting(
+        '../uncased_L-12_H-768_A-12/bert_model.ckpt',
+        "Google's checkpoint, or a .pt file: only its embeddings and layers are used",
+    )
+
+    def check(self):
+        super().check()
+        if self.mode == 'eval' and not self.model_file:
+            raise InputError('eval needs `model_file`', field='mode')
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument
-    add('--task', default='mrpc', choices=list(TASKS))
-    add('--mode', default='train', choices=['train', 'eval'])
-    add('--data_file', default='../glue/MRPC/train.tsv', help='TSV file of GLUE')
-    add(
-        '--pretrain_file',
-        default='../uncased_L-12_H-768_A-12/bert_model.ckpt',
-        help="Google's checkpoint, or a .pt file: only its embeddings and layers are used",
-    )
-    add_pytorchic_arguments(
-        parser, train_cfg='config/train_mrpc.json', save_dir='../exp/bert/mrpc', max_len=128
-    )
-    args = parse_with_train_cfg(parser, argv, NAMES)
-    if args.mode == 'eval' and not args.model_file:
-        raise InputError('--mode eval needs --model_file')
-    return args
+    return parse(ClassifySettings, __doc__, argv, NAMES)
 
 
-def read_task(args):
-    """The task, whose label is in the first column, or in the last one of MNLI."""
-    columns, labels = TASKS[args.task]
+def read_task(settings):
+    """Return the data set, whose label is in the first column, or in the last one of MNLI."""
+    columns, labels = TASKS[settings.task]
     label = 0
-    if args.task == 'mnli':
-        with open(args.data_file, encoding='utf-8') as file:
+    if settings.task == 'mnli':
+        with open(settings.data_file, encoding='utf-8') as file:
             label = len(file.readline().split('\t')) - 1
     return custom_task(
-        columns, label, labels=labels, header=True, files={'train': args.data_file}, name=args.task
+        columns,
+        label,
+        labels=labels,
+        header=True,
+        files={'train': settings.data_file},
+        name=settings.task,
     )
 
 
-def make_parts(args, contexts):
-    """The model, its tokenizer, the samples, and a loader of them."""
-    task = read_task(args)
-    tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
-    samples = ClassifierFeatures(tokenizer, task, args.max_len)(read_examples(task))
-    model = make_model(
-        BertForSequenceClassification, args, tokenizer, contexts, num_labels=task.num_labels
-    )
-    loader = BucketedLoader(
-        samples,
-        args.batch_size,
-        shuffle=args.mode == 'train',
-        seed=args.seed,
-        num_buckets=1,
-        pad_val=tokenizer.pad_token_id,
-        ctx=contexts,
-    )
-    return model, tokenizer, samples, loader
+class ClassifyTask(PytorchicTask):
+    """MRPC or MNLI."""
+
+    settings_class, head = ClassifySettings, BertForSequenceClassification
+    name = property(lambda self: self.settings.task)
+    pretrain_file = property(lambda self: self.settings.pretrain_file)
+
+    def read(self, source, segment):
+        self.record = read_task(self.settings)
+        return read_examples(self.record)
+
+    def model_options(self):
+        return {'num_labels': self.record.num_labels}
+
+    def encode(self, rows, tokenizer):
+        return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
+
+    def load(self, segment, rows, tokenizer, contexts, accumulate):
+        settings, samples = self.settings, self.encode(rows, tokenizer)
+        loader = BucketedLoader(
+            samples,
+            settings.batch_size,
+            shuffle=segment == 'train',
+            seed=settings.seed,
+            num_buckets=1,
+            pad_val=tokenizer.pad_token_id,
+            ctx=contexts,
+        )
+        # the original goes on until it has done more than total_steps, at a rate of 0
+        steps = int(settings.epochs * -(-len(loader) // accumulate))
+        self.end_after(min(steps, settings.total_steps + 1))
+        return Data(rows, samples, loader)
 
 
-def evaluate(args):
+def evaluate(task):
+    """Print the accuracy on the data."""
     cli.setup_logging()
-    contexts = find_contexts(args.gpus, Workers(), args.gpu)
-    model, _, samples, loader = make_parts(args, contexts)
-    outputs = predict(lambda batch: model(*batch.inputs), loader)
-    labels = np.array([sample.label for sample in samples])
+    contexts = find_contexts(task.settings.gpus, Workers(), task.settings.gpu)
+    rows = task.read(task.settings.data_file, 'dev')
+    model, tokenizer = task.open(None, contexts)
+    data = task.load('dev', rows, tokenizer, contexts, 1)
+    outputs = predict(lambda batch: model(*batch.inputs), data.loader)
+    labels = np.array([sample.label for sample in data.samples])
     print('Accuracy:', float((outputs.argmax(axis=-1) == labels).mean()))
 
 
-def train(args):
-    run = Run(args, args.task)
-    model, tokenizer, samples, loader = make_parts(args, run.contexts)
-    values = (part for sample in samples for part in sample.content)
-    # the original goes on until it has done more than total_steps, at a rate of 0
-    steps = int(args.epochs * -(-len(loader) // run.accumulate))
-    args.training_steps = args.training_steps or min(steps, args.total_steps + 1)
-    training.train(
-        args,
-        run,
-        args.task,
-        model,
-        tokenizer,
-        loader,
-        mean_over_examples(lambda batch: model(*batch.inputs, batch.labels)),
-        'accuracy',
-        job_of(args, FREE, data_file=describe(len(samples), 'examples', values)),
-    )
-
-
 def main(argv=None):
-    args = parse_arguments(argv)
-    choose_gpus(args)
-    evaluate(args) if args.mode == 'eval' else train(args)
+    task = ClassifyTask(choose_gpus(parse_arguments(argv)))
+    evaluate(task) if task.settings.mode == 'eval' else run_task(task, PytorchicTrainer)
 
 
 if __name__ == '__main__':

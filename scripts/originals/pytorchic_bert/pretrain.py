@@ -13,20 +13,20 @@ write, and their flags work here, such as ``--resume``.
 import importlib.util
 import os
 
-from bert import BertForPreTraining, BertTokenizer
+from bert import BertForPreTraining
 from model_zoo.app import cli
-from model_zoo.app.job import job_of
-from model_zoo.app.run import Run
-from model_zoo.errors import InputError
+from model_zoo.app.trainer import run_task
 from model_zoo.tasks.masked_lm import pretraining_objective
 from model_zoo.tasks.pretraining import describe_files
+from model_zoo.tasks.task import Data
+from model_zoo.training.settings import setting, settings
 from mxnet_pytorchic_bert.pairs import PairLoader
 from mxnet_pytorchic_bert.training import (
-    add_pytorchic_arguments,
+    PytorchicSettings,
+    PytorchicTask,
+    PytorchicTrainer,
     choose_gpus,
-    make_model,
-    parse_with_train_cfg,
-    train,
+    parse,
 )
 
 NAMES = (
@@ -43,26 +43,27 @@ NAMES = (
     'mask_prob',
 )
 LOGS = '../exp/bert/pretrain/runs'
-# What may differ when a training is resumed: where the files are.
-FREE = ('data_file', 'model_cfg', 'train_cfg', 'vocab', 'save_steps', 'data_parallel')
+
+
+@settings(
+    train_cfg='config/pretrain.json',
+    data_file='../tbc/books_large_all.txt',
+    output_dir='../exp/bert/pretrain',
+    max_len=512,
+)
+class PretrainSettings(PytorchicSettings):
+    """The flags of pretrain.py."""
+
+    title = "the original's"
+
+    max_pred: int = setting(20, 'maximum number of masks per pair')
+    mask_prob: float = setting(0.15, 'share of the tokens to mask', above=0, at_most=1)
 
 
 def parse_arguments(argv=None):
-    parser = cli.parser(__doc__.split('\n')[0])
-    add = parser.add_argument
-    add('--data_file', default='../tbc/books_large_all.txt', help='text in UTF-8')
-    add('--max_pred', type=int, default=20, help='maximum number of masks per pair')
-    add('--mask_prob', type=float, default=0.15, help='share of the tokens to mask')
-    add_pytorchic_arguments(
-        parser, train_cfg='config/pretrain.json', save_dir='../exp/bert/pretrain', max_len=512
-    )
-    parser.add_alias('log_dir', 'tensorboard')
-    if importlib.util.find_spec('tensorboard') is not None:  # else it has to be asked for
-        parser.set_defaults(tensorboard=LOGS)
-    args = parse_with_train_cfg(parser, argv, NAMES)
-    if not 0 < args.mask_prob <= 1:
-        raise InputError(f'--mask_prob {args.mask_prob}: give a number above 0, and at most 1')
-    return args
+    # without the library it has to be asked for
+    logs = {'tensorboard': LOGS} if importlib.util.find_spec('tensorboard') else {}
+    return parse(PretrainSettings, __doc__, argv, NAMES, [('log_dir', 'tensorboard')], **logs)
 
 
 def make_objective(model, max_pred):
@@ -79,39 +80,47 @@ def make_objective(model, max_pred):
     return objective._replace(terms=terms, counts=counts)
 
 
-def main(argv=None):
-    args = parse_arguments(argv)
-    choose_gpus(args)
-    run = Run(args, 'pretraining')
-    tokenizer = BertTokenizer(args.vocab, do_lower_case=True, never_split=())
-    model = make_model(BertForPreTraining, args, tokenizer, run.contexts)
-    loader = PairLoader(
-        args.data_file,
-        tokenizer,
-        args.batch_size,
-        max_seq_length=args.max_len,
-        max_predictions_per_seq=args.max_pred,
-        masked_lm_prob=args.mask_prob,
-        seed=args.seed,
-        ctx=run.contexts,
-    )
-    # the original goes on until it has done more than total_steps, at a rate of 0
-    args.training_steps = args.training_steps or args.total_steps + 1
-    try:
-        train(
-            args,
-            run,
-            os.path.basename(args.data_file),
-            model,
+class PretrainTask(PytorchicTask):
+    """Masked words and next sentences of a text."""
+
+    settings_class, head, name = PretrainSettings, BertForPreTraining, 'pretraining'
+    metric = 'negative loss'
+    title = property(lambda self: os.path.basename(self.settings.data_file))
+
+    def read(self, source, segment):
+        return source
+
+    def load(self, segment, rows, tokenizer, contexts, accumulate):
+        settings = self.settings
+        loader = PairLoader(
+            rows,
             tokenizer,
-            loader,
-            make_objective(model, args.max_pred),
-            'negative loss',
-            job_of(args, FREE, data_file=describe_files(args.data_file)),
-            num_epochs=args.epochs,
+            settings.batch_size,
+            max_seq_length=settings.max_len,
+            max_predictions_per_seq=settings.max_pred,
+            masked_lm_prob=settings.mask_prob,
+            seed=settings.seed,
+            ctx=contexts,
         )
-    finally:
-        loader.close()
+        # the original goes on until it has done more than total_steps, at a rate of 0
+        self.end_after(settings.total_steps + 1)
+        return Data(rows, None, loader)
+
+    def describe(self, data):
+        return describe_files(data.rows)
+
+    def objective(self, model, data):
+        return make_objective(model, self.settings.max_pred)
+
+
+class PretrainTrainer(PytorchicTrainer):
+    """A training that may end after a number of epochs."""
+
+    num_epochs = property(lambda self: self.settings.epochs)
+
+
+def main(argv=None):
+    run_task(PretrainTask(choose_gpus(parse_arguments(argv))), PretrainTrainer)
 
 
 if __name__ == '__main__':

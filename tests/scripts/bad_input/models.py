@@ -41,10 +41,8 @@ PREDICT = [
 ENCODE = [
     (['MODEL'], 'there is no text'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
-    (['none', 'a'], "unknown folder or pretrained model 'none'"),
     (['MODEL', 'a', '--max_len', '0'], '--max_len 0: give 1 or more'),
     (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
-    (['MODEL', '--files', 'missing.txt', '--output_dir', 'x'], 'missing.txt'),
 ]
 ASK = [(['MODEL', 'where ?'], '--context')]
 TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
@@ -65,20 +63,14 @@ def search(data, folder, edit):
 
 SEARCH = [
     ([], 'there is no text'),
-    (['--corpus', 'none.txt', 'a'], 'none.txt'),
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
     (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
-    (['--max_len', '99', 'a'], '24'),
 ]
 SERVE = [
     (['MODEL', '--batch_tokens', '0'], '--batch_tokens is 0; it must be above 0'),
-    (['MODEL', '--timeout', '-1'], '--timeout must be greater than 0, not -1.0'),
-    (['no_such_model', '--port', '0'], 'no_such_model'),
-    (['MODEL', '--api_key', 'none.txt', '--port', '0'], 'none.txt'),
     (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
-    (['MODEL', '--queue_size', '0'], '--queue_size must be at least 1, not 0'),
     (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
     (['MODEL', '--port', '0', '--max_len', '1000000'], 'max_length'),
 ]
@@ -91,22 +83,14 @@ def bertology(data, folder, edit):
 
 BERTOLOGY = [
     (['--masking_threshold', '1'], '--masking_threshold 1.0'),
-    (['--masking_amount', '0'], '--masking_amount 0.0'),
     (['--max_seq_length', '99'], 'the model takes 24 tokens'),
     (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
     (['--sentence', 'a', 'b', 'c'], '3 are too many'),
     (['--sentence', ''], '--sentence is empty'),
-    (['--sentence', 'a', ' '], '--sentence is empty'),
-    (['--max_seq_length', '2'], 'a length of 2 is too small'),
     (['--eval_file', __file__], '--eval_file is not for a BERT'),
-    (['--block_size', '9'], '--block_size is not for a BERT'),
-    (['--data_subset', '0'], '--data_subset must be at least 1, not 0'),
-    (['--task_name', 'nothing'], 'nothing'),
     (['--task_name', 'custom'], 'needs --text_columns'),
     (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
-    (['--model', 'nothing'], 'nothing'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
-    (['--eval_file', 'nothing'], "--eval_file 'nothing': no such file"),
 ]
 
 
@@ -122,29 +106,17 @@ def generate(data, folder, edit):
 GENERATE = [
     (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
     (['--output', 'x.json'], '--output goes with'),
-    (['--nsamples', '0'], '--nsamples must be at least 1'),
-    (['--batch_size', '0'], '--batch_size must be at least 1, or -1, not 0'),
-    (['--length', '-2'], '--length must be at least 1'),
     (['--top_k', '-1'], '--top_k must be at least 1, or 0'),
     (['--temperature', '0'], '--temperature must be above 0; .* --greedy'),
-    (['--temperature', '-1', '--prompt', 'a'], '--temperature is -1.0'),
     (['--top_p', '1.5', '--prompt', 'a'], '--top_p is 1.5'),
     (['--greedy', '--top_k', '4'], '--greedy .* sample'),
-    (['--greedy', '--nsamples', '2'], '--greedy finds one text'),
     (['--num_beams', '2', '--top_p', '0.5'], '--num_beams .* sample'),
     (['--num_beams', '2', '--nsamples', '3'], '--nsamples 3 is above --num_beams 2'),
     (['--num_beams', '2', '--stream'], 'beam search'),
-    (['--num_beams', '2', '--greedy'], '--greedy and --num_beams: choose one'),
-    (['--num_beams', '0'], '--num_beams must be at least 1'),
     (['--prompt', ''], 'the prompt .* is empty'),
     (['--prompt', 'x' * 50], 'prompt 0 has 50 tokens, .*the context of this model is 48'),
     (['--prompt', 'a', '--length', '99'], '99 are to follow'),
     (['--prompt', 'a', '--stop', 'abc'], "--stop 'abc' is 3 tokens"),
-    (['--prompt', 'a', '--seed', '-1'], '--seed must be at least 0'),
-    (['--input_file', 'missing.txt'], "cannot read 'missing.txt'"),
-    (['--prompt', 'a', '--gpu', '0'], 'GPU'),
-    (['--model_name_or_path', 'HERE'], 'has no weights'),
-    (['--model_name_or_path', 'gpt5'], 'unknown'),
     (['--model_name_or_path', 'bert_12_768_12'], 'not a language model'),
     (['--input_file', 'blank.txt'], 'has no prompt'),
 ]
@@ -174,15 +146,12 @@ def evaluate(data, folder, edit):
 EVALUATE = [
     (['--text_file', 'none.txt'], "--text_file 'none.txt': no such file"),
     (['--text_file', 'TEXT', '--dataset', 'OTHER'], '--text_file and --dataset exclude'),
-    (['--dataset', 'none'], "--dataset 'none' is not a folder with a text: give --text_file"),
     (['--model_name', 'transfo-xl-wt103'], 'no vocabulary found for transfo_xl_18_1024_16'),
     ([], 'no texts .* and no corpus in'),
     (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
-    (['--text_file', 'TEXT', '--batch_size', '0'], '--batch_size must be at least 1, not 0'),
     (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
     (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
     (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu exclude'),
-    (['--text_file', 'TEXT', '--model_name', 'OTHER'], 'has no weights'),
 ]
 
 
@@ -198,7 +167,6 @@ CONVERT = [
     (['gpt2', 'native', 'gpt_transformers'], "another family, 'openai-gpt'"),
     (['bert', 'numpy', 'bert_transformers'], 'unknown format of BertForPreTraining'),
     (['bert', 'gluonnlp', 'bert_transformers', '--from', 'numpy'], 'no weights in '),
-    (['bert', 'native', 'bert_transformers', '--model', 'Bert'], "bert 'Bert'; known"),
     (
         ['bert', 'native', 'bert_transformers', '--model', 'BertForQuestionAnswering'],
         'lacks parameters of a BertForQuestionAnswering: span_classifier',
@@ -222,14 +190,11 @@ def extract(data, folder, edit):
 
 EXTRACT = [
     (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
-    (['--layers', '-4'], '--layers -4: the model has 3 layers'),
     (
         ['--layers', '-1', '--max_seq_length', '99'],
         '--max_seq_length 99: the model takes 24 tokens at most',
     ),
     (['--max_seq_length', '2'], '--max_seq_length must be at least 3, not 2'),
-    (['--batch_size', '0'], '--batch_size must be at least 1, not 0'),
-    (['--input_file', 'none.txt'], "--input_file 'none.txt': no such file"),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),

@@ -1,7 +1,5 @@
 """Entropy, importance, masking and pruning of attention heads, and their pictures."""
 
-import itertools
-import warnings
 from typing import NamedTuple
 
 import mxnet as mx
@@ -21,7 +19,6 @@ from model_zoo.analysis import (
     mask_heads,
     measure_heads,
     normalize_importance,
-    pictures,
     plot_attention,
     plot_heads,
 )
@@ -118,33 +115,6 @@ def test_entropy_is_of_valid_tokens(block):
     np.testing.assert_allclose(found.entropy, sums / tokens, rtol=1e-4, atol=1e-5)
 
 
-def test_batches_do_not_matter(block):
-    data = batches()
-    rows = [Batch(*(array[row : row + 1] for array in batch)) for batch in data for row in range(3)]
-    whole, single = measure(block, data=data), measure(block, data=rows)
-    np.testing.assert_allclose(whole.importance, single.importance, rtol=1e-3, atol=1e-6)
-    np.testing.assert_allclose(whole.entropy, single.entropy, rtol=1e-4, atol=1e-5)
-
-
-def test_hybridized_in_parts_or_whole(block):
-    """The heads' outputs and their gradients are the same, whatever of the block is a graph."""
-    batch = batches()[0]
-    block.watch_heads()
-
-    def outputs_and_gradients():
-        with mx.autograd.record(train_mode=False):
-            loss = block(batch.words, valid_length=batch.valid_length)[0].sum()
-        loss.backward()
-        arrays = [*block.get_multihead_outputs(), *block.get_multihead_gradients()]
-        return [array.asnumpy() for array in arrays]
-
-    plain = outputs_and_gradients()
-    for part in (block.base, block):
-        part.hybridize(static_alloc=True, static_shape=True)
-        for found, wanted in zip(outputs_and_gradients(), plain):
-            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-
-
 def test_block_is_left_as_it_was(block):
     block.hybridize(static_alloc=True)
     batch = batches()[0]
@@ -189,18 +159,6 @@ def test_pruned_heads_are_nan(block):
     np.testing.assert_array_equal(heads_left(block.config), mask)
 
 
-def test_nothing_to_measure(block):
-    with pytest.raises(InputError):
-        measure_heads(block, forward_of(block), [])
-
-
-def test_broken_model(block):
-    parameter = next(iter(block.collect_params('.*proj_weight').values()))
-    parameter.set_data(mx.nd.full(parameter.shape, np.nan))
-    with pytest.raises(InputError):
-        measure(block)
-
-
 # -- normalization ----------------------------------------------------------------------------
 
 
@@ -233,12 +191,6 @@ def test_masking_ends_below_the_threshold():
     assert [step.accepted for step in steps] == [True, True, False]
     assert [step.left for step in steps] == [6, 4, 2]
     np.testing.assert_array_equal(mask, [[0, 0, 0, 1], [0, 1, 1, 1]])
-
-
-def test_masking_keeps_a_head_in_each_layer():
-    mask, steps = masking(itertools.repeat(1.0), np.arange(8.0).reshape(2, 4), amount=0.1)
-    np.testing.assert_array_equal(mask, [[0, 0, 0, 1], [0, 0, 0, 1]])
-    assert len(steps) == 6 and steps[-1].accepted
 
 
 def test_masking_takes_the_importance_of_the_step_before():
@@ -305,53 +257,3 @@ def test_pictures(tmp_path):
     path = str(tmp_path / 'attention.png')
     plot_attention(path, attentions, ['$x', '力', 'a_b', '$^{'], ['0', '1', '2'], 'costs $5 or $6')
     assert Image.open(path).size[0] > 100
-
-
-def test_titles_are_not_cut_off(tmp_path):
-    path = str(tmp_path / 'attention.png')
-    with pytest.raises(InputError):
-        plot_attention(path, np.ones((2, 1, 1)), ['a'], ['head 0'])
-    plot_attention(path, np.ones((1, 1, 1)), ['a'], ['head 0'], 'a title wider than the panel ' * 3)
-    plot_heads(str(tmp_path / 'heads.png'), np.eye(1), 'a title wider than the panel')
-    for name in ('attention.png', 'heads.png'):
-        picture = np.asarray(Image.open(tmp_path / name))[..., :3]
-        assert picture[:, [0, -1]].min() == 255
-        assert picture[[0, -1]].min() == 255
-
-
-def test_a_font_for_other_scripts(tmp_path, monkeypatch):
-    font_manager = pytest.importorskip('matplotlib.font_manager')
-    builder = pytest.importorskip('fontTools.fontBuilder').FontBuilder(1000)
-    pen = pytest.importorskip('fontTools.pens.ttGlyphPen').TTGlyphPen(None)
-    for number, point in enumerate([(0, 0), (0, 900), (900, 900), (900, 0)]):
-        (pen.lineTo if number else pen.moveTo)(point)
-    pen.closePath()
-    square = pen.glyph()
-    builder.setupGlyphOrder(['.notdef', 'square'])
-    builder.setupCharacterMap({ord('力'): 'square'})
-    builder.setupGlyf({'.notdef': square, 'square': square})
-    builder.setupHorizontalMetrics({'.notdef': (1000, 0), 'square': (1000, 0)})
-    builder.setupHorizontalHeader(ascent=900, descent=0)
-    builder.setupNameTable({'familyName': 'Squares', 'styleName': 'Regular'})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.save(str(tmp_path / 'squares.ttf'))
-    monkeypatch.setattr(pictures, 'MORE_FONTS', ('Not Installed', 'Squares'))
-
-    def draw(name):
-        plot_attention(str(tmp_path / name), np.ones((2, 1, 1)), ['力'], ['0', '1'])
-        return np.asarray(Image.open(tmp_path / name))
-
-    with pytest.warns(UserWarning, match='missing from'):
-        without = draw('without.png')
-    monkeypatch.setattr(font_manager.fontManager, 'ttflist', list(font_manager.fontManager.ttflist))
-    font_manager.fontManager.addfont(str(tmp_path / 'squares.ttf'))
-    with warnings.catch_warnings():
-        warnings.simplefilter('error')
-        drawn = draw('with.png')
-    assert drawn.shape != without.shape or (drawn != without).any()
-
-
-def test_pictures_need_a_folder(tmp_path):
-    with pytest.raises(InputError):
-        plot_heads(str(tmp_path / 'nowhere' / 'x.png'), np.eye(2))

@@ -62,8 +62,7 @@ def test_a_vocabulary_larger_than_the_model(vocab_file, tmp_path):
         build(OpenAIGPTLMHeadModel, ['--model_name', tmp_path / 'saved'])
 
 
-def test_folders_that_only_have_a_models_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_folders_that_only_have_a_models_name(tmp_path, here):
     for name in ('gpt2', 'mine'):
         assert not names_files(name)
         (tmp_path / name).mkdir()

@@ -9,15 +9,14 @@ import pytest
 from mxnet.gluon import nn
 from tiny import write_words
 
-from bert import BertForMaskedLM, BertForSequenceClassification
+from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
-from model_zoo.app import run as run_module
+from model_zoo.app import trainer as trainer_module
 from model_zoo.app.arguments import add_settings, check_training_arguments
-from model_zoo.app.job import data_checksum
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
-from model_zoo.app.run import find_contexts, make_updater
+from model_zoo.app.trainer import find_contexts, make_updater
 from model_zoo.errors import InputError
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
@@ -76,14 +75,6 @@ def test_bad_values_that_no_command_line_of_tests_has(flag, value):
     assert caught.value.field == flag
 
 
-def test_checksum_of_data():
-    rows = [np.arange(3, dtype='int32'), 1, 'text']
-    assert data_checksum(rows) == data_checksum(iter(rows))
-    for number, other in enumerate([np.array([0, 1, 3], 'int32'), 2, 'texts']):
-        changed = [*rows[:number], other, *rows[number + 1 :]]
-        assert data_checksum(changed) != data_checksum(rows)
-
-
 SIZE = 'num_layers=1,units=8,hidden_size=16,num_heads=2,max_length=12'
 
 
@@ -111,12 +102,6 @@ def test_a_model_from_the_zoo_and_back_from_its_folder(family, vocab_file, tmp_p
     assert tokenizer.tokenize('a b') == ['a', 'b']
     with pytest.raises(InputError):
         ModelChoice(parse(flag, tmp_path / 'saved', '--hparams', SIZE, family=family), family)
-
-
-def test_a_head_that_shares_its_weights(vocab_file):
-    words = ['--from_scratch', '--vocab_file', vocab_file, '--hparams', SIZE]
-    block, _ = ModelChoice(parse(*words)).build(BertForMaskedLM, mx.cpu())
-    assert block(mx.nd.array([[2, 5, 3]])).shape == (1, 3, 7)
 
 
 def test_the_score_is_the_mean_of_the_dev_sets():
@@ -189,7 +174,7 @@ def test_the_cpu_and_the_workers_of_a_machine(monkeypatch):
     assert find_contexts(None, Workers()) == find_contexts('', Workers()) == [mx.cpu()]
     second = Workers()
     second.rank, second.size, second.local_rank = 1, 2, 1
-    monkeypatch.setattr(run_module, 'check_gpu', lambda number, given: None)
+    monkeypatch.setattr(trainer_module, 'check_gpu', lambda number, given: None)
     assert find_contexts('4,5', Workers()) == [mx.gpu(4), mx.gpu(5)]
     assert find_contexts('4,5', second) == [mx.gpu(5)]
     with pytest.raises(InputError):

@@ -71,31 +71,10 @@ def of_the_script(folder, tmp_path_factory):
     """The scores and all results of the same training by the command."""
     place = tmp_path_factory.mktemp('script')
     argv = (
-        '--task_name',
-        'custom',
-        '--train_file',
-        as_table(place, ROWS),
-        '--dev_file',
-        as_table(place, ROWS[:6]),
-        '--text_columns',
-        'text',
-        '--label_column',
-        'label',
-        '--bert_model',
-        folder,
-        '--epochs',
-        2,
-        '--batch_size',
-        8,
-        '--lr',
-        3e-3,
-        '--seed',
-        1,
-        '--max_len',
-        12,
-        '--output_dir',
-        place / 'out',
-    )
+        f'--task_name custom --train_file {as_table(place, ROWS)} --label_column label '
+        f'--dev_file {as_table(place, ROWS[:6])} --text_columns text --bert_model {folder} '
+        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_len 12 --output_dir {place}/out'
+    ).split()
     assert run(load_script('finetune_classifier'), *argv) == 0
     return best_of(place / 'out', 'dev')
 
@@ -132,7 +111,7 @@ def test_nothing_is_left_and_the_callers_state_is_kept(folder, tmp_path, monkeyp
 
 def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_path):
     out = tmp_path / 'out'
-    options = {**SMALL, 'dev': 0.25, 'output_dir': out}
+    options = {**SMALL, 'dev': 0.25, 'output_dir': out, 'keep_state': True}
     trained = model_zoo.finetune(folder, 'text-classification', ROWS, **options)
     assert {'results.json', 'curves.png', 'best_model', 'report.html'} <= set(os.listdir(out))
     assert trained.folder == out and 'accuracy' in trained.scores
@@ -390,31 +369,11 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
     train, dev = tmp_path / 'train.txt', tmp_path / 'dev.txt'
     train.write_text('\n\n'.join(TEXTS) + '\n')
     dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
-    argv = [
-        '--train_corpus',
-        train,
-        '--dev_corpus',
-        dev,
-        '--masked_lm_only',
-        '--bert_model',
-        folder,
-        '--epochs',
-        2,
-        '--batch_size',
-        8,
-        '--lr',
-        3e-3,
-        '--seed',
-        1,
-        '--max_seq_length',
-        12,
-        '--max_predictions_per_seq',
-        3,
-        '--num_workers',
-        0,
-        '--output_dir',
-        tmp_path / 'out',
-    ]
+    argv = (
+        f'--train_corpus {train} --dev_corpus {dev} --masked_lm_only --bert_model {folder} '
+        '--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_seq_length 12 --num_workers 0 '
+        f'--max_predictions_per_seq 3 --output_dir {tmp_path}/out'
+    ).split()
     assert run(load_script('finetune_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'eval')
     for sets in ((train, dev), (iter(TEXTS), [{'text': text} for text in TEXTS[:6]])):
@@ -425,58 +384,28 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
 
 
 NEW = {
-    'gpt2': ['--hparams', 'num_layers=1,units=32,num_heads=2,max_length=16', '--learn_vocab', 290],
-    'transfo_xl': [
-        '--hparams',
-        'num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16',
-        '--tgt_len',
-        8,
-        '--mem_len',
-        8,
-    ],
+    'gpt2': '--hparams num_layers=1,units=32,num_heads=2,max_length=16 --learn_vocab 290',
+    'transfo_xl': (
+        '--hparams num_layers=1,units=32,embed_size=32,hidden_size=64,num_heads=2,head_size=16 '
+        '--tgt_len 8 --mem_len 8'
+    ),
 }
 
 
 @pytest.mark.parametrize('family', NEW)
 def test_a_language_model_as_the_script_trains_it(tmp_path, family):
     toy_data.write_texts(tmp_path)
-    argv = [
-        '--from_scratch',
-        '--family',
-        family,
-        '--train_file',
-        tmp_path / 'train.txt',
-        '--eval_file',
-        tmp_path / 'eval.txt',
-        '--training_steps',
-        2,
-        '--batch_size',
-        4,
-        '--output_dir',
-        tmp_path / 'first',
-        *NEW[family],
-    ]
+    texts = f'--train_file {tmp_path}/train.txt --eval_file {tmp_path}/eval.txt --batch_size 4'
+    argv = (
+        f'--from_scratch --family {family} {texts} --training_steps 2 '
+        f'--output_dir {tmp_path}/first {NEW[family]}'
+    ).split()
     assert run(load_script('train_lm'), *argv) == 0
     model = str(tmp_path / 'first' / 'best_model')
     train, dev = tmp_path / 'train.txt', tmp_path / 'eval.txt'
-    argv = [
-        '--model',
-        model,
-        '--train_file',
-        train,
-        '--eval_file',
-        dev,
-        '--training_steps',
-        3,
-        '--batch_size',
-        4,
-        '--lr',
-        1e-3,
-        '--seed',
-        1,
-        '--output_dir',
-        tmp_path / 'out',
-    ]
+    argv = (
+        f'--model {model} {texts} --training_steps 3 --lr 1e-3 --seed 1 --output_dir {tmp_path}/out'
+    ).split()
     assert run(load_script('train_lm'), *argv) == 0
     best, _ = best_of(tmp_path / 'out', 'dev')
     options = {'training_steps': 3, 'batch_size': 4, 'lr': 1e-3, 'seed': 1}
@@ -500,28 +429,13 @@ def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
     assert trained.model.config.vocab_size <= 260
 
 
-@pytest.mark.parametrize('task', ['text-classification', 'fill-mask', 'text-generation'])
-def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, task, monkeypatch):
+def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, monkeypatch):
     pytest.importorskip('fsspec')
     tmp, url = tmp_path / 'tmp', f'file://{tmp_path}/out'
     tmp.mkdir()
     monkeypatch.chdir(tmp)
     monkeypatch.setattr('tempfile.tempdir', str(tmp))
-    model, rows, options = {
-        'text-classification': (folder, ROWS, SMALL),
-        'fill-mask': (folder, TEXTS, MASKED),
-        'text-generation': (
-            'gpt2',
-            TEXTS * 9,
-            {
-                'from_scratch': True,
-                'learn_vocab': 260,
-                'epochs': 1,
-                'hparams': 'num_layers=1,units=32,num_heads=2,max_length=16',
-            },
-        ),
-    }[task]
-    trained = model_zoo.finetune(model, task, rows, dev=0.25, output_dir=url, **options)
+    trained = model_zoo.finetune(folder, 'fill-mask', TEXTS, dev=0.25, output_dir=url, **MASKED)
     assert trained.folder == url
     assert {'results.json', 'best_model', 'report.html'} <= set(os.listdir(tmp_path / 'out'))
     assert os.listdir(tmp) == [f'zoo-{os.getuid()}'] and not list(tmp.glob('zoo-*/*'))

@@ -6,7 +6,6 @@ import pytest
 from script_runs import start
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_settings, check_training_arguments
 from model_zoo.app.run_folder import RunFolder
 from model_zoo.errors import InputError
 from model_zoo.training.settings import TrainingSettings
@@ -14,20 +13,15 @@ from model_zoo.training.settings import TrainingSettings
 HOLDER = """
 import argparse, sys, time
 from model_zoo.app.run_folder import RunFolder
-folder = RunFolder(sys.argv[1], argparse.Namespace(seed=0), 'log.txt', trains=False)
+settings = argparse.Namespace(output_dir=sys.argv[1], seed=0)
+folder = RunFolder(settings, 'log.txt')
 print('ready', flush=True)
 time.sleep(3600)
 """
 
 
-def parse(*flags):
-    parser = cli.parser('A training.')
-    add_settings(parser, TrainingSettings)
-    return parser.parse_args(flags)
-
-
-def open_folder(path, *flags, trains=True):
-    return RunFolder(str(path), parse(*flags), 'log.txt', trains=trains)
+def open_folder(path, trains=True, **settings):
+    return RunFolder(TrainingSettings(output_dir=path, **settings), 'log.txt', trains=trains)
 
 
 @pytest.fixture
@@ -44,29 +38,24 @@ def trained(tmp_path):
 def test_evaluation_resuming_and_overwriting_are_not(trained):
     before = set(trained.rglob('*'))
     open_folder(trained, trains=False)
-    open_folder(trained, '--resume').clear()
-    open_folder(trained, '--overwrite_output_dir')
+    open_folder(trained, resume=True)
+    open_folder(trained, overwrite_output_dir=True)
     assert before <= set(trained.rglob('*'))  # until the training begins
 
 
 def test_overwriting_removes_the_training_alone(trained):
-    folder = open_folder(trained, '--overwrite_output_dir')
+    folder = open_folder(trained, overwrite_output_dir=True)
     folder.clear()
     left = {path.name for path in trained.iterdir()} - {'.lock', 'log.txt'}
     assert left == {'checkpoints', 'exported', 'notes.txt'}
     assert not list((trained / 'checkpoints').iterdir())
 
 
-def test_results_without_a_checkpoint_cannot_be_gone_on_with(trained):
+def test_resume_needs_a_checkpoint(trained):
     (trained / 'checkpoints' / 'step-00000003-epoch-1-batch-0').rmdir()
-    for flags in ((), ('--resume',)):
+    for resume in (False, True):
         with pytest.raises(InputError):
-            open_folder(trained, *flags)
-
-
-def test_resuming_and_overwriting_contradict_one_another():
-    with pytest.raises(InputError):
-        check_training_arguments(parse('--resume', '--overwrite_output_dir'))
+            open_folder(trained, resume=resume)
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(tmp_path):
@@ -108,22 +97,23 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    'flags, checkpoints, epochs',
+    'options, checkpoints, epochs',
     [
-        ((), 1, {0, 2}),
-        (('--no_resume_state',), 0, {0, 2}),
-        (('--keep_checkpoints', '3'), 2, {0, 1, 2}),
+        ({}, 0, {0, 2}),
+        ({'no_resume_state': True}, 0, {0, 2}),
+        ({'keep_state': True}, 1, {0, 2}),
+        ({'keep_checkpoints': 3}, 2, {0, 1, 2}),
     ],
 )
-def test_what_a_finished_training_leaves(tmp_path, flags, checkpoints, epochs):
+def test_what_a_finished_training_leaves(tmp_path, options, checkpoints, epochs):
     for number in range(3):
         (tmp_path / f'model_toy_{number}.params').write_text(f'{number}')
     for name in ('step-00000002-epoch-1-batch-0', 'step-00000004-epoch-2-batch-0'):
         (tmp_path / 'checkpoints' / name).mkdir(parents=True)
     (tmp_path / 'model_notes.txt').write_text('')
-    folder = open_folder(tmp_path, *flags, trains=False)
+    folder = open_folder(tmp_path, trains=False)
     best, last = (folder.file(f'model_toy_{number}.params') for number in (0, 2))
-    folder.tidy({best, last})
+    folder.tidy({best, last}, TrainingSettings(**options))
     left = sorted((tmp_path / 'checkpoints').iterdir())
     assert len(left) == checkpoints
     assert not left or left[-1].name.startswith('step-00000004')

@@ -7,7 +7,6 @@ import tiny
 from arrays import array, assert_same, flatten, text_inputs
 
 import bert
-from model_zoo.blocks.probes import call_with_probes, make_probes
 from model_zoo.checkpoint import read_tensors
 from model_zoo.errors import InputError
 from model_zoo.layers.cells import padded_units
@@ -27,14 +26,6 @@ def make(seed=1, **options):
     for layer in model.encoder.layers:
         layer.attention.qkv.bias.set_data(mx.nd.random.normal(shape=(48,)))
     return model
-
-
-ALL = {
-    'use_decoder': True,
-    'use_classifier': True,
-    'output_attentions': True,
-    'output_all_encodings': True,
-}
 
 
 # -- options and outputs ------------------------------------------------------------------------
@@ -62,21 +53,6 @@ def test_outputs_follow_the_flags(use_pooler, use_decoder, use_classifier):
     assert [output.shape for output in flatten(outputs)] == shapes
 
 
-def test_all_layers_and_attentions():
-    words, types, valid, _ = text_inputs()
-    model = make(output_attentions=True, output_all_encodings=True)
-    layers, attentions, pooled = model(words, types, valid)
-    assert [layer.shape for layer in layers] == [(3, 9, 16)] * 3
-    assert [attention.shape for attention in attentions] == [(3, 4, 9, 9)] * 3
-    sequence, pooled_alone = make()(words, types, valid)
-    assert_same([layers[-1], pooled], [sequence, pooled_alone])
-    for attention in attentions:
-        values, lengths = attention.asnumpy(), valid.asnumpy()
-        np.testing.assert_allclose(values.sum(-1), 1, atol=1e-5)
-        for row, length in zip(values, lengths):
-            assert not row[:, :, length:].any()
-
-
 def test_optional_inputs():
     with pytest.raises(InputError):  # that need the decoder
         make()(array([[1, 2]]), None, None, array([[0]]))
@@ -96,25 +72,6 @@ def test_optional_inputs():
 # -- padding ------------------------------------------------------------------------------------
 
 
-def test_padding_never_changes_the_valid_part():
-    model = make(**ALL)
-    words, types, _, _ = text_inputs(length=5)
-    expected = model(words, types)
-    for more, filler in ((1, 0), (15, 39)):
-        extra = mx.nd.full((3, more), filler, dtype='int32')
-        padded = [mx.nd.concat(words, extra), mx.nd.concat(types, extra % 2)]
-        layers, attentions, pooled, nsp, mlm = model(*padded, mx.nd.full((3,), 5))
-        result = [
-            [layer[:, :5] for layer in layers],
-            [attention[:, :, :5, :5] for attention in attentions],
-            pooled,
-            nsp,
-            mlm[:, :5],
-        ]
-        assert_same(result, expected)
-        assert not any(layer[:, 5:].asnumpy().any() for layer in layers)
-
-
 def test_padding_gets_no_gradient():
     model = make()
     words, types, _, _ = text_inputs(2, 9)
@@ -129,36 +86,6 @@ def test_padding_gets_no_gradient():
 
 
 # -- head mask, kept outputs, pruning -----------------------------------------------------------
-
-
-def test_multihead_outputs_and_gradients():
-    plain, model = make(), make(keep_multihead_output=True)
-    model.hybridize(static_alloc=True)
-    words, types, valid, _ = text_inputs()
-    with mx.autograd.record(train_mode=False):
-        outputs = model(words, types, valid)
-        loss = (outputs[1] ** 2).sum()
-    loss.backward()
-    assert_same(outputs, plain(words, types, valid))
-    kept, gradients = model.get_multihead_outputs(), model.get_multihead_gradients()
-    assert [array.shape for array in kept + gradients] == [(3, 4, 9, 4)] * 6
-    # by difference: the loss's change when the outputs of a layer's heads are moved
-    probes = make_probes(plain, words)
-    for layer in range(3):
-        step = mx.nd.random.normal(shape=gradients[layer].shape) * 1e-3
-        moved = [
-            probe + (step.transpose((2, 0, 1, 3)).reshape(probe.shape) if i == layer else 0)
-            for i, probe in enumerate(probes)
-        ]
-        back = [2 * probe - each for probe, each in zip(probes, moved)]
-        losses = [
-            (outputs[1].astype('float64') ** 2).sum().asscalar()
-            for outputs, _ in (
-                call_with_probes(plain, each, words, types, valid) for each in (moved, back)
-            )
-        ]
-        expected = (gradients[layer] * step).sum().asscalar()
-        assert abs((losses[0] - losses[1]) / 2 - expected) < 1e-2 * abs(expected) + 1e-5
 
 
 def test_prune_what_is_not_there():

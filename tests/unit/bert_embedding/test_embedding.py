@@ -271,23 +271,6 @@ def test_sentencepiece(tiny_dir, tmp_path):
 # -- bad input ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('sentences', ['one sentence', b'bytes', 7, None, ['a', 3.5], ['a', b'b']])
-def test_bad_sentences(tiny, sentences):
-    for method in (tiny, tiny.sentence_vectors):
-        with pytest.raises(InputError):
-            method(sentences)
-
-
-def test_bad_options(tiny):
-    for call in (
-        lambda: tiny(['a'], oov_way='first'),
-        lambda: tiny.iter_embedding(['a'], oov_way='first'),  # before the first is asked for
-        lambda: tiny.sentence_vectors(['a'], pooling='min'),
-    ):
-        with pytest.raises((InputError, UnknownNameError)):
-            call()
-
-
 @pytest.mark.parametrize(
     'arguments',
     [

@@ -2,21 +2,15 @@
 
 import json
 import os
-import pathlib
 import re
-import subprocess
-import sys
 
 import command_flags
 import numpy as np
 import pytest
-import warm
 
 from bert_embedding import BertEmbedding, cli
-from bert_embedding.writers import open_writer
 from model_zoo.app.cli import run
 
-ROOT = pathlib.Path(cli.__file__).parents[1]
 LINES = ['a b', '', 'caf\u00e9 xyz \u4f60\u597d', 'bert']
 WORDS = [['a', 'b'], [], ['cafe', 'xyz', '\u4f60', '\u597d'], ['bert']]
 
@@ -105,16 +99,6 @@ def test_reads_a_file_line_by_line(call, text):
     assert 'Tokens embedding: []' in output
 
 
-def test_options_reach_the_model(call, tiny):
-    _, output, errors = call('--sentences', 'encoder', '--oov_way', 'sum')
-    with np.printoptions(threshold=5, legacy='1.21'):
-        assert str(tiny(['encoder'], oov_way='sum')[0][1]) in output
-    assert not errors
-    _, output, errors = call('--sentences', 'a b c d e', '--max_seq_length', 5)
-    assert 'Text: a b c d e\n' in output and output.count('dtype=float32') == 3
-    assert 'lost 2 pieces' in errors
-
-
 def test_npz_of_words(call, text, tmp_path, tiny):
     path = tmp_path / 'out.npz'
     status, output, _ = call('--file', text, '--output', path, '--batch_size', 2)
@@ -152,33 +136,6 @@ def test_jsonl(call, text, tmp_path, tiny):
     np.testing.assert_allclose(vectors, tiny.sentence_vectors(LINES, 'cls'), atol=1e-5)
 
 
-def test_npz_of_more_tokens_than_are_copied_together(tmp_path, monkeypatch):
-    monkeypatch.setattr('bert_embedding.writers._ROWS', 3)
-    tokens = ['a', 'bcd', '', '\u4f60\u597d', '\U0001f389', 'e' * 50, 'f']
-    with open_writer(tmp_path / 'x.npz') as writer:
-        for token in tokens:
-            writer.words([token], [np.full(2, len(token), dtype=np.float32)])
-    with np.load(tmp_path / 'x.npz') as file:
-        assert file['tokens'].tolist() == tokens
-        assert file['vectors'].tolist() == [[len(token)] * 2 for token in tokens]
-
-
-@pytest.mark.parametrize('name', ['out.npz', 'out.jsonl'])
-def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
-    path = tmp_path / name
-    path.write_text('old')
-
-    def interrupted(self, sentences, oov_way='avg', filter_spec_tokens=True, **options):
-        yield ['a'], [np.zeros(16, dtype=np.float32)]
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(BertEmbedding, 'iter_embedding', interrupted)
-    status, _, errors = call('--file', text, '--output', path)
-    assert (status, errors) == (130, 'interrupted\n')
-    assert path.read_text() == 'old'
-    assert sorted(os.listdir(tmp_path)) == [name, 'text.txt']
-
-
 @pytest.mark.parametrize(
     'arguments, status',
     [
@@ -197,8 +154,7 @@ def test_interrupt_leaves_the_old_file(call, text, tmp_path, monkeypatch, name):
         (['--sentences', 'a', '--output', 'folder.npz'], 1),
     ],
 )
-def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_arguments(call, arguments, status, tmp_path, here):
     (tmp_path / 'empty').write_bytes(b'')
     (tmp_path / 'no utf-8').write_bytes(b'a\nb\xff\nc\n')
     (tmp_path / 'folder.npz').mkdir()
@@ -206,30 +162,3 @@ def test_bad_arguments(call, arguments, status, tmp_path, monkeypatch):
     assert code == status and errors and not output and 'Traceback' not in errors
     assert status == 2 or errors.count('\n') == 1
     assert len(os.listdir(tmp_path)) == 3
-
-
-def test_bad_bytes_in_a_pipe_are_found_while_reading(call, tmp_path):
-    pipe = tmp_path / 'pipe'
-    os.mkfifo(pipe)
-    script = f'open({str(pipe)!r}, "wb").write(b"a\\nb\\xff\\n")'
-    with subprocess.Popen([sys.executable, '-c', script]) as process:
-        status, _, errors = call('--file', pipe)
-        assert process.wait() == 0
-    assert status == 1
-    assert 'line 2: the byte 0xff is not UTF-8' in errors
-
-
-def test_the_file_runs_from_anywhere(tiny_dir, tmp_path):
-    """Its folder, where `import bert` would find the file itself, is first on the path then."""
-    environment = {k: v for k, v in os.environ.items() if k != 'PYTHONPATH'}
-    script = ROOT / 'bert_embedding' / 'bert.py'
-    command = [script, '--model', tiny_dir, '--sentences', 'a \u4f60']
-    result = warm.run(command, tmp_path, environment)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith('Text: a \u4f60\nTokens embedding: [array([')
-    # in its own folder too, and errors are one line
-    command = ['bert.py', '--model', tmp_path, '--sentences', 'a']
-    result = warm.run(command, script.parent, environment)
-    assert result.returncode == 1
-    assert result.stderr.startswith('error: the directory')
-    assert result.stderr.count('\n') == 1

@@ -131,14 +131,6 @@ def test_command(folder, expected, sentences, tmp_path):
         main([*argv, '--prompt', 'query: '])
 
 
-@pytest.mark.parametrize('length', [float('inf'), float('nan'), 1e30])
-def test_lengths_without_bounds(folder, length):
-    path = folder('today')
-    change_json(path / 'sentence_bert_config.json', max_seq_length=length)
-    embedding = BertEmbedding(path)
-    assert embedding.max_seq_length == embedding.bert.context_length
-
-
 def change(name, **fields):
     return lambda path: change_json(path / name, **fields)
 

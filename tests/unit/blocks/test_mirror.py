@@ -188,6 +188,7 @@ print(json.dumps(peak() - before))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='reads /proc')
 def test_peak_memory():
     megabytes = []

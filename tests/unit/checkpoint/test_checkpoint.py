@@ -1,7 +1,6 @@
 """Reading and writing weights; see test_damaged_files.py, too."""
 
 import json
-import os
 import struct
 
 import mxnet as mx
@@ -10,8 +9,8 @@ import pytest
 import safetensors.numpy
 
 from model_zoo.checkpoint import read_tensors, tensor_files
-from model_zoo.checkpoint.tensor_files import METADATA, write_params, write_safetensors
-from model_zoo.errors import CheckpointError, InputError
+from model_zoo.checkpoint.tensor_files import METADATA, write_params
+from model_zoo.errors import CheckpointError
 
 TENSORS = {
     'weight': np.arange(6, dtype='float32').reshape(2, 3) / 7,
@@ -156,21 +155,6 @@ def test_bfloat16_safetensors(tmp_path):
     assert_equal(tensors, expected)
 
 
-def test_huge_numbers_are_not_believed(plain):
-    """A damaged length makes mx.nd.load allocate terabytes."""
-    content = plain.read_bytes()
-    wanted = struct.pack('<q', 3)  # the columns of 'weight'
-    at = content.index(wanted, 24)
-    for size in (2**62, 2**31, -1, -(2**62)):
-        plain.write_bytes(content[:at] + struct.pack('<q', size) + content[at + 8 :])
-        with pytest.raises(CheckpointError):
-            read_tensors(plain)
-    for at in (16, 24 + 8):  # number of arrays; dimensions of the first
-        plain.write_bytes(content[:at] + b'\xff' * 4 + content[at + 4 :])
-        with pytest.raises(CheckpointError):
-            read_tensors(plain)
-
-
 def test_old_format_of_mxnet(plain):
     content = plain.read_bytes()
     old = content.replace(struct.pack('<I', 0xF993FAC9), struct.pack('<I', 0xF993FAC8), 1)
@@ -188,25 +172,3 @@ def test_later_version_of_ours(native, monkeypatch):
 
 
 # -- writing ------------------------------------------------------------------------------------
-
-
-def test_a_write_that_fails_leaves_the_old_file(native, monkeypatch):
-    before = native.read_bytes()
-
-    def full_disk(path, arrays):
-        with open(path, 'wb') as file:
-            file.write(b'half')
-        raise mx.MXNetError('No space left on device')
-
-    monkeypatch.setattr(mx.nd, 'save', full_disk)
-    with pytest.raises(InputError):
-        write_params(str(native), TENSORS, {})
-    assert native.read_bytes() == before
-    assert os.listdir(native.parent) == [native.name]
-
-
-def test_tensors_that_safetensors_cannot_hold(tmp_path):
-    path = tmp_path / 'model.safetensors'
-    with pytest.raises(InputError):
-        write_safetensors(str(path), {'weight': np.array([None])})
-    assert not path.exists()

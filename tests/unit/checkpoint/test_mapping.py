@@ -8,7 +8,7 @@ import tiny
 from arrays import assert_equal
 
 import bert
-from model_zoo.checkpoint import Fused, Mapping, OneWide, Padded, Rule, Stacked, Transposed
+from model_zoo.checkpoint import Fused, Mapping, Padded, Rule
 from model_zoo.errors import CheckpointError
 from model_zoo.layers.cells import padded_units
 
@@ -107,75 +107,11 @@ def test_ignored_and_renamed_names():
     assert list(ours) == ['norm'] and unknown == []
 
 
-def test_matches():
-    mapping = make()
-    assert mapping.matches(['body.norm.g', 'out.bias', 'body.blocks.0.q', 'other']) == 3
-    assert mapping.matches(['h.0.attn', 'wte']) == 0
-
-
 def test_wrong_shapes_are_named():
     parts = {'blocks.0.k': array(5, 3), 'blocks.0.q': array(4, 3), 'blocks.0.v': array(4, 3)}
     with pytest.raises(CheckpointError) as caught:
         make().load(parts, CONFIG)
     assert 'blocks.0.k (5, 3)' in str(caught.value)
-
-
-def test_no_place_in_the_format():
-    with pytest.raises(CheckpointError):
-        make().save({'layers.0.new': array(1)}, CONFIG, with_prefix=False)
-
-
-@pytest.mark.parametrize('shape', [(8, 3), (8,)])
-def test_fused_is_reversible(shape):
-    parts = [array(*shape, start=100 * i) for i in range(3)]
-    fused = Fused().load(parts, CONFIG)
-    assert fused.shape == (24, *shape[1:])
-    for one, two in zip(parts, Fused().save(fused, CONFIG)):
-        np.testing.assert_array_equal(one, two)
-
-
-def test_padded_leaves_tensors_of_too_few_axes_to_the_check_of_shapes():
-    value = np.ones(512, 'float32')
-    assert Padded(1).load([value], CONFIG) is value
-
-
-@pytest.mark.parametrize(
-    'convert, theirs, ours',
-    [
-        (Transposed(), (5, 4), (4, 5)),
-        (Transposed(Padded(0)), (5, 512), (padded_units(512), 5)),
-        (Transposed(Padded(1)), (512, 5), (5, padded_units(512))),
-        (Padded(0), (512,), (padded_units(512),)),
-        (Padded(0), (512, 3), (padded_units(512), 3)),
-        (Padded(1), (3, 512), (3, padded_units(512))),
-        (Transposed(Stacked()), (4, 12), (12, 4)),
-        (Stacked(), (12,), (12,)),
-        (OneWide(Transposed(Stacked())), (1, 4, 12), (12, 4)),
-        (OneWide(Transposed(Padded(0))), (1, 5, 512), (padded_units(512), 5)),
-    ],
-)
-def test_conversions_and_their_inverses(convert, theirs, ours):
-    given = array(*theirs)
-    loaded = convert.load([given], CONFIG)
-    assert loaded.shape == ours and loaded.sum() == given.sum()
-    (back,) = convert.save(loaded, CONFIG)
-    np.testing.assert_array_equal(back, given)
-
-
-def test_conv1d_is_fused_by_heads():
-    """Columns q, k, v of all heads each -> rows q, k, v of the first head, then of the second."""
-    weight = array(1, 12)  # one input; q is 0 to 3, k 4 to 7, v 8 to 11
-    loaded = Transposed(Stacked()).load([weight], CONFIG)
-    assert loaded[:, 0].tolist() == [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]
-
-
-def test_transposed_parts_are_fused():
-    """TensorFlow's kernels (inputs, outputs) of query, key and value."""
-    q, k, v = (array(3, 4, start=start) for start in (0, 100, 200))
-    loaded = Transposed(Fused()).load([q, k, v], CONFIG)
-    np.testing.assert_array_equal(loaded, Fused().load([q.T, k.T, v.T], CONFIG))
-    for part, given in zip(Transposed(Fused()).save(loaded, CONFIG), (q, k, v)):
-        np.testing.assert_array_equal(part, given)
 
 
 def test_tensors_without_names():

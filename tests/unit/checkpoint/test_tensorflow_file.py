@@ -3,7 +3,6 @@
 import os
 import shutil
 import struct
-import sys
 
 import mxnet as mx
 import numpy as np
@@ -17,8 +16,8 @@ from model_zoo.errors import CheckpointError
 
 
 @pytest.fixture(autouse=True)
-def no_tensorflow(monkeypatch):
-    monkeypatch.setitem(sys.modules, 'tensorflow', None)
+def no_tensorflow(without):
+    without('tensorflow')
 
 
 @pytest.fixture

@@ -122,18 +122,6 @@ def test_greedy_unequal_prompts(model):
         assert finish == 'length'
 
 
-@pytest.mark.parametrize('make', [mx.nd.array, np.array])
-@pytest.mark.parametrize('dtype', ['int32', 'float32'])
-def test_prompts_in_an_array(model, make, dtype):
-    lengths = [len(prompt) for prompt in PROMPTS]
-    padded = [prompt + [0] * (max(lengths) - len(prompt)) for prompt in PROMPTS]
-    words = make(np.array(padded), dtype=dtype)
-    expected = generate(model, PROMPTS, 5)
-    assert generate(model, words, 5, valid_length=make(np.array(lengths))) == expected
-    assert generate(model, words[2:], 5) == expected[2:]
-    assert generate(model, [row[:length] for row, length in zip(words, lengths)], 5) == expected
-
-
 def test_one_step_a_token_and_one_capacity(model):
     generate(model, PROMPTS, 9)
     assert model.calls == [('start', (3, 6), 32)] + 8 * [('step', 3)]
@@ -156,16 +144,6 @@ def test_stop_tokens(model):
     assert generate(model, PROMPTS, 12, stop_tokens=min(stop)) == generate(
         model, PROMPTS, 12, stop_tokens=[min(stop)]
     )
-
-
-def test_it_ends_when_all_have_ended(model):
-    first = generate(model, PROMPTS[:1], 1)[0][0].tokens[0]
-    assert generate(model, PROMPTS[:1], 1, stop_tokens=first)[0][0].finish == 'stop'
-    model.calls.clear()
-    (continuation,) = generate(model, PROMPTS[:1], 9, stop_tokens=first)[0]
-    assert continuation.tokens == [first]
-    assert continuation.finish == 'stop'
-    assert [call[0] for call in model.calls] == ['start']
 
 
 # -- sampling --------------------------------------------------------------------------------------
@@ -198,24 +176,11 @@ def test_draws_have_the_right_frequencies(model, options):
     assert (abs(counts / draws - expected) < 5 * np.sqrt(expected / draws) + 1e-3).all()
 
 
-def test_the_same_seed_draws_the_same(model):
-    first = generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2)
-    assert generate(model, PROMPTS, 20, temperature=1.0, seed=7, num_return_sequences=2) == first
-    assert generate(model, PROMPTS, 20, temperature=1.0, seed=8, num_return_sequences=2) != first
-
-
 def test_a_prompts_draws_do_not_depend_on_the_batch(model):
     options = {'temperature': 1.0, 'seed': 3, 'num_return_sequences': 2}
     alone = [tokens_of(generate(model, [prompt], 15, **options))[0] for prompt in PROMPTS]
     assert tokens_of(generate(model, PROMPTS, 15, **options)) == alone
     assert tokens_of(generate(model, PROMPTS[::-1], 15, **options)) == alone[::-1]
-
-
-def test_equal_prompts_are_continued_differently(model):
-    drawn = tokens_of(generate(model, [[1, 2]] * 3, 20, temperature=1.0, seed=0))
-    assert len({tuple(tokens) for (tokens,) in drawn}) == 3
-    several = generate(model, [[1, 2]], 20, temperature=1.0, seed=0, num_return_sequences=3)
-    assert tokens_of(several)[0] == [tokens for (tokens,) in drawn]
 
 
 def test_top_k_of_one_and_tiny_top_p_are_greedy(model):
@@ -231,15 +196,6 @@ def test_filters_keep_ties():
     for sampler in (Sampler(5.0, top_k=2), Sampler(5.0, top_p=0.3)):
         drawn = {int(sampler(scores, generators)[0]) for _ in range(300)}
         assert drawn == {1, 2, 3}
-
-
-def test_temperature_is_applied_before_top_p():
-    scores = np.array([[0.0, 1.0, 2.0, 3.0]], 'float32')
-    generators = [np.random.default_rng(0)]
-    drawn = {int(Sampler(10.0, top_p=0.7)(scores, generators)[0]) for _ in range(300)}
-    assert drawn == {1, 2, 3}
-    drawn = {int(Sampler(1.0, top_p=0.7)(scores, generators)[0]) for _ in range(300)}
-    assert drawn == {2, 3}
 
 
 @pytest.mark.parametrize('value', [np.nan, np.inf])
@@ -300,39 +256,6 @@ def test_the_length_penalty_chooses_among_lengths():
         lengths.append(len(found.tokens))
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[-1]
-
-
-def beam_by_hand(model, prompt, count, size):
-    beams = [(0.0, [])]
-    for _ in range(count):
-        grown = [
-            (log_prob + more, [*tokens, token])
-            for log_prob, tokens in beams
-            for token, more in enumerate(model.log_probs(prompt + tokens))
-        ]
-        beams = sorted(grown, reverse=True)[:size]
-    return beams
-
-
-def test_a_narrow_beam(model):
-    result = generate(model, PROMPTS, 10, num_beams=3, num_return_sequences=3)
-    for prompt, found in zip(PROMPTS, result):
-        for each, (log_prob, tokens) in zip(found, beam_by_hand(model, prompt, 10, 3)):
-            assert each.tokens == tokens
-            assert each.log_prob == pytest.approx(log_prob, abs=1e-4)
-
-
-def test_prompts_of_a_batch_are_searched_alone(model):
-    options = {'num_beams': 4, 'stop_tokens': (0, 7), 'num_return_sequences': 2}
-    alone = [tokens_of(generate(model, [prompt], 12, **options))[0] for prompt in PROMPTS]
-    assert tokens_of(generate(model, PROMPTS, 12, **options)) == alone
-
-
-def test_beams_that_are_more_than_the_vocabulary():
-    model = ToyLM(vocabulary=3)
-    found = generate(model, [[1, 2]], 3, num_beams=9, num_return_sequences=9)[0]
-    expected = all_texts(model, [1, 2], 3, ())[:9]
-    assert [each.tokens for each in found] == [tokens for _, tokens in expected]
 
 
 # -- streams ---------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """GPT-2 alone: its configuration, and the past."""
 
 import mxnet as mx
-import numpy as np
 import pytest
 import tiny
 from arrays import assert_same
@@ -11,7 +10,6 @@ import gpt2
 from model_zoo.errors import InputError
 
 CONFIG = {**CONFIGS['gpt2']['small'], 'n_head': 4, 'n_embd': 16, 'n_layer': 3}
-NAMES = ('GPT2Model', 'GPT2LMHeadModel', 'GPT2DoubleHeadsModel')
 
 
 def make(name='GPT2Model', **options):
@@ -103,27 +101,3 @@ def test_a_pruned_models_past_has_the_heads_that_are_left():
 
 
 # -- the configuration ----------------------------------------------------------------------------
-
-
-def test_defaults_are_those_of_gpt2():
-    config = gpt2.GPT2Config()
-    assert (config.vocab_size, config.n_positions, config.n_embd) == (50257, 1024, 768)
-    assert (config.n_layer, config.n_head, config.intermediate_size) == (12, 12, 3072)
-    assert config.activation == 'gelu_new' and config.n_special == 0
-
-
-def test_inner_units_and_activation():
-    config = gpt2.GPT2Config(**CONFIG, n_inner=20, activation_function='relu')
-    block = gpt2.GPT2LMHeadModel(config)
-    block.initialize()
-    assert block.transformer.layers[0].ffn.ffn_1.weight.shape == (20, 16)
-    assert np.isfinite(block(mx.nd.array([[1, 2]]))[0].asnumpy()).all()
-
-
-def test_blocks_of_one_configuration_are_independent():
-    config = gpt2.GPT2Config(**CONFIG)
-    one, two = (gpt2.GPT2LMHeadModel(config) for _ in range(2))
-    one.initialize()
-    one.prune_heads({0: [1]})
-    one.set_num_special_tokens(9)
-    assert two.config == config == gpt2.GPT2Config(**CONFIG)

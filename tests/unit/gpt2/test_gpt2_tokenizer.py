@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import gluonnlp
 import pytest
 import tiny
 
@@ -115,12 +114,6 @@ def test_saved_files_give_the_same_tokenizer(tokenizer, tmp_path):
     assert GPT2Tokenizer.from_pretrained(tmp_path).max_len == 5
 
 
-def test_vocab_has_the_same_ids(expected, tokenizer):
-    vocab = tokenizer.vocab
-    assert isinstance(vocab, gluonnlp.Vocab) and vocab.idx_to_token == expected['vocab']
-    assert vocab.unknown_token is None and vocab.eos_token == '<|endoftext|>' == vocab.bos_token
-
-
 def test_unknown_tokens_are_named(tokenizer):
     with pytest.raises(InputError):
         tokenizer.convert_tokens_to_ids(['a', 'no such'])
@@ -132,5 +125,5 @@ def test_real_texts_come_back(data_dir):
     assert len(tokenizer) == 50257 == len(tokenizer.vocab)
     assert tokenizer.encode('Hello world') == [15496, 995]
     for path in sorted(data_dir.rglob('*.t*')):
-        text = path.read_bytes().decode('utf-8')[:40000]
+        text = path.read_bytes().decode('utf-8')[:4000]
         assert tokenizer.decode(tokenizer.encode(text)) == text

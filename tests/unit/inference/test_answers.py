@@ -1,4 +1,4 @@
-"""Answers beside those of transformers 4.57's pipeline, which tests/oracle/ recorded."""
+"""Answers beside those of transformers 4.57's pipeline, which are recorded."""
 
 import json
 

@@ -1,7 +1,5 @@
 """The nearest vectors: exactly those of a whole sort, in flat memory, and those of faiss."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
@@ -29,18 +27,6 @@ def test_finds_what_a_whole_sort_finds(index, count, monkeypatch):
     np.testing.assert_allclose(cosines, np.take_along_axis(wanted, order, 1), atol=1e-6)
     blocks = iter([corpus[:2], corpus[2:2], corpus[2:]])
     np.testing.assert_array_equal(nearest(queries, blocks, 5, index)[0], order)
-
-
-def test_memory_does_not_grow_with_the_corpus():
-    def peak(count):
-        blocks = (vectors(4096, 64, seed) for seed in range(count))
-        tracemalloc.start()
-        nearest(vectors(3, 64), blocks, 10)
-        size = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return size
-
-    assert peak(12) < 1.3 * peak(3)
 
 
 def test_bad_arguments():

@@ -171,6 +171,14 @@ def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_sho
 
 def test_models_and_health(client, pipelines):
     assert client.get('/health').json() == {'status': 'ok', 'models': list(pipelines)}
+    (name, pipeline), *_ = pipelines.items()
+    other = Client(build_app({}, loading=[name]))
+    assert other.get('/health').json()['status'] == 'loading'
+    assert other.get(f'/v1/models/{name}').status_code == 503
+    other.models.add(name, pipeline)
+    assert other.get('/health').json() == {'status': 'ok', 'models': [name]}
+    assert other.get(f'/v1/models/{name}').json()['id'] == name
+    other.models.close()
     data = client.get('/v1/models').json()['data']
     assert [each['id'] for each in data] == list(pipelines)
     assert data[0]['task'] == 'text-classification' and data[0]['labels'] == ['bad', 'good']
@@ -425,7 +433,7 @@ def test_a_port_that_is_taken():
         bind('127.0.0.1', taken.getsockname()[1])
 
 
-def test_the_extra_is_named(pipelines, monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'fastapi', None)
+def test_the_extra_is_named(pipelines, without):
+    without('fastapi')
     with pytest.raises(MissingExtraError):
         build_app(pipelines)

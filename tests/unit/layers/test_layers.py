@@ -8,10 +8,8 @@ import pytest
 from mxnet.gluon import nn
 from scipy.special import erf, log_softmax
 
-from model_zoo.layers.cells import ACTIVATIONS, ZeroPadded, padded_units
+from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.layers.losses import cross_entropy, span_cross_entropy
-
-NORMAL = mx.init.Normal(0.5)
 
 
 def random(*shape):
@@ -48,28 +46,6 @@ def test_activations(name):
 
 
 # -- feed-forward -------------------------------------------------------------------------------
-
-
-def test_padded_units():
-    assert [padded_units(n) for n in (4, 511, 512, 513, 1536, 3072, 3000)] == [
-        4,
-        511,
-        528,
-        513,
-        1552,
-        3088,
-        3000,
-    ]
-
-
-@pytest.mark.parametrize('axis', [0, 1])
-def test_zero_padded_initializer(axis):
-    parameter = mx.gluon.Parameter(
-        'a_weight', shape=(6, 6), init=ZeroPadded(mx.init.Normal(2), axis, 4)
-    )
-    parameter.initialize()
-    values = np.moveaxis(parameter.data().asnumpy(), axis, 0)
-    assert (values[:4] != 0).all() and not values[4:].any() and values.std() > 0.5
 
 
 # -- losses -------------------------------------------------------------------------------------

@@ -197,30 +197,6 @@ def test_attentions_come_first():
     assert [loss.shape for loss in losses] == [(1,), (1,)]
 
 
-def test_heads_outputs_have_gradients():
-    head = package.BertForSequenceClassification(BERT, 2, False, True)
-    with mx.autograd.record():
-        loss = head(ids(2, 7), labels=ids(2, high=2))
-    loss.backward()
-    outputs = head.bert.get_multihead_outputs()
-    assert len(outputs) == 3 and outputs[0].shape == (2, 4, 7, 4)
-    for output, gradient in zip(outputs, head.bert.get_multihead_gradients()):
-        same(output.grad, gradient)
-    assert np.abs(outputs[0].grad.asnumpy()).max() > 0
-
-
-def test_loss_of_questions_counts_padding():
-    """As the original: a softmax over all places, those behind the text included."""
-    head = package.BertForQuestionAnswering(BERT)
-    words, mask = ids(2, 7), mx.nd.array([[1] * 7, [1] * 4 + [0] * 3])
-    start, end = (scores.asnumpy() for scores in head(words, None, mask))
-    places = [1, 9], [3, -1]  # 9 is left out, -1 is the first place there
-    logs = [scores - np.log(np.exp(scores).sum(1, keepdims=True)) for scores in (start, end)]
-    wanted = (-logs[0][0, 1] - (logs[1][0, 3] + logs[1][1, 0]) / 2) / 2
-    loss = head(words, None, mask, *map(mx.nd.array, places))
-    np.testing.assert_allclose(loss.asscalar(), wanted, rtol=1e-5)
-
-
 def test_opening_as_there(tmp_path, monkeypatch):
     package.BertModel(BERT).save_pretrained(str(tmp_path / 'bert'), format='pytorch')
     head = package.BertForSequenceClassification.from_pretrained(tmp_path / 'bert', 3)

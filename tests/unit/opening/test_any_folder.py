@@ -72,7 +72,9 @@ def generates(folder, _):
     assert text[0]['generated_text'].startswith('the cat')
 
 
-def command(name, *argv):
+def command(line):
+    name, *argv = line.split()
+
     def check(folder, path):
         text, out = path / 'in.txt', path / 'out'
         text.write_text('the cat sat.\na red mat.\n\nthe cat\nwas red.\n')
@@ -98,34 +100,14 @@ ENCODER = {
     'extract': (
         'Model',
         command(
-            'extract_features',
-            '--input_file',
-            'IN',
-            '--output_file',
-            'OUT',
-            '--layers',
-            '-1',
-            '--bert_model',
-            'FOLDER',
+            'extract_features --input_file IN --output_file OUT --layers -1 --bert_model FOLDER'
         ),
     ),
     'create': (
         'ForMaskedLM',
         command(
-            'create_pretraining_data',
-            '--input_file',
-            'IN',
-            '--output_dir',
-            'OUT',
-            '--vocab',
-            'FOLDER',
-            '--max_seq_length',
-            '32',
-            '--masked_lm_prob',
-            '0.3',
-            '--whole_word_mask',
-            '--max_predictions_per_seq',
-            '5',
+            'create_pretraining_data --input_file IN --output_dir OUT --vocab FOLDER '
+            '--max_seq_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
         ),
     ),
 }
@@ -134,6 +116,8 @@ DECODER = {
     'language model': ('LMHeadModel', trained('text-generation', TEXTS, False)),
     'generates': ('LMHeadModel', generates),
 }
+#: with these all is tried, with the others what depends on the tokenizer most
+WHOLE = ('bert_json_added', 'roberta_pairs')
 TABLE = [
     (kind, task)
     for kind in folders.FOLDERS
@@ -141,6 +125,8 @@ TABLE = [
         DECODER
         if kind.startswith('gpt')
         else {**ENCODER, **(ENCODER_OF_BERT if kind.startswith('bert') else {})}
+        if kind in WHOLE
+        else ('pairs', 'tagging', 'answers', 'fills', 'embeds', 'create')
     )
 ]
 #: BERT's next sentences need BERT's pairs

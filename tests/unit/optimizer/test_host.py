@@ -9,7 +9,7 @@ from mxnet import gluon
 from model_zoo import optimizer as zoo
 from model_zoo.optimizer import host
 
-SHAPES = (1700, 10, 130), (17,), (1,), (2, 5)  # the first one is for several threads
+SHAPES = (1100, 10, 100), (17,), (1,), (2, 5)  # the first one is for several threads
 OPTIONS = [
     ('bertadam', {'wd': 0.1}),
     ('bertadam', {'wd': 0.1, 'clip_gradient': 0.3, 'rescale_grad': 0.7}),

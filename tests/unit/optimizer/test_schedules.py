@@ -5,14 +5,11 @@ import logging
 
 import pytest
 
-from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.optimizer import (
     SCHEDULES,
     ConstantLR,
     WarmupConstantSchedule,
     WarmupCosineSchedule,
-    WarmupCosineWithHardRestartsSchedule,
-    WarmupCosineWithWarmupRestartsSchedule,
     WarmupLinearSchedule,
     finetune_schedule,
     get_schedule,
@@ -73,25 +70,3 @@ def test_finetune_schedule_equals_gluonnlp_formula(num_steps, ratio, first_step)
         else:
             expected = 2e-5 - 2e-5 * (step - warmup) / (num_steps - warmup)
         assert schedule(update) == pytest.approx(expected, rel=1e-12, abs=1e-19), update
-
-
-@pytest.mark.parametrize(
-    'make',
-    [
-        *(
-            lambda name=name, warmup=warmup: get_schedule(name, 1e-3, warmup=warmup, t_total=10)
-            for name in sorted(SCHEDULES)
-            for warmup in (1.0, -0.5, float('nan'))
-        ),
-        lambda: WarmupLinearSchedule(0.1, 0),
-        lambda: WarmupCosineWithHardRestartsSchedule(0.1, 10, cycles=0.5),
-        lambda: WarmupCosineWithWarmupRestartsSchedule(0.5, 10, cycles=2),
-        lambda: get_schedule('warmup_cubic', 1e-3),
-        lambda: get_schedule('warmup_linear', 1e-3, 0.1, 10, cycles=2.0),
-        lambda: finetune_schedule(1e-5, 0),
-        lambda: finetune_schedule(1e-5, 10, 1.0),
-    ],
-)
-def test_bad_arguments(make):
-    with pytest.raises((InputError, UnknownNameError)):
-        make()

@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import signal
 import subprocess
-import time
 
 import pytest
 import warm
@@ -103,13 +101,3 @@ def test_two_processes_download_once(server, path):
     processes = [start(server, path) for _ in '12']
     assert [process.stdout.read().strip() for process in processes] == [path, path]
     assert server.paths() == ['/f'] and read(path) == BODY
-
-
-def test_ctrl_c_leaves_nothing(server, path):
-    server.resources['/f'] = Resource(BODY, delay=60)
-    process = start(server, path)
-    while not server.requests:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    process.wait(60)
-    assert not os.path.exists(path) and beside(path) == []

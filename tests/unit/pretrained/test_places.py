@@ -136,8 +136,7 @@ def test_no_connection(server, monkeypatch, name):
         open_model(name)
 
 
-def test_what_is_a_place(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_a_place(tmp_path, here):
     (tmp_path / 'me').mkdir()
     (tmp_path / 'me' / 'here').mkdir()
     (tmp_path / 'x.tar.gz').write_bytes(b'')

@@ -12,7 +12,7 @@ from tiny import learn_pieces
 
 from bert.catalogue import PRETRAINED
 from model_zoo import pretrained
-from model_zoo.errors import InputError, PretrainedNotFoundError, UnknownNameError
+from model_zoo.errors import InputError, PretrainedNotFoundError
 from model_zoo.families import load_families
 from model_zoo.pretrained import PackageFiles, PretrainedEntry, catalogue, find_files
 from model_zoo.pretrained.find import in_repository
@@ -169,15 +169,6 @@ def test_package(package):
     assert 'carries_tiny' not in sys.modules
 
 
-def test_damaged_package(package):
-    (package / 'w.bin').write_bytes(WEIGHTS[:-1])
-    with pytest.raises(PretrainedNotFoundError):
-        find_files('tiny', 'packed')
-    (package / 'w.bin').unlink()
-    with pytest.raises(PretrainedNotFoundError):
-        find_files('tiny', 'packed')
-
-
 @pytest.mark.parametrize(
     'dataset, ways',
     [
@@ -230,19 +221,6 @@ def test_vocab_belongs_to_the_weights_that_are_here(entries, cache, names, tmp_p
     monkeypatch.setitem(catalogue._ENTRIES, ('tiny', 'books_uncased'), entry)
     assert find_vocab_file('tiny').vocab.idx_to_token == TOKENS
     assert VocabFile.of(find_files('tiny')).vocab.idx_to_token == TOKENS
-
-
-def test_given_vocab(entries, tmp_path):
-    """Where the caller has a vocabulary, none is looked for."""
-    path = tmp_path / 'step7.params'
-    path.write_bytes(WEIGHTS)
-    assert find_files('tiny', path=path, vocab=False).vocab is None
-
-
-@pytest.mark.parametrize('token, lowers', [('a', True), ('A', False), ('[A]', True)])
-def test_the_tokens_tell_of_lowering(tmp_path, token, lowers):
-    (tmp_path / 'v.vocab').write_text(BERTVocab({token: 1}).to_json())
-    assert find_vocab_file(path=tmp_path / 'v.vocab').do_lower_case is lowers
 
 
 def test_sentencepiece_vocab(entries, tmp_path, monkeypatch):
@@ -378,15 +356,6 @@ def test_no_two_entries_share_a_name(bert_entries):
     assert set(counts.values()) == {1}
     for model in {entry.model for entry in PRETRAINED}:
         assert sum(e.default for e in PRETRAINED if e.model == model) == 1
-
-
-def test_unknown_names(entries):
-    with pytest.raises(UnknownNameError):
-        find_files('big')
-    with pytest.raises(UnknownNameError):
-        find_files('tiny', 'news')
-    with pytest.raises(UnknownNameError):
-        pretrained.resolve_alias('bert-tiny')
 
 
 def test_listing_and_registering(entries):

@@ -298,10 +298,10 @@ def test_names_in_the_configuration(tmp_path):
 
 @pytest.mark.parametrize('job', [{}, {'class_names': ['entailment', 'not_entailment']}])
 def test_a_training_goes_on_with_the_labels_that_it_began_with(job):
-    task = ClassificationTask(ClassificationSettings(task_name='RTE', data_dir='none'))
-    task.begin()
+    task = ClassificationTask(ClassificationSettings(task_name='RTE'), get_task('RTE'))
+    task.configure(None)
     usual = task.labels
     task.record = task.record.with_labels(task.record.in_order('originals'))
     assert task.labels != usual
-    task.go_on(job)
+    task.resume(job)
     assert list(task.labels) == job.get('class_names', list(usual))

@@ -53,7 +53,7 @@ def tokenizers(fixtures, tmp_path_factory):
 @pytest.mark.parametrize(
     'name', ['BERT', 'BERT, cased', 'RoBERTa', 'XLM-R', 'GPT', 'GPT-2', 'Transformer-XL', 'file']
 )
-@quick(80)
+@quick(50)
 @hypothesis.given(text=texts)
 def test_ids_and_tokens(tokenizers, name, text):
     tokenizer = tokenizers[name]
@@ -70,7 +70,7 @@ def test_ids_and_tokens(tokenizers, name, text):
 
 
 @pytest.mark.parametrize('name, lower', [('BERT', True), ('BERT, cased', False)])
-@quick(200)
+@quick(60)
 @hypothesis.given(text=texts)
 def test_word_pieces_are_those_of_the_original_in_python(tokenizers, name, lower, text):
     tokenizer = tokenizers[name]

@@ -254,7 +254,7 @@ def test_an_empty_epoch_is_an_error():
         make_loop(Empty()).run()
 
 
-def test_workers_by_name(monkeypatch):
+def test_workers_by_name(without):
     alone = make_workers('device')
     assert (alone.rank, alone.size, alone.local_rank) == (0, 1, 0)
     assert alone.sum([1, 2]).tolist() == [1, 2]
@@ -262,6 +262,6 @@ def test_workers_by_name(monkeypatch):
         make_workers('dist_sync_device')
     with pytest.raises(InputError):
         make_workers('device', 'float16')
-    monkeypatch.setitem(__import__('sys').modules, 'horovod.mxnet', None)
+    without('horovod.mxnet')
     with pytest.raises(MissingExtraError):
         make_workers('horovod')

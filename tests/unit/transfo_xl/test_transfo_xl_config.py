@@ -19,12 +19,6 @@ def test_defaults_are_the_released_model():
     assert TransfoXLConfig(50, [10]).ends == [10, 50]  # the originals' order of arguments
 
 
-def test_configurations_do_not_share_lists():
-    one, two = TransfoXLConfig(), TransfoXLConfig()
-    one.cutoffs.append(3)
-    assert two.cutoffs == [20000, 40000, 200000]
-
-
 def test_file_of_pytorch_pretrained_bert():
     values = TransfoXLConfig(100, [20, 30], n_layer=2, tie_weight=False).to_dict()
     del values['vocab_size'], values['layer_norm_epsilon'], values['proj_share_all_but_first']

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import tiny
 from arrays import assert_same as near
-from arrays import imported
 from transfo_xl_compare import (
     LENGTHS,
     VARIANTS,
@@ -17,11 +16,8 @@ from transfo_xl_compare import (
     unpack,
 )
 
-from export import export_block
 from model_zoo.errors import InputError
 from transfo_xl import TransfoXLConfig, TransfoXLLMHeadModel, TransfoXLModel
-
-PADDED = ['plain', 'same_length', 'ext_len_longer_than_segments', 'all']
 
 
 def make(variant='plain', block_class=TransfoXLLMHeadModel, **changes):
@@ -55,18 +51,6 @@ def test_original(fixtures, tmp_path, variant, hybridized):
     segments = make_inputs(config, list(VARIANTS).index(variant))
     assert len(theirs['scores']) == len(LENGTHS)
     assert_same(run(block, segments), theirs)
-
-
-def test_model_without_head(fixtures, tmp_path):
-    with np.load(fixtures / 'transfo_xl.npz') as file:
-        state = unpack(file, 'plain')['state']
-    config = make_config('plain')
-    task = make_block(state, tmp_path, config)
-    model = make_block(state, tmp_path, config, 'TransfoXLModel')
-    hidden, mems = model(words_of())
-    assert hidden.shape == (3, 5, 10)
-    near(task.softmax(hidden.reshape((-3, 0))), task(words_of())[0].reshape((-3, 0)))
-    assert [memory.shape for memory in mems] == 2 * [(6, 3, 10)] + [(3,)]
 
 
 # -- the memory ---------------------------------------------------------------------------------
@@ -140,45 +124,7 @@ def test_memories_pass_no_gradient():
 # -- padding ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('variant', PADDED)
-def test_padding(variant):
-    """Each row's scores, losses and memories are those that it has alone, over three segments."""
-    block = make(variant)
-    block.hybridize(static_alloc=True, static_shape=True)
-    lengths = np.array([[5, 3, 1], [0, 5, 4], [2, 4, 5]])
-    mems, alone = None, [None] * 3
-    for segment, valid in enumerate(lengths):
-        words, labels = words_of(seed=segment), words_of(seed=50 + segment)
-        array = mx.nd.array(valid, dtype='int32')
-        losses, _ = block(words, mems, array, labels)
-        scores, mems = block(words, mems, array)
-        for row, length in enumerate(valid):
-            assert not losses[row].asnumpy()[length:].any()
-            if not length:
-                continue
-            one, two = (x[row : row + 1, :length] for x in (words, labels))
-            near(losses[row : row + 1, :length], block(one, alone[row], labels=two)[0])
-            wanted, alone[row] = block(one, alone[row])
-            near(scores[row : row + 1, :length], wanted)
-            count = int(mems[-1][row].asscalar())
-            assert count == alone[row][-1].asscalar()
-            for ours, theirs in zip(mems[:-1], alone[row][:-1]):
-                near(ours[6 - count :, row : row + 1], theirs[6 - count :])
-
-
 # -- losses -------------------------------------------------------------------------------------
-
-
-def test_labels_that_are_left_out():
-    block = make()
-    labels = words_of(seed=1)
-    wanted, _ = block(words_of(), labels=labels)
-    left_out = np.random.RandomState(1).rand(3, 5) < 0.5
-    labels = mx.nd.array(np.where(left_out, -1, labels.asnumpy()), dtype='int32')
-    losses, _ = block(words_of(), labels=labels)
-    np.testing.assert_allclose(losses.asnumpy(), np.where(left_out, 0, wanted.asnumpy()), atol=1e-6)
-    losses, _ = block(words_of(), labels=labels * 0 - 1)
-    assert not losses.asnumpy().any()
 
 
 def test_losses_in_the_graph_of_another_block():
@@ -206,26 +152,6 @@ def test_losses_in_the_graph_of_another_block():
 # -- graphs -------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings('ignore:Cannot decide type')
-@pytest.mark.parametrize('variant', ['all', 'no_memory'])
-def test_export(tmp_path, variant):
-    """The exported graph carries its memory from segment to segment, in any size."""
-    block = make(variant)
-    export_block(block, str(tmp_path), 'xl')
-    graph = imported(tmp_path / 'xl', len(block.init_mems(1)) + 2)
-    for batch, length in ((3, 5), (1, 9)):
-        mems = ours = block.init_mems(batch)
-        for seed in range(2):
-            words = words_of(batch, length, seed)
-            valid = mx.nd.array([length] * batch)
-            outputs = graph(words.astype('float32'), *ours, valid)
-            scores, *ours = outputs if isinstance(outputs, list) else [outputs]
-            wanted, mems = block(words, mems)
-            near(scores, wanted)
-            for one, two in zip(ours, mems):
-                near(one, two)
-
-
 @pytest.mark.parametrize('head', [False, True])
 def test_reset_length(tmp_path, head):
     block = make('same_length', TransfoXLLMHeadModel if head else TransfoXLModel)
@@ -250,33 +176,7 @@ def test_reset_length(tmp_path, head):
             block.reset_length(5, ext_len, mem_len)
 
 
-def test_lengths_of_a_shared_model():
-    model = TransfoXLModel(TransfoXLConfig(**make_config('plain')))
-    block = TransfoXLLMHeadModel(model)
-    block.initialize()
-    block.hybridize()
-    block(words_of())
-    model.reset_length(5, 0, 8)
-    assert block(words_of())[1][0].shape == (8, 3, 10)
-    assert block(words_of(), labels=words_of())[1][0].shape == (8, 3, 10)
-
-
 # -- bad input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('block_class', [TransfoXLModel, TransfoXLLMHeadModel])
-def test_memories_that_are_refused(block_class):
-    block = make(block_class=block_class)
-    mems = block.init_mems(3)
-    for wrong in (
-        mx.nd.zeros((6, 3, 10)),
-        mems[:2],
-        block.init_mems(2),
-        [*mems[:2], mx.nd.array([6, 7, 6])],
-        [*mems[:2], mx.nd.zeros((3, 1))],
-    ):
-        with pytest.raises(InputError):
-            block(words_of(), wrong)
 
 
 # -- generation ---------------------------------------------------------------------------------
@@ -307,24 +207,6 @@ def test_steps_are_the_whole_text(variant):
     assert before.position == 12 and state.position == 18
     with pytest.raises(InputError):
         block.step(mx.nd.array(tokens), state)
-
-
-def test_states_are_independent():
-    block = make('pre_lnorm')
-    words, valid = words_of(), mx.nd.array([5, 2, 4])
-    token = mx.nd.array([1, 2, 3])
-    _, state = block.start(words, valid, 9)
-    wanted, _ = block.step(token, state)
-    _, state = block.start(words, valid, 9)
-    for other in (words_of(seed=5), words_of(1, 5, 6)):
-        _, another = block.start(other, mx.nd.array([5] * len(other)), 9)
-        block.step(mx.nd.array([7] * len(other)), another)
-    block.hybridize()
-    near(block.step(token, state)[0], wanted, 0)
-    block.reset_length(5, 0, 9)
-    block.start(words, valid, 9)
-    with pytest.raises(InputError):
-        block.step(token, state)
 
 
 def test_prompts_that_are_refused():

@@ -4,11 +4,10 @@ import json
 import shutil
 import sys
 
-import gluonnlp
 import numpy as np
 import pytest
 
-from model_zoo.errors import CheckpointError, InputError, UnknownNameError
+from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
 from mxnet_pretrained_bert.tokenization_transfo_xl import TransfoXLCorpus, get_lm_corpus
 from transfo_xl.tokenizer import TransfoXLTokenizer
@@ -72,19 +71,6 @@ def test_lines_and_sentences(tokenizer, text_file):
     other.count_sents(sents)
     other.build_vocab()
     assert other.idx2sym == tokenizer.idx2sym
-
-
-def test_single_lines(tokenizer):
-    cat, end = tokenizer.get_idx('cat'), tokenizer.eos_idx
-    assert tokenizer.encode(' cat  nothing\n', add_eos=True) == [cat, tokenizer.unk_idx, end]
-    assert tokenizer.tokenize('a b', add_double_eos=True) == ['<S>', 'a', 'b', '<S>']
-    assert tokenizer.decode(np.array([cat, end])) == 'cat <eos>'
-    assert tokenizer.decode([cat, end], exclude={end}) == 'cat'
-    assert tokenizer.get_sym(cat) == 'cat' and tokenizer.convert_tokens_to_ids('cat') == cat
-    assert tokenizer.tokenize('a\ud800b') == ['a\ufffdb']
-    batch = tokenizer.encode_batch(['cat', 'cat cat'], add_eos=True)
-    assert batch['input_ids'].tolist() == [[cat, end, 0], [cat, cat, end]]
-    assert batch['valid_length'].tolist() == [2, 3]
 
 
 def test_characters_as_words():
@@ -159,28 +145,6 @@ def test_the_originals_files(expected, fixtures, tmp_path, name):
         assert list(tokenizer.counter) == list(expected['pickles']['counter'])
     for path in (tmp_path, copy):
         assert TransfoXLTokenizer.from_pretrained(path).vocab.idx_to_token == want
-
-
-def test_vocab_has_the_same_ids(tokenizer, tmp_path):
-    vocab = tokenizer.vocab
-    assert isinstance(vocab, gluonnlp.Vocab) and vocab.idx_to_token == tokenizer.idx2sym
-    assert (vocab.unknown_token, vocab.eos_token) == ('<unk>', '<eos>')
-    tokenizer.add_symbol('new')
-    assert tokenizer.vocab['new'] == len(tokenizer) - 1
-    tokenizer.save_pretrained(tmp_path)
-    again = TransfoXLTokenizer.from_pretrained(tmp_path)
-    assert again.vocab.idx_to_token == tokenizer.idx2sym
-
-
-@pytest.mark.parametrize(
-    'content',
-    ['{"idx2sym": ["a"', '[]', '{}', '"a"', '[[[', '\ud800', '{"idx2sym": ["a"], "special": [[]]}'],
-)
-def test_damaged_files(tmp_path, content):
-    path = tmp_path / 'vocab.json'
-    path.write_bytes(content.encode('utf-8', 'surrogatepass'))
-    with pytest.raises(InputError):
-        TransfoXLTokenizer.from_pretrained(tmp_path)
 
 
 def test_bad_input(tokenizer, tmp_path):
@@ -275,38 +239,6 @@ def test_a_corpus_and_its_vocabulary_in_one_pickle(expected, fixtures, tmp_path,
     assert corpus.dataset == 'lm1b' and corpus.train == ['news.en-1']
     assert corpus.vocab.idx2sym == expected['pickles']['idx2sym']
     assert [line.tolist() for line in corpus.valid] == expected['pickles']['lines']
-
-
-def test_bad_corpora(data_set, tmp_path):
-    with pytest.raises(UnknownNameError):
-        get_lm_corpus(data_set, 'imdb')
-    with pytest.raises(UnknownNameError):
-        TransfoXLCorpus().build_corpus(data_set, 'imdb')
-    with pytest.raises(UnknownNameError):
-        TransfoXLCorpus().get_iterator('dev', 1, 2)
-    with pytest.raises(InputError):
-        TransfoXLCorpus.from_pretrained(tmp_path)
-    get_lm_corpus(data_set, 'wt2').save_pretrained(tmp_path)
-    path = tmp_path / 'corpus.npz'
-    content = path.read_bytes()
-    np.savez(path, dataset='wt2', train=np.array([0.5, 1]))
-    with pytest.raises(CheckpointError):
-        TransfoXLCorpus.from_pretrained(tmp_path)
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(CheckpointError):
-        TransfoXLCorpus.from_pretrained(tmp_path)
-
-
-@pytest.mark.data
-def test_real_text_comes_back(data_dir):
-    path = data_dir / 'wikitext-2' / 'valid.txt'
-    tokenizer = counted(path, special=['<eos>'])
-    ids = tokenizer.encode_file(path, ordered=True)
-    lines = [line.split() for line in path.read_text(encoding='utf-8').split('\n')[:-1]]
-    assert tokenizer.decode(ids) == ' '.join(' '.join([*line, '<eos>']) for line in lines)
-    assert (np.diff([tokenizer.counter[word] for word in tokenizer.idx2sym[1:]]) <= 0).all()
-    cutoffs = tokenizer.cutoffs((0.5, 0.9))
-    assert 0 < cutoffs[0] < cutoffs[1] < len(tokenizer)
 
 
 @pytest.mark.parametrize('lower_case', [False, True])

@@ -1,7 +1,6 @@
 """What Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
 import dataclasses
-import functools
 import itertools
 import logging
 import numbers
@@ -10,14 +9,14 @@ import sys
 
 import mxnet as mx
 
+from bert import BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_settings, check_at_least_one, check_training_arguments
-from model_zoo.app.run import Outcome, Training
+from model_zoo.app.arguments import add_settings
+from model_zoo.app.trainer import Trainer, make_updater
 from model_zoo.errors import InputError
 from model_zoo.tasks.tables import check_files
-from model_zoo.tasks.task import save_trained
-from model_zoo.training.callbacks import Callback
-from model_zoo.training.settings import BatchTokensSettings, TrainingSettings
+from model_zoo.tasks.task import Task
+from model_zoo.training.settings import YES_OR_NO, TrainingSettings, setting, settings
 from model_zoo.util.reading import read_json
 
 from .models import (
@@ -45,28 +44,32 @@ TRAIN_FIELDS = {
 }
 
 
-def add_pytorchic_arguments(parser, **defaults):
-    """Add the flags that classify.py and pretrain.py have in common, and those of our trainings."""
-    add = parser.add_argument_group("the original's").add_argument
-    add('--train_cfg', help='JSON file of the training; other flags override its fields')
-    add('--model_cfg', default='config/bert_base.json', help='JSON file of the model')
-    add('--model_file', help='model_steps_N.pt of a whole model to load')
-    add('--vocab', default='../uncased_L-12_H-768_A-12/vocab.txt', help='vocab.txt, uncased')
-    add('--max_len', type=int, help='maximum number of tokens, including special tokens')
-    add(
-        '--data_parallel',
-        type=cli.boolean,
-        nargs='?',
-        const=True,
-        default=True,
-        help='divide a batch among all GPUs, instead of using only the first one',
+@settings()
+class PytorchicSettings(TrainingSettings):
+    """The flags that classify.py and pretrain.py have in common."""
+
+    title = "the original's"
+
+    train_cfg: str = setting(
+        None, 'JSON file of the training; other flags override its fields', on_resume='free'
     )
-    add('--save_steps', type=int, help='updates between two model_steps_N.pt')
-    add('--total_steps', type=int, help='number of updates until the learning rate is 0')
-    add_settings(parser, TrainingSettings)
-    add_settings(parser, BatchTokensSettings)
-    parser.add_alias('save_dir', 'output_dir')
-    parser.set_defaults(output_dir=defaults.pop('save_dir'), **defaults)
+    model_cfg: str = setting('config/bert_base.json', 'JSON file of the model', on_resume='free')
+    model_file: str | None = setting(None, 'model_steps_N.pt of a whole model to load')
+    data_file: str = setting(None, 'the data', on_resume='free')
+    vocab: str = setting(
+        '../uncased_L-12_H-768_A-12/vocab.txt', 'vocab.txt, uncased', on_resume='free'
+    )
+    max_len: int = setting(None, 'maximum number of tokens, including special tokens')
+    data_parallel: bool = setting(
+        True,
+        'divide a batch among all GPUs, instead of using only the first one',
+        flag=YES_OR_NO,
+        on_resume='free',
+    )
+    save_steps: int = setting(
+        100, 'updates between two model_steps_N.pt', at_least=1, on_resume='free'
+    )
+    total_steps: int = setting(100000, 'number of updates until the learning rate is 0', at_least=1)
 
 
 def name_values(argv, names):
@@ -78,18 +81,25 @@ def name_values(argv, names):
     return [*named, *argv[len(values) :]]
 
 
-def parse_with_train_cfg(parser, argv, names):
-    """Parse a command line of the original's, with the defaults that ``--train_cfg`` has."""
-    words = name_values(sys.argv[1:] if argv is None else argv, names)
-    path = parser.parse_args(words).train_cfg
-    fields = read_fields('train_cfg', path, TRAIN_FIELDS)
-    defaults = {flag: fields.get(name, value) for name, (flag, value) in TRAIN_FIELDS.items()}
+def parse(settings_class, doc, argv, names, aliases=(), **defaults):
+    """Return the settings of a command line of the original's, with the defaults of --train_cfg.
+
+    `names` are the flags of values without a flag, and `aliases` pairs of the original's flags and
+    ours.
+    """
+    parser = cli.parser(doc.split('\n')[0])
+    add_settings(parser, settings_class)
+    for alias, ours in (('save_dir', 'output_dir'), *aliases):
+        parser.add_alias(alias, ours)
     parser.set_defaults(**defaults)
-    args = parser.parse_args(words)
-    check_training_arguments(args)
-    check_at_least_one(args, 'save_steps', 'total_steps')
-    check_files(args, 'data_file', 'vocab', 'model_file')
-    return args
+    words = name_values(sys.argv[1:] if argv is None else argv, names)
+    fields = read_fields('train_cfg', parser.parse_args(words).train_cfg, TRAIN_FIELDS)
+    parser.set_defaults(
+        **{flag: fields.get(name, value) for name, (flag, value) in TRAIN_FIELDS.items()}
+    )
+    parsed = settings_class(**vars(parser.parse_args(words)))
+    check_files(parsed, 'data_file', 'vocab', 'model_file')
+    return parsed
 
 
 def read_fields(flag, path, known):
@@ -102,37 +112,19 @@ def read_fields(flag, path, known):
     return read_json(file, f'--{flag}', shape=dataclasses.make_dataclass('Fields', types))
 
 
-def make_model(model_class, args, tokenizer, contexts, **options):
-    """The model of the JSON file, with the parameters that the flags name."""
-    fields = read_fields('model_cfg', args.model_cfg, CONFIG_FIELDS)
-    model = model_class(make_config(fields, len(tokenizer.vocab), **options))
-    reset_parameters(model, args.seed, contexts)
-    if args.model_file:
-        logger.info('loading the model from %s', args.model_file)
-        load_model(model, args.model_file)
-    elif getattr(args, 'pretrain_file', None):
-        logger.info('loading the pretrained model from %s', args.pretrain_file)
-        load_transformer(model, args.pretrain_file)
-    if args.max_len > model.context_length:
-        raise InputError(f'--max_len {args.max_len}: the model takes {model.context_length} tokens')
-    if args.dtype != 'float32':
-        model.cast(args.dtype)
-    model.hybridize(static_alloc=True)
-    return model
-
-
-def choose_gpus(args):
-    """Set ``gpus`` as the original chooses its devices: GPUs if there are any."""
-    if args.gpu is None and args.gpus is None and mx.runtime.Features().is_enabled('CUDA'):
+def choose_gpus(settings):
+    """Return settings with ``gpus`` as the original chooses its devices: GPUs if there are any."""
+    gpus = settings.gpus
+    if settings.gpu is None and gpus is None and mx.runtime.Features().is_enabled('CUDA'):
         count = mx.context.num_gpus()
-        args.gpus = ','.join(map(str, range(count if args.data_parallel else min(count, 1))))
-    parts = len((args.gpus or '').split(','))
-    if args.batch_size % parts:
+        gpus = ','.join(map(str, range(count if settings.data_parallel else min(count, 1))))
+    parts = len((gpus or '').split(','))
+    if settings.batch_size % parts:
         raise InputError(
-            f'a batch_size of {args.batch_size} cannot be divided among {parts} GPUs: name fewer '
-            'with --gpus'
+            f'a batch_size of {settings.batch_size} cannot be divided among {parts} GPUs: name '
+            'fewer with --gpus'
         )
-    args.batch_size //= parts
+    return settings.copy(gpus=gpus, batch_size=settings.batch_size // parts)
 
 
 def linear_rate(lr, warmup, total_steps):
@@ -145,37 +137,67 @@ def linear_rate(lr, warmup, total_steps):
     return rate
 
 
-def train(args, run, title, model, tokenizer, loader, objective, score, job, **options):
+class PytorchicTask(Task):
+    """Base of the original's two trainings, whose `head` is a block's class."""
+
+    family = use = unit = predicted = None
+    has_own_head, base, trains = False, 'as Pytorchic BERT', True
+    pretrain_file = None
+
+    def locate(self, given=None):
+        return {'train': self.settings.data_file}
+
+    def open(self, choice, contexts):
+        """Return the model of the JSON file, with the parameters that the flags name."""
+        settings = self.settings
+        tokenizer = BertTokenizer(settings.vocab, do_lower_case=True, never_split=())
+        fields = read_fields('model_cfg', settings.model_cfg, CONFIG_FIELDS)
+        config = make_config(fields, len(tokenizer.vocab), **self.model_options())
+        model = self.head(config)
+        reset_parameters(model, settings.seed, contexts)
+        if settings.model_file:
+            logger.info('loading the model from %s', settings.model_file)
+            load_model(model, settings.model_file)
+        elif self.pretrain_file:
+            logger.info('loading the pretrained model from %s', self.pretrain_file)
+            load_transformer(model, self.pretrain_file)
+        self.settings = settings.fit_length('max_len', model.context_length)
+        if settings.dtype != 'float32':
+            model.cast(settings.dtype)
+        model.hybridize(static_alloc=True)
+        return model, tokenizer
+
+    def end_after(self, steps):
+        """End after so many updates, unless the settings say so themselves."""
+        if self.settings.training_steps is None:
+            self.settings = self.settings.copy(training_steps=steps)
+
+    def job(self, train):
+        return {'data_file': train}
+
+    def schedule(self, num_steps):
+        settings = self.settings
+        return linear_rate(settings.lr, settings.warmup_ratio, settings.total_steps)
+
+    def results(self):
+        return {}
+
+
+class PytorchicTrainer(Trainer):
     """The original's training, with ``model_steps_N.pt`` of the same updates."""
-    files = StepFiles(lambda path: save_model(model, path), run.folder, args.save_steps)
-    state = run.train(
-        Training(
-            f'{title}, as Pytorchic BERT',
-            model,
-            loader,
-            objective,
-            score,
-            max_grad_norm=None,  # the optimizer clips the gradient of each parameter by itself
-            schedule=lambda steps: linear_rate(args.lr, args.warmup_ratio, args.total_steps),
-            updater={'options': {'max_grad_norm': 1.0}, 'decay_all': True},
-            callbacks=[files],
-            **options,
-        ),
-        Outcome(functools.partial(save_trained, model=model, tokenizer=tokenizer)),
-        job,
-    )
-    files.save(state.step)
 
-
-class StepFiles(Callback):
-    """Writes ``model_steps_N.pt`` after each `interval` updates, as the original does."""
-
-    def __init__(self, save, folder, interval):
-        self._save, self._folder, self._interval = save, folder, interval
+    def make_updater(self, num_steps):
+        # the optimizer clips the gradient of each parameter by itself
+        options, schedule = {'max_grad_norm': 1.0}, self.task.schedule(num_steps)
+        return make_updater(self.settings, self.block, schedule, None, True, options)
 
     def on_step(self, loop):
-        if loop.state.step % self._interval == 0:
-            self.save(loop.state.step)
+        if loop.state.step % self.settings.save_steps == 0:
+            self._save_step()
 
-    def save(self, step):
-        self._save(self._folder.file(f'model_steps_{step}.pt'))
+    def write(self):
+        super().write()
+        self._save_step()
+
+    def _save_step(self):
+        save_model(self.model, self.folder.file(f'model_steps_{self.state.step}.pt'))

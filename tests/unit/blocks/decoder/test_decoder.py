@@ -89,34 +89,6 @@ def test_outputs_with_past_of_the_original(original, tmp_path, name, hybridized)
 # -- inputs and outputs -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('name', BLOCKS)
-def test_outputs_follow_the_flags(name):
-    block = make(name, output_attentions=True, output_all_encodings=True)
-    rows = rows_for(name, 3)
-    outputs = run(block, inputs_of(name))
-    flat = int(np.prod(rows))
-    presents = [[(2, flat, 4, 9, 4)] * 3] if family_of(name) == 'gpt2' else []
-    attentions = [[(flat, 4, 9, 9)] * 3]
-    if name in MODELS.values():
-        expected = [[(*rows, 9, 16)] * 4]
-    elif 'Double' in name:
-        expected = [(*rows, 9, 33), rows]
-    else:
-        expected = [(*rows, 9, 33)]
-    shapes = [
-        [array.shape for array in output] if isinstance(output, list) else output.shape
-        for output in outputs
-    ]
-    assert shapes == expected + presents + attentions
-    assert_same(
-        first(run(make(name), inputs_of(name))),
-        outputs[0][-1] if name in MODELS.values() else outputs[0],
-    )
-    for attention in outputs[-1]:
-        np.testing.assert_allclose(attention.asnumpy().sum(-1), 1, atol=1e-5)
-        assert not np.triu(attention.asnumpy(), 1).any()  # nothing looks ahead
-
-
 @pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
 def test_one_label_of_two(name):
     block, inputs = make(name), inputs_of(name)
@@ -124,16 +96,6 @@ def test_one_label_of_two(name):
     for i, other in enumerate(('mc_labels', 'lm_labels')):
         some = {key: value for key, value in inputs.items() if key != other}
         assert_same(run(block, some, labels=True), both[i])
-
-
-@pytest.mark.parametrize('name', MODELS.values())
-def test_leading_axes(name):
-    block = make(name)
-    inputs = inputs_of(name, 6)
-    expected = first(run(block, inputs))
-    shaped = {key: value.reshape(2, 1, 3, 9) for key, value in inputs.items()}
-    block.hybridize()
-    assert_same(first(run(block, shaped)), expected.reshape((2, 1, 3, 9, 16)))
 
 
 @pytest.mark.parametrize('name', BLOCKS)
@@ -174,47 +136,7 @@ def test_multiple_choice_dropout_treats_all_choices_alike():
 # -- padding ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('name', ALL_HEADS)
-def test_labels_at_padding_are_left_out(name):
-    block, inputs = make(name), inputs_of(name, length=7)
-    valid = np.random.randint(2, 8, rows_for(name, 3))
-    inside = np.arange(7) < valid[..., None]
-    if 'Double' in name:
-        inputs['mc_token_ids'] = np.minimum(inputs['mc_token_ids'], valid - 1)
-    masked = dict(inputs, lm_labels=np.where(inside, inputs['lm_labels'], -1))
-    longer = {
-        key: np.concatenate([value, value[..., :4]], -1) if value.shape[-1] == 7 else value
-        for key, value in inputs.items()
-    }
-    results = [
-        losses_and_gradients(block, masked),
-        losses_and_gradients(block, inputs, valid_length=array(valid)),
-        losses_and_gradients(block, longer, valid_length=array(valid)),
-    ]
-    for losses, gradients in results[1:]:
-        np.testing.assert_allclose(losses, results[0][0], atol=1e-6)
-        assert_gradients(gradients, results[0][1])
-
-
 # -- head mask, kept outputs, pruning -----------------------------------------------------------
-
-
-@pytest.mark.parametrize('name', LMS)
-def test_pruned_block_trains_and_is_saved(tmp_path, name):
-    block = make(name, keep_multihead_output=True)
-    block.hybridize(static_alloc=True)
-    inputs = inputs_of(name)
-    run(block, inputs, labels=True)
-    block.prune_heads({1: [0, 2]})
-    trainer = mx.gluon.Trainer(block.collect_params(), 'sgd', {'learning_rate': 0.1})
-    before = losses_and_gradients(block, inputs)[0]
-    assert [kept.shape[1] for kept in block.get_multihead_outputs()] == [4, 2, 4]
-    trainer.step(1)
-    assert run(block, inputs, labels=True).asscalar() < before[0]
-    block.save_pretrained(str(tmp_path))
-    loaded = type(block).from_pretrained(str(tmp_path))
-    assert loaded.config == block.config
-    assert_same(run(loaded, inputs), run(block, inputs))
 
 
 # -- blocks that share a model -------------------------------------------------------------------
@@ -337,20 +259,6 @@ def test_from_pretrained_with_more_special_tokens(tmp_path, name):
 
 
 # -- names and files ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('form', ['native', 'huggingface'])
-@pytest.mark.parametrize('name', [HEADS[family][1] for family in HEADS])
-@pytest.mark.parametrize('pruned', [False, True])
-def test_round_trip_by_file(tmp_path, name, form, pruned):
-    changes = {'n_layer': 11}  # a number of two digits
-    if pruned:  # and wide enough to be padded
-        changes = {'n_embd': 128, 'pruned_heads': {1: [0, 2], 2: [3]}}
-    block, other = (make(name, seed, changes) for seed in (1, 2))
-    path = str(tmp_path / 'block.params')
-    block.save_parameters(path, format=form)
-    other.load_parameters(path)
-    assert_equal(other.tensors_in('huggingface'), block.tensors_in('huggingface'))
 
 
 @pytest.mark.parametrize('family', MODELS)

@@ -97,25 +97,6 @@ def test_overrides(family, vocab):
             model_zoo.get_model(NAMES[family], vocab=vocab, pretrained=False, **{**SMALL, **more})
 
 
-def test_flags_and_outputs(family, vocab):
-    block, _ = model_zoo.get_model(
-        NAMES[family],
-        vocab=vocab,
-        pretrained=False,
-        output_attention=True,
-        **SMALL,
-        output_all_encodings=True,
-        keep_multihead_output=True,
-        predict_special_tokens=False,
-    )
-    block.initialize()
-    block.set_num_special_tokens(2)
-    scores, *_, attentions = block(mx.nd.array([[1, 2]]))
-    assert scores.shape == (1, 2, len(vocab)) and len(attentions) == 2
-    assert len(block.get_multihead_outputs()) == 2
-    assert len(block.transformer(mx.nd.array([[1, 2]]))[0]) == 3
-
-
 # -- weights ------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,6 @@
 """CSV, JSON lines and folders of `datasets` to examples, a held-out dev set, and bad rows."""
 
 import json
-import sys
 
 import pytest
 
@@ -119,8 +118,8 @@ def test_an_empty_label_is_no_label_of_its_own(tmp_path):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
 
 
-def test_a_missing_library_is_told_with_its_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, 'datasets', None)
+def test_a_missing_library_is_told_with_its_extra(tmp_path, without):
+    without('datasets')
     (tmp_path / 'state.json').write_text('{}')
     with pytest.raises(MissingExtraError):
         read_examples(task_of(tmp_path))

@@ -54,16 +54,6 @@ def test_parts_hold_each_document_once(seed, tmp_path):
     assert sorted(around + list(corpus.documents(*middle))) == sorted(want)
 
 
-def test_only_a_part_is_read(tmp_path, monkeypatch):
-    path = tmp_path / 'text.txt'
-    path.write_text('one sentence\nanother\n\n' * 1000)
-    corpus, read = Corpus([str(path)]), []
-    decode = text_module.decode_at
-    monkeypatch.setattr(text_module, 'decode_at', lambda *args: read.append(1) or decode(*args))
-    assert len(list(corpus.documents(*corpus.span(50, 100)))) == 10
-    assert len(read) < 40
-
-
 def test_what_cannot_be_read(tmp_path, monkeypatch):
     path = tmp_path / 'a.txt'
     path.write_bytes(b'')

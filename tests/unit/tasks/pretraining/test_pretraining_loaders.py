@@ -11,11 +11,9 @@ from model_zoo.tasks.pretraining import (
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
-    SyntheticLoader,
     TextFiles,
     make_batch,
     read_shard,
-    sources,
 )
 from model_zoo.tasks.pretraining.files import Samples
 
@@ -149,20 +147,6 @@ def test_buckets_hold_like_lengths(load):
     assert max(counts) > 2 * min(counts)
 
 
-def test_batches_to_be_skipped_are_not_read(load, monkeypatch):
-    loader, read = load(circle_length=1), []
-    count = len(list(loader.epoch(0)))
-    real = sources.read_shard
-    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args) or real(*args))
-    assert len(list(loader.epoch(0, count - 1))) == 1
-    assert 1 <= len(read) <= 2
-    del read[:]
-    epoch = loader.epoch(0)
-    next(epoch)
-    epoch.close()
-    assert len(read) <= 2
-
-
 def test_longer_samples_than_the_model_takes(load):
     with pytest.raises(InputError):
         load(max_len=32)
@@ -196,29 +180,6 @@ def test_raw_text(kind, text, tokenizer):
         assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
 
 
-def test_batches_of_a_text_are_counted(text, tokenizer):
-    source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
-    loader = PretrainingLoader(source, 8, seed=1)
-    counts = [sum(1 for _ in loader.epoch(epoch)) for epoch in range(3)]
-    assert [loader.count_batches(epoch) for epoch in range(3)] == counts
-    assert len(loader) == counts[0] and len(set(counts)) > 1
-
-
-def test_synthetic(tokenizer):
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    loader = SyntheticLoader(4, 30, 5, tokenizer.vocab, ctx=contexts)
-    batches = list(loader.epoch(0))
-    assert len(batches) == len(loader) and len(list(loader.epoch(0, 4))) == len(loader) - 4
-    for number, batch in enumerate(batches[:9]):
-        assert batch.words.shape == (4, 30) and batch.masked_ids.shape == (4, 5)
-        assert batch.num_tokens == 120 and batch.num_masked == 20
-        assert batch.words.context == contexts[number % 2]
-        assert batch.words.asnumpy().min() >= 0 and batch.words.asnumpy().max() < 400
-        assert (np.diff(batch.masked_positions.asnumpy()) > 0).all()
-    other = next(SyntheticLoader(4, 30, 5, tokenizer.vocab, workers=alone(1, 2)).epoch(0))
-    assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
-
-
 # -- of files that are mapped into memory --------------------------------------------------------
 
 
@@ -249,17 +210,3 @@ def test_workers_share_mapped_batches(load_mapped):
     assert all(len(part.indices) == 8 for part in parts)
     together = np.stack([part.indices for part in parts], axis=1).ravel()
     assert (together[:8] == whole.indices).all()
-
-
-def test_mapped_samples_are_not_in_memory(load_mapped, monkeypatch):
-    """One file after the other is read, once, and what batches come from are maps."""
-    read = []
-    real = sources.read_shard
-    monkeypatch.setattr(sources, 'read_shard', lambda *args: read.append(args[0]) or real(*args))
-    loader = load_mapped()
-    assert len(read) == len(set(read)) == FILES
-    part = loader._source.part(0, 0, 0).read()
-    assert all(isinstance(array, np.memmap) for array in part)
-    assert all(type(array) is np.ndarray for array in part.take(np.array([1, 0])))
-    list(loader.epoch(0))
-    assert len(read) == FILES

@@ -11,10 +11,8 @@ from batches_of_samples import alone, assert_same
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
-    SampleMaker,
     SampleOptions,
     ShardFiles,
-    TextFiles,
     read_shard,
     sources,
     write_epoch,
@@ -87,61 +85,6 @@ def test_batches_are_those_of_workers_that_read_all(kind, size, shards, tokenize
         found = Together(size).run(lambda worker, start=start: batches(worker, start))
         for rank, ours in enumerate(found):
             assert_equal(ours, batches(alone(rank, size), start))
-
-
-def test_a_worker_reads_its_own_files(shards, tokenizer, monkeypatch):
-    """Each file is looked at and read by one worker, once; each gets the rows that it trains on."""
-    read, looked = [], []
-
-    def watch(name, seen):
-        real = getattr(sources, name)
-        monkeypatch.setattr(
-            sources, name, lambda path, *args: seen.append(path) or real(path, *args)
-        )
-
-    watch('read_shard', read)
-    watch('read_lengths', looked)
-    paths, total = {}, None
-
-    def work(worker):
-        source = ShardFiles(f'{shards}/*.npz', tokenizer.vocab, workers=worker)
-        paths[worker.rank] = source.paths[worker.rank :: worker.size]
-        loader = PretrainingLoader(source, 4, workers=worker)
-        return loader.num_samples, sum(len(batch.indices) for batch in loader.epoch(0) if batch)
-
-    together = Together(3)
-    found = together.run(work)
-    assert sorted(read) == sorted(sum(paths.values(), [])) and len(read) == FILES
-    # once to count them, and once in the epoch
-    assert sorted(looked) == sorted(2 * read)
-    total = found[0][0]
-    assert sum(count for _, count in found) == total > 100
-    width = 2 * 32 + 3 * 5 + 2
-    for (_, count), ints in zip(found, together.ints):
-        # its rows, all samples' lengths, and how many there are
-        assert ints < count * width + total + 3 * 40 * (FILES + 2)
-
-
-def test_text_is_made_into_samples_once(text, tokenizer, monkeypatch):
-    made = []
-    make = SampleMaker.make
-    monkeypatch.setattr(
-        SampleMaker, 'make', lambda self, *args: made.append(args[-1]) or make(self, *args)
-    )
-
-    def batches(worker, start=0):
-        source = TextFiles(text, tokenizer, OPTIONS, num_workers=0, part_bytes=4000)
-        return list(PretrainingLoader(source, 4, workers=worker).epoch(1, start))
-
-    for start in (0, 5):
-        wanted = [batches(alone(rank, 2), start) for rank in (0, 1)]
-        count = len(set(made))
-        assert len(made) == 2 * count > 8
-        del made[:]
-        for ours, theirs in zip(Together(2).run(lambda w, s=start: batches(w, s)), wanted):
-            assert_equal(ours, theirs)
-        assert sorted(made) == list(range(count))  # each part by one of the two
-        del made[:]
 
 
 def test_a_file_for_each_epoch(shards, tokenizer, tmp_path):

@@ -1,0 +1,627 @@
+"""One training of a task, from its settings to its files; or the use of a trained model."""
+
+import contextlib
+import copy
+import functools
+import inspect
+import logging
+import math
+import os
+import re
+import time
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError, UnknownNameError
+from ..optimizer import disable_weight_decay
+from ..pretrained.labels import write_labels
+from ..tasks.labels import name_labels
+from ..tasks.task import check_finite
+from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
+from ..training.job import Job
+from ..training.loop import TrainingLoop
+from ..training.settings import (
+    BackendSettings,
+    BatchTokensSettings,
+    DeploySettings,
+    FinetuneSettings,
+    ModelSettings,
+    ScheduleSettings,
+    TrainingSettings,
+)
+from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
+from ..training.workers import make_workers
+from ..util.arrays import check_gpu
+from .cli import get_ctx
+from .engines import calibrate, check_engine, forward_of, load_exported
+from .model_choice import ModelChoice
+from .report import (
+    About,
+    Curves,
+    log_summary,
+    next_command,
+    plot_curves,
+    write_card,
+    write_report_page,
+)
+from .run_folder import RunFolder
+
+logger = logging.getLogger(__name__)
+
+
+class Evaluator:
+    """Scores, predictions and mistakes of a model on the sets of a task."""
+
+    def __init__(self, task, forward, sets, metrics=None):
+        self._task, self.forward, self.sets, self._metrics = task, forward, sets, metrics
+        self._kept = None  # segment -> outputs of the trained model
+
+    def labelled(self, *segments):
+        """Return the segments that have labels and so can be scored."""
+        return [
+            name
+            for name in segments
+            if name in self.sets and self._task.is_labelled(self.sets[name].rows)
+        ]
+
+    @property
+    def dev_sets(self):
+        """The labelled sets that are scored after each epoch."""
+        return self.labelled(*(name for name in self.sets if name.startswith('dev')))
+
+    def keep(self):
+        """Compute the outputs of a set only once from now on, since the model no longer changes."""
+        self._kept = {}
+
+    def outputs(self, segment, guard=None):
+        """Return the model's outputs on a set."""
+        if self._kept is not None and segment in self._kept:
+            return self._kept[segment]
+        outputs = self._task.predict(self.forward, self.sets[segment], guard)
+        if isinstance(outputs, np.ndarray):
+            check_finite(outputs, segment)
+        if self._kept is not None:
+            self._kept[segment] = outputs
+        return outputs
+
+    def evaluate(self, guard=None, segments=None):
+        """Score the dev sets, or those named; see `Task.evaluate`."""
+        segments = self.dev_sets if segments is None else self.labelled(*segments)
+        return self._task.evaluate(self, segments, guard)
+
+    def measure(self, segment, guard=None):
+        """Return the scores of a set, and samples per second."""
+        data, started = self.sets[segment], time.perf_counter()
+        outputs = self.outputs(segment, guard)
+        speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
+        scores = self._task.score(data, outputs)
+        if self._metrics is not None:
+            labels = self._task.as_given([row.label for row in data.rows])
+            predictions = self._task.as_given(self._task.decode(data, outputs))
+            scores.update(self._metrics(predictions, labels))
+        return scores, speed
+
+    def predict(self, folder):
+        """Write the predictions; returns the files' names."""
+        names = []
+        for segment in self._task.predicted or ():
+            if segment in self.sets:
+                outputs = self.outputs(segment)
+                names += self._task.write(folder, segment, self.sets[segment], outputs)
+        if names:
+            logger.info('predictions: %s', ', '.join(names))
+        return names
+
+    def examine(self):
+        """Return the `Examination` of the first dev set; None if there is none with labels."""
+        for segment in self.dev_sets:
+            return self._task.examine(segment, self.sets[segment], self.outputs(segment))
+        return None
+
+
+class Trainer(Callback):
+    """Trains a task; or, if its settings say so, evaluates a model or writes it in INT8.
+
+    `run` does it in steps: `locate` the data and the model, `open_folder`, `read` the rows, `open`
+    the model, `encode` the rows, and then `train`, which makes the loop, runs it and calls `write`.
+    Enter the trainer before `run`; the end of the block uploads what a URL is to have, and lets
+    other runs write to the folder.
+
+    Parameters
+    ----------
+    task : Task
+        With its settings.
+    data : dict, optional
+        Segment -> rows or path; by default the settings name the files.
+    opened : (block, tokenizer), optional
+        The model; by default the settings name it.
+    metrics : callable, optional
+        ``metrics(predictions, labels) -> dict``: further scores.
+    callbacks : sequence of Callback
+    dev_share : float, optional
+        The share of the training set that is held out as the dev set.
+    is_kept : bool
+        Whether the folder stays after the run. Otherwise no more is written to it than the epochs'
+        parameters, which the best of them is taken from.
+    setup_logging : callable, optional
+        Instead of `cli.setup_logging`.
+
+    Attributes
+    ----------
+    folder : RunFolder
+    contexts : list of mx.Context
+        The devices; several workers have one GPU each. An update takes a batch for each device.
+    model, tokenizer
+        At the end of a training with the best epoch's parameters.
+    block : Block
+        What is trained, the model or a block around it.
+    sets : dict of str to Data
+    evaluator : Evaluator
+    loop : TrainingLoop or None
+    num_epochs : int or None
+        End after this many epochs, if the updates aren't done before; see `TrainingLoop`.
+    """
+
+    loop = num_epochs = None
+
+    def __init__(
+        self,
+        task,
+        data=None,
+        opened=None,
+        *,
+        metrics=None,
+        callbacks=(),
+        dev_share=None,
+        is_kept=True,
+        setup_logging=None,
+    ):
+        self.task, self._data, self._opened = task, data, opened
+        self._metrics, self._callbacks, self._dev_share = metrics, callbacks, dev_share
+        self._is_kept, self._setup_logging = is_kept, setup_logging
+        self._results, self._ending = {}, contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._ending.close()
+
+    @property
+    def settings(self):
+        """The task's settings."""
+        return self.task.settings
+
+    @property
+    def state(self):
+        """The `TrainingState`."""
+        return self.loop.state
+
+    @property
+    def title(self):
+        """Title of the training: the task, and the model that it began with."""
+        return f'{self.task.title}, {self.task.base}'
+
+    @property
+    def accumulate(self):
+        """The number of batches of an update, on all GPUs."""
+        return (self.settings.accumulate or 1) * len(self.contexts)
+
+    def run(self):
+        """Train, evaluate or calibrate, as the settings say."""
+        sources, choice = self.locate()
+        self.folder, self.contexts = self.open_folder()
+        rows = self.read(sources, choice)
+        self.model, self.tokenizer, self.block = self.open(choice)
+        self.sets = self.encode(rows)
+        self.evaluator = self.make_evaluator()
+        if isinstance(self.settings, DeploySettings) and self.settings.only_calibration:
+            self.calibrate()
+        elif self.task.trains:
+            self.train()
+        else:
+            self.infer()
+
+    # -- the steps before a training
+
+    def locate(self):
+        """Return where the rows of each set are, and the `ModelChoice`, None if there is none."""
+        task = self.task
+        if isinstance(self.settings, FinetuneSettings):
+            check_engine(self.settings)
+        if isinstance(self.settings, BackendSettings):
+            task.workers = make_workers(self.settings.comm_backend, self.settings.allreduce_dtype)
+        sources, choice = task.locate(self._data), None
+        if self._opened:
+            task.base = type(self._opened[0]).__name__
+        elif isinstance(self.settings, ModelSettings):
+            choice = ModelChoice(self.settings, family=task.family)
+            task.base = choice.title
+        return sources, choice
+
+    def open_folder(self, **options):
+        """Lock the folder and begin the log; returns the `RunFolder` and the devices."""
+        task, settings = self.task, self.settings
+        contexts = find_contexts(settings.gpus, task.workers, settings.gpu)
+        options = {'trains': task.trains, 'setup_logging': self._setup_logging, **options}
+        folder = RunFolder(settings, f'log_{task.name}.txt', task.workers, **options)
+        self._ending.callback(folder.close)
+        task.settings = folder.localize(settings)
+        return folder, contexts
+
+    def read(self, sources, choice):
+        """Return the rows of each set, from which the task has learned what it needs."""
+        task = self.task
+        task.configure(choice and choice.located)
+        rows = {name: task.read(source, name) for name, source in sources.items()}
+        if self._dev_share is not None:
+            rows['train'], rows['dev'] = task.split(rows['train'], self._dev_share)
+        task.prepare(rows)
+        job = self.folder.checkpoints().job() if self.settings.resume else None
+        if job is not None:
+            task.resume(job)
+        return rows
+
+    def open(self, choice):
+        """Return the model, its tokenizer, and the block to train."""
+        task, settings = self.task, self.settings
+        if self._opened:
+            model, tokenizer = self._opened
+            self._check_block(model)
+        elif isinstance(settings, DeploySettings) and settings.deploy:
+            self.contexts = self.contexts[:1]
+            model, tokenizer = self._exported(), choice.tokenizer(task.head, task.lowers)
+        else:
+            model, tokenizer = task.open(choice, self.contexts)
+        block = task.setup(model, tokenizer)
+        if isinstance(settings, FinetuneSettings) and settings.freeze is not None:
+            layers = settings.freeze
+            layers = model.config.num_layers if layers == 'encoder' else int(layers)
+            freeze_parameters(model, layers)
+        return model, tokenizer, block
+
+    def _check_block(self, block):
+        count = block.num_labels or getattr(block.config, 'num_labels', None)
+        expected = self.task.model_options().get('num_labels', count)
+        if expected != count:
+            raise InputError(
+                f'has {count} outputs, and the training set {expected} labels', field='model'
+            )
+
+    def _exported(self):
+        """An exported model as a function like the block."""
+        task, prefix = self.task, self.settings.model_prefix
+        length = getattr(self.settings, task.length)
+        block = load_exported(prefix, length, self.contexts[0], task.length)
+
+        def model(words, token_types, valid_length):
+            try:
+                return task.exported_outputs(words, block(words, token_types, valid_length))
+            except InputError as error:
+                raise InputError(
+                    f"'{prefix}-symbol.json' gives {error}: was it exported for another task?"
+                ) from error
+
+        return model
+
+    def encode(self, rows):
+        """Return the `Data` of each set; bad dev and test sets fail before the training."""
+        task, sets = self.task, {}
+        for name in sorted(rows, key=lambda name: name == 'train'):
+            started = time.perf_counter()
+            data = task.load(name, rows[name], self.tokenizer, self.contexts, self.accumulate)
+            self._ending.callback(data.loader.close)
+            seconds = time.perf_counter() - started
+            if task.unit:
+                logger.info('%s: %d %s, %.1f s', name, task.size(data), task.unit, seconds)
+            sets[name] = data
+        return sets
+
+    def make_evaluator(self):
+        """Return the `Evaluator` of the dev and test sets."""
+        task, settings = self.task, self.settings
+        sets = {name: data for name, data in self.sets.items() if name != 'train'}
+        forward = functools.partial(task.forward, self.model)
+        if isinstance(settings, FinetuneSettings) and settings.engine != 'mxnet':
+            forward = forward_of(settings, self.model)
+        return Evaluator(task, forward, sets, self._metrics)
+
+    # -- the use of a trained model
+
+    def infer(self):
+        """``only_inference``: evaluate, predict, and write the results."""
+        evaluator = self.evaluator
+        evaluator.keep()
+        _, report = evaluator.evaluate(segments=evaluator.sets)
+        names = evaluator.predict(self.folder.path)
+        if not report and not names:
+            raise InputError('needs a dev set or a test set', field='only_inference')
+        self.folder.write('inference.json', self.settings, dev=report, predictions=names)
+        self.folder.write_eval_results(report)
+
+    def calibrate(self):
+        """``only_calibration``: write the model in INT8; see `engines.calibrate`."""
+        task, sets = self.task, self.evaluator.sets
+        if not sets:
+            raise InputError('needs a dev set to calibrate with', field='only_calibration')
+
+        def evaluate(forward):
+            return Evaluator(task, forward, sets).evaluate()
+
+        loader = next(iter(sets.values())).loader
+        names = task.name, task.metric, task.most_lost
+        prefix, facts = calibrate(self.settings, self.model, loader, evaluate, *names)
+        self.folder.write('calibration.json', self.settings, **facts)
+        write_labels(prefix, task.labels)
+
+    # -- a training
+
+    def train(self):
+        """Train, and write all files."""
+        task, settings, has_dev = self.task, self.settings, bool(self.evaluator.dev_sets)
+        if 'train' not in self.sets:
+            raise InputError('there is no training set')
+        if not has_dev and settings.early_stop:
+            raise InputError('needs a dev set to compare the epochs on', field='early_stop')
+        if not has_dev:
+            logger.info('there is no dev set: the last epoch is the result')
+        store = self.folder.checkpoints(settings.keep_checkpoints) if self._is_kept else None
+        callbacks = [ProgressLogger(), self, *self._callbacks]
+        options = {'early_stop': settings.early_stop, 'num_epochs': self.num_epochs}
+        loop = self.make_loop(self.count_steps(), store, callbacks, **options)
+        if task.workers.rank == 0 and settings.overwrite_output_dir:
+            self.folder.clear()
+        path = loop.resume() if settings.resume else None
+        if path is not None:
+            logger.info('resuming from %s', path)
+        tokens = settings.batch_tokens if isinstance(settings, BatchTokensSettings) else None
+        size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
+        unit = 'tokens at most' if tokens else 'examples'
+        logger.info('training: %d steps of %d %s', loop.num_steps, size, unit)
+        loop.run()
+        if task.workers.rank == 0:
+            self.write()
+
+    def count_steps(self):
+        """Return the number of updates."""
+        settings = self.settings
+        if settings.training_steps is not None:
+            return settings.training_steps
+        # Buckets' last batches aren't full: an epoch has a few more batches than examples / batch
+        # size, by which GluonNLP counts the steps and so ends within the last epoch.
+        # Epochs may be a fraction; TensorFlow's scripts round their updates down.
+        batches = len(self.sets['train'].loader)
+        logger.info('%d batches per epoch', batches)
+        return max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+
+    def make_loop(self, num_steps, store, callbacks, **options):
+        """Return the `TrainingLoop`, with further options of it."""
+        task, settings, data = self.task, self.settings, self.sets['train']
+        described = {name: task.describe(part) for name, part in self.sets.items()}
+        self._results = {**task.results(), 'data': described}
+        if settings.mirror:
+            self.block.mirror()
+        if settings.tensorboard and task.workers.rank == 0:
+            callbacks.append(TensorBoardWriter(settings.tensorboard))
+        objective = task.objective(self.model, data)
+        job = Job.of(
+            settings,
+            len(self.contexts),
+            task.draws_updates,
+            class_names=task.labels and list(task.labels),
+            **task.job(described['train']),
+        )
+        self.loop = TrainingLoop(
+            self.make_updater(num_steps),
+            objective,
+            data.loader,
+            num_steps,
+            accumulate=self.accumulate,
+            seed=settings.seed,
+            log_interval=settings.log_interval,
+            evaluate=self.evaluator.evaluate if self.evaluator.dev_sets else None,
+            store=store,
+            checkpoint_interval=settings.ckpt_interval if store else None,
+            job=job,
+            callbacks=callbacks,
+            workers=task.workers,
+            **options,
+        )
+        return self.loop
+
+    def make_updater(self, num_steps):
+        """Return the `Updater` of `num_steps` updates."""
+        settings, options = self.settings, {}
+        norm = settings.max_grad_norm if isinstance(settings, ScheduleSettings) else 1.0
+        if isinstance(settings, TrainingSettings) and settings.as_bertadam:
+            options, norm = {'max_grad_norm': norm}, None  # the optimizer clips
+        return make_updater(
+            settings, self.block, self.task.schedule(num_steps), norm, options=options
+        )
+
+    def path(self, epoch):
+        """Return the file of an epoch, counted from 1; its name counts from 0, as GluonNLP's."""
+        return self.folder.file(f'{self._file_name}{epoch - 1}.params')
+
+    @property
+    def _file_name(self):
+        return '_'.join(filter(None, ('model', self.task.prefix, self.task.name, '')))
+
+    def on_epoch(self, loop, record):
+        """Write the epoch's parameters, and the results so far."""
+        state, epoch, start = loop.state, record['epoch'], self._file_name
+        loop.block.save_parameters(self.path(epoch))
+        loop.weights = self.path(epoch)
+        last = range(epoch + 1 - self.settings.keep_checkpoints, epoch + 1)
+        kept = {os.path.basename(self.path(epoch)) for epoch in (*last, state.best['epoch'])}
+        for name in os.listdir(self.folder.path):
+            if re.fullmatch(rf'{re.escape(start)}\d+\.params', name) and name not in kept:
+                os.remove(self.folder.file(name))
+        if self._is_kept:
+            self._curves.update(state)
+            self._write_results()
+
+    def write(self):
+        """Write what a training leaves, and give the model the best epoch's parameters.
+
+        These are ``model_NAME_EPOCH.params`` of the last epoch and the best one, ``curves.png``,
+        ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch), predictions,
+        and ``best_model/`` with its card. With ``save_last`` the folder itself has the last epoch's
+        model, as the originals' has, whose are ``eval_results.txt`` and the predictions.
+        """
+        settings, state, has_dev = self.settings, self.state, bool(self.evaluator.dev_sets)
+        logger.info(
+            '%s epoch: %d of %d%s; %.0f s of training',
+            'best' if has_dev else 'last',
+            state.best['epoch'],
+            len(state.epochs),
+            f', {self.task.score_name} {state.best["score"]:.4f}' if has_dev else '',
+            state.seconds,
+        )
+        if settings.save_last:
+            self.save(self.folder.path, format=settings.save_last)
+            examination = self._examine()
+        self.load_best()
+        if not self._is_kept:
+            return
+        folder = self.folder.file('best_model')
+        self.save(folder)
+        if not settings.save_last:
+            examination = self._examine()
+        about = self._about()
+        command = next_command(about, self.folder.location('best_model'))
+        self._curves.finish(state, examination)
+        results = self._write_results(command)
+        curves = self.folder.file('curves.png')
+        write_card(folder, self.title, about, results, self._metric, curves)
+        log_summary(results, self.folder.path, command, self.folder.location())
+        best, last = map(self.path, (state.best['epoch'], len(state.epochs)))
+        self.folder.tidy({best, last}, settings)
+
+    def _examine(self):
+        """Write the predictions of the model as it is; returns its `Examination`, or None."""
+        evaluator, results = self.evaluator, self._results
+        if self.task.predicted is not None:
+            evaluator.keep()
+            results['best_model'] = evaluator.evaluate(segments=evaluator.sets)[1]
+            if 'test' in results['best_model']:
+                results['test'] = results['best_model']['test']
+            results['predictions'] = evaluator.predict(self.folder.path)
+        examination = evaluator.examine()
+        if examination is not None:
+            results['examination'] = {examination.segment: examination.to_dict()}
+        return examination
+
+    @functools.cached_property
+    def _curves(self):
+        return Curves(functools.partial(self.plot, self.folder.file('curves.png')))
+
+    @property
+    def _metric(self):
+        return self.task.score_name if self.evaluator.dev_sets else None
+
+    def plot(self, path, state, examination=None):
+        """Draw the curves; the baseline is the one of the `Examination`."""
+        metric = self._metric
+        guess = examination and (f'always "{examination.guess}"', examination.baseline.get(metric))
+        plot_curves(path, state, self.title, f'dev {metric}' if metric else 'updates', guess)
+
+    def _about(self):
+        task = self.task
+        sizes = {name: task.size(self.sets[name]) for name in self.sets if task.unit}
+        sizes = {name: sizes[name] for name in sorted(sizes, key=lambda name: name != 'train')}
+        mask, pairs = self.tokenizer.mask_token, task.takes_pairs
+        return About(task.use, task.base, sizes, task.unit, task.labels, pairs, mask)
+
+    def _write_results(self, command=None):
+        state, settings = self.state, self.settings
+        best = {'epoch': state.best['epoch'], **state.best['report']}
+        best['parameters'] = os.path.basename(self.path(best['epoch']))
+        results = self.folder.write(
+            'results.json', settings, state, **{'best': best, **self._results}
+        )
+        record = state.epochs[-1] if settings.save_last else state.best
+        self.folder.write_eval_results(record['report'], record)
+        path = self.folder.file('report.html')
+        write_report_page(path, self.title, results, self._metric, command)
+        return results
+
+    def load_best(self):
+        """Give the model the best epoch's parameters, if an epoch has ended."""
+        if self.state.best:
+            self.block.load_parameters(self.path(self.state.best['epoch']))
+
+    def save(self, folder, **options):
+        """Write the model as it is, with the names of its classes, and options of `save_trained`.
+
+        Its tokenizer cuts texts where the training did.
+        """
+        task, tokenizer = self.task, self.tokenizer
+        if task.has_own_head:
+            name_labels(self.model, task.trained_for, task.labels)
+            tokenizer = copy.copy(tokenizer)
+            length = getattr(self.settings, task.length, None) or tokenizer.max_len
+            tokenizer.max_len = min(length, tokenizer.max_len)
+        task.save(folder, self.model, tokenizer, **options)
+
+
+def run_task(task, trainer_class=Trainer):
+    """Train a task, or use a model of it: what its command does."""
+    with trainer_class(task) as trainer:
+        trainer.run()
+
+
+def find_contexts(gpus, workers, gpu=None):
+    """Return the devices of this process: several GPUs, one, or the CPU."""
+    if gpus and gpu is not None:
+        raise InputError(f'{gpu} and `gpus` {gpus} both name the GPUs: give one', field='gpu')
+    if not (gpus or '').strip():
+        if workers.size > 1 and gpu is not None:
+            gpu = workers.local_rank
+        return [get_ctx(gpu)]
+    try:
+        numbers = [int(number) for number in gpus.split(',')]
+    except ValueError:
+        raise InputError(f'{gpus!r}: give numbers, such as 0 or 0,2,5', field='gpus') from None
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f'{gpus}: give each number once', field='gpus')
+    if workers.size > 1:
+        if workers.local_rank >= len(numbers):
+            raise InputError(
+                f'{gpus}: there are more workers on this machine than these GPUs', field='gpus'
+            )
+        numbers = [numbers[workers.local_rank]]
+    for number in numbers:
+        check_gpu(number, 'gpus')
+    return [mx.gpu(number) for number in numbers]
+
+
+def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, options=None):
+    """Return the `Updater` that the settings describe, with options of the optimizer."""
+    registry = mx.optimizer.Optimizer.opt_registry
+    if settings.optimizer.lower() not in registry:
+        raise UnknownNameError.of('optimizer', settings.optimizer, registry)
+    options = {'wd': settings.wd, **(options or {})}
+    known = inspect.signature(registry[settings.optimizer.lower()].__init__).parameters
+    if 'epsilon' in known:
+        options['epsilon'] = settings.epsilon
+    if 'max_grad_norm' in options and 'max_grad_norm' not in known:
+        raise InputError(
+            f'{settings.optimizer} does not clip each parameter by itself, as '
+            '`as_bertadam` requires: bertadam and openaiadam do',
+            field='optimizer',
+        )
+    if settings.dtype == 'float16':
+        options['multi_precision'] = True  # the weights follow copies in float32
+    if not decay_all:
+        disable_weight_decay(model)
+    trainer = HostTrainer if settings.optimize_on_cpu else mx.gluon.Trainer
+    trainer = trainer(model.collect_params(), settings.optimizer, options, update_on_kvstore=False)
+    loss_scale = None
+    if settings.dtype == 'float16':
+        fixed = settings.loss_scale
+        loss_scale = LossScale(fixed, dynamic=False) if fixed else LossScale()
+    elif settings.loss_scale:
+        logger.warning('`loss_scale` has an effect with `dtype` float16 only')
+    return Updater(model, trainer, schedule, max_grad_norm, loss_scale)
