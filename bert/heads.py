@@ -42,6 +42,8 @@ class BertTask(TaskMixin, BertBlock):
     backbone = 'bert'
     model_class = BertModel
     parts = {'use_pooler': False}
+    #: the vector to classify instead of the pooler's output
+    pooling = None
     #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'dropout'
 
@@ -137,8 +139,8 @@ class BertForSequenceClassification(BertTask):
         params=None,
         **options,
     ):
-        extras = getattr(bert, 'config', bert).extras
-        self.pooling = pooling or extras.get('classifier_pooling')
+        config = bert.config if isinstance(bert, BertModel) else bert
+        self.pooling = pooling or config.extras.get('classifier_pooling')
         if self.pooling is not None:
             UnknownNameError.check('pooling', self.pooling, POOLINGS)
             self.parts = {'use_pooler': False}

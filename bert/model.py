@@ -27,13 +27,14 @@ class BertBlock(AttentionBlock):
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
+    dropout_rate = 0  # of a head, before its dense layer
 
     @classmethod
     def name_maps(cls, config):
         return {**bert_mappings(), 'keras': KERAS}
 
     def mappings(self):
-        return bert_mappings(getattr(self, 'dropout_rate', 0))
+        return bert_mappings(self.dropout_rate)
 
     @property
     def fuses_in_onnx(self):

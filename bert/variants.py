@@ -29,7 +29,7 @@ class VariantBlock:
         return {**cls.make_mappings(cls.head_rules, False), **renamed}
 
     def mappings(self):
-        return self.make_mappings(self.head_rules, bool(getattr(self, 'dropout_rate', 0)))
+        return self.make_mappings(self.head_rules, bool(self.dropout_rate))
 
 
 class Typeless:
@@ -59,7 +59,7 @@ class OwnPooler:
 
     def _make_classifier(self, units, dropout):
         super()._make_classifier(units, dropout)
-        if getattr(self, 'pooling', None) is not None:  # instead of this layer
+        if self.pooling is not None:  # instead of this layer
             return
         with self.name_scope():
             self.dense = self._dense(self.config.hidden_size, prefix='dense_')

@@ -108,22 +108,22 @@ def _huggingface(config):
 def _huggingface_words(config):
     """Make the rules of the embedding and the softmax."""
     common = config.div_val == 1
-    table, softmax_table, bias = (
-        _name(config, name) if common else name + '{i}'
-        for name in ('word_embed.table', '^softmax.table', '^softmax.bias')
-    )
-    rules = []
     clusters = range(1 if common else len(config.sizes))
-    softmax_bias = bias if common else '^softmax.bias0'  # a model with a softmax has it
+
+    def name(part, cluster):
+        return _name(config, part) if common else f'{part}{cluster}'
+
+    softmax_bias = name('^softmax.bias', 0)  # a model with a softmax has it
+    rules = [
+        Rule(f'^softmax.{name}', f'crit.{name}') for name in ('cluster_weight', 'cluster_bias')
+    ]
     for i in clusters:
         embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
         tied = {'tied': (f'{output}.weight',), 'tied_to': softmax_bias} if config.tie_weight else {}
-        rules.append(Rule(table.replace('{i}', str(i)), embedding, **tied))
+        rules.append(Rule(name('word_embed.table', i), embedding, **tied))
         if not config.tie_weight:
-            rules.append(Rule(softmax_table.replace('{i}', str(i)), f'{output}.weight'))
-        rules.append(Rule(bias.replace('{i}', str(i)), f'{output}.bias'))
-    rules.append(Rule('^softmax.cluster_weight', 'crit.cluster_weight'))
-    rules.append(Rule('^softmax.cluster_bias', 'crit.cluster_bias'))
+            rules.append(Rule(name('^softmax.table', i), f'{output}.weight'))
+        rules.append(Rule(name('^softmax.bias', i), f'{output}.bias'))
     if config.has_projections:
         tied_by = {}  # the embedding's projection -> the softmax's that share it
         for i, is_tied in enumerate(config.tie_projs):

@@ -21,7 +21,11 @@ class LockedGraph(HybridBlock):
             return super()._call_cached_op(*inputs)
 
 
-_state = threading.local()
+class _State(threading.local):
+    active = False
+
+
+_state = _State()
 
 
 @contextlib.contextmanager
@@ -37,4 +41,4 @@ def standard_operators():
 
 def uses_standard_operators():
     """Return whether `standard_operators` is active in this thread."""
-    return getattr(_state, 'active', False)
+    return _state.active
