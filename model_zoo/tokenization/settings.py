@@ -8,13 +8,15 @@ import dataclasses
 import json
 import math
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import tokenizers
+from pydantic import ConfigDict, PlainValidator, create_model
 from tokenizers import AddedToken
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from ..util.fields import Fields, Flag, Text
 from .library_files import steps_of, token_id
 from .vocab import ROLES
 
@@ -34,6 +36,36 @@ SWITCHES = (
     'do_lower_case',
     'strip_accents',
     'tokenize_chinese_chars',
+)
+
+
+class _AnyFields(Fields):
+    model_config = ConfigDict(extra='ignore')
+
+
+def _added_token(value):
+    """Make a token of its text, or of its fields in the files."""
+    fields = {'content': value} if isinstance(value, str) else value
+    if not isinstance(fields, dict) or not isinstance(fields.get('content'), str):
+        raise ValueError('a token must be a text')
+    flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
+    known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
+    return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
+
+
+_Token = Annotated[Any, PlainValidator(_added_token)]
+_Extra = list[_Token | None] | dict[str, _Token | None] | None
+# the files' fields that are used, with the content of added_tokens.json
+_Files = create_model(
+    '_Files',
+    __base__=_AnyFields,
+    tokenizer_class=(Text | None, None),
+    additional_special_tokens=(_Extra, None),
+    extra_special_tokens=(_Extra, None),
+    added_tokens_decoder=(dict[int, _Token] | None, None),
+    added=(dict[str, int], ...),
+    **dict.fromkeys(SWITCHES, (Flag | None, None)),
+    **{f'{role}_token': (_Token | None, None) for role in ROLES},
 )
 
 
@@ -62,35 +94,23 @@ class TokenizerSettings:
         config = read_tokenizer_config(folder, 'config.json')
         if config.get('tokenizer_class'):  # older models name it there
             fields.setdefault('tokenizer_class', config['tokenizer_class'])
-        for name in SWITCHES:
-            if not isinstance(fields.get(name), (bool, type(None))):
-                raise _wrong(folder, name, fields[name], 'it must be true or false')
-        if not isinstance(fields.get('tokenizer_class'), (str, type(None))):
-            raise _wrong(folder, 'tokenizer_class', fields['tokenizer_class'], 'it must be a name')
-        named = {**read_tokenizer_config(folder, SPECIAL_NAME), **fields}
-        tokens = {role: _token(folder, named.get(f'{role}_token')) for role in ROLES}
-        extra = []
-        for name in ('additional_special_tokens', 'extra_special_tokens'):
-            some = named.get(name) or []
-            if not isinstance(some, (list, dict)):
-                raise _wrong(folder, name, some, 'it must be a list of tokens')
-            extra += some.values() if isinstance(some, dict) else some
-        tokens.update((f'extra {n}', _token(folder, token)) for n, token in enumerate(extra))
-        added = {token.content: (token, None) for token in tokens.values() if token is not None}
+        files = {'added': {}, **read_tokenizer_config(folder, SPECIAL_NAME), **fields}
         if not os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
-            for content, number in read_tokenizer_config(folder, ADDED_NAME).items():
-                token = added.get(content, (AddedToken(content, special=False),))[0]
-                added[content] = token, _id(folder, number)
-        decoder = fields.get('added_tokens_decoder') or {}
-        if not isinstance(decoder, dict) or None in decoder.values():
-            raise _wrong(
-                folder, 'added_tokens_decoder', decoder, 'it must have a token for each id'
-            )
-        for number, token in decoder.items():
-            token = _token(folder, token)
-            added[token.content] = token, _id(folder, number)
-        roles = {role: tokens[role].content for role in ROLES if tokens[role] is not None}
-        return cls(fields, roles, added)
+            files['added'] = read_tokenizer_config(folder, ADDED_NAME)
+        path = os.path.join(folder, TOKENIZER_CONFIG)
+        with reporting(f'{path!r}', errors=InputError):
+            files = dict(_Files.read(files))
+        roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
+        tokens = [*roles.values()]
+        for name in ('additional_special_tokens', 'extra_special_tokens'):
+            extra = files[name] or []
+            tokens += extra.values() if isinstance(extra, dict) else extra
+        added = {token.content: (token, None) for token in tokens if token is not None}
+        for token, number in files['added'].items():
+            added[token] = added.get(token, (AddedToken(token, special=False),))[0], number
+        for number, token in (files['added_tokens_decoder'] or {}).items():
+            added[token.content] = token, number
+        return cls(fields, {role: token.content for role, token in roles.items()}, added)
 
     @property
     def tokenizer_class(self):
@@ -162,31 +182,3 @@ class TokenizerSettings:
 def _by_id(item):
     _, (_, number) = item
     return number is None, number or 0
-
-
-def _wrong(folder, name, value, hint):
-    return InputError(
-        f'{os.path.join(folder, TOKENIZER_CONFIG)!r}: {name} is {value!r:.80}: {hint}'
-    )
-
-
-def _token(folder, token):
-    """Return a special token as the files write it, or None."""
-    if token is None:
-        return None
-    fields = {'content': token} if isinstance(token, str) else token
-    if not isinstance(fields, dict) or not isinstance(fields.get('content'), str):
-        raise _wrong(folder, 'a token', token, 'it must be a text')
-    flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
-    known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
-    try:
-        return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
-    except UnicodeEncodeError:
-        raise _wrong(folder, 'a token', token, 'it must be Unicode text') from None
-
-
-def _id(folder, number):
-    try:
-        return int(number)
-    except (TypeError, ValueError):
-        raise _wrong(folder, "an added token's id", number, 'it must be a number') from None
