@@ -51,7 +51,7 @@ setup(
     package_dir={'zoo_scripts': 'scripts', **ORIGINALS},
     package_data={
         **{name: ['py.typed'] for name in PACKAGES},
-        'model_zoo.app': ['*.html'],
+        'model_zoo.app': ['templates/*'],
         'model_zoo.inference': ['speed.json'],
         'model_zoo.inference.server.page': ['files/*'],
         'zoo_scripts': [
@@ -84,6 +84,7 @@ setup(
         'parquet': ['pyarrow>=15'],
         'mkl': ["mkl>=2024; platform_machine == 'x86_64'"],  # instead of MXNet's OpenBLAS
         'datasets': ['datasets>=3.0'],
+        'pandas': ['pandas>=1.5.3'],
         'gpt': ['ftfy>=6', 'spacy>=3.7'],
         'dev': names_in('test.txt'),
     },

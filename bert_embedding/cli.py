@@ -15,10 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from model_zoo.app.arguments import (
+    add_encoding,
+    add_many_files_arguments,
+    engine_of,
+    take_model,
+)
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
-from model_zoo.app.engines import engine_of
-from model_zoo.app.many_files import add_many_files_arguments, run_over_files
-from model_zoo.app.use import add_encoding, read_file, take_model, texts_of
+from model_zoo.app.many_files import run_over_files
+from model_zoo.app.use import read_file, texts_of
 from model_zoo.errors import InputError
 from model_zoo.inference import DEFAULT_MODELS
 from model_zoo.inference.engines import ENGINES
@@ -62,12 +67,14 @@ def _parse(argv, model):
     add('--params_path', help='file of weights instead of the pretrained ones')
     add('--sentencepiece', help='SentencePiece model for tokens and vocabulary')
     add(
-        '--max_seq_length',
+        '--max_length',
+        dest='max_seq_length',
         type=int,
         help='maximum number of pieces per sentence; longer ones are truncated; default: nothing '
         "is truncated, sentences longer than the model's context are embedded in overlapping "
         'windows',
     )
+    arguments.add_aliases('max_length', 'max_len', 'max_seq_length')
     add('--batch_size', type=int, default=256, help='maximum number of sentences per batch')
     add(
         '--oov_way',

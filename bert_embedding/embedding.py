@@ -8,11 +8,13 @@ sentences of similar length.
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import functools
 import itertools
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 import mxnet as mx
@@ -28,6 +30,7 @@ from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
 from model_zoo.util.choices import POOLINGS
+from model_zoo.util.display import counted, has_viewer
 
 __all__ = ['OOV_WAYS']
 
@@ -36,18 +39,7 @@ logger = logging.getLogger(__name__)
 #: how the vectors of a word's pieces become one
 OOV_WAYS = ('avg', 'sum', 'last')
 _SEARCHED_TOGETHER = 4096  # texts of a corpus whose vectors are in memory
-
-
-def _checked(sentences):
-    """Yield the sentences; each must be a str."""
-    for number, sentence in enumerate(sentences):
-        if not isinstance(sentence, str):
-            hint = '; decode it first' if isinstance(sentence, bytes) else ''
-            raise InputError(
-                f'sentence {number} (counted from 0) is a {type(sentence).__name__}, not a str: '
-                f'{sentence!r:.80}{hint}'
-            )
-        yield sentence
+_LONG = 1000  # sentences from which on a list has a bar
 
 
 class BertEmbedding:
@@ -122,7 +114,7 @@ class BertEmbedding:
     ):
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
-        self.dtype = precision_name(dtype)
+        self._name, self.dtype = os.fspath(model), precision_name(dtype)
         UnknownNameError.check('dtype', self.dtype, (*PRECISIONS, 'int8'))
         if batch_size < 1:
             raise InputError(f'batch_size is {batch_size}; it must be at least 1')
@@ -146,8 +138,14 @@ class BertEmbedding:
             )
         self.max_seq_length = max_seq_length
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
+        self.batch_size = batch_size
         self._pieces = _PieceVectors(opened, engine=self.engine)
-        self._pieces.batch_rows = self.batch_size = batch_size
+
+    def __repr__(self):
+        return (
+            f'<BertEmbedding {self._name}: {type(self.bert).__name__}, {self.units} units, '
+            f'max_seq_length={self.max_seq_length}, engine={self.engine.name!r}>'
+        )
 
     @property
     def units(self):
@@ -181,7 +179,8 @@ class BertEmbedding:
             vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,). Both
             are empty for a sentence without words.
         """
-        return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens))
+        with _bar_of(sentences) as on_batch:
+            return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens, on_batch))
 
     def iter_embedding(self, sentences, oov_way='avg', filter_spec_tokens=True, on_batch=None):
         """:meth:`embedding`, one sentence after the other.
@@ -198,8 +197,8 @@ class BertEmbedding:
                 'export the task model'
             )
 
-        options = {'length': self._given_length, 'vector': None, 'on_batch': on_batch}
-        results = self._results(self._iterator(sentences), options)
+        options = {'length': self._given_length, 'on_batch': on_batch}
+        results = self._results(_iterator(sentences), options)
         return (self._words(*result, oov_way, filter_spec_tokens) for result in results)
 
     def sentence_vectors(
@@ -235,13 +234,55 @@ class BertEmbedding:
             float32, shape (sentences, units), in the order of the sentences. A
             sentence-transformers model has the units of its last part.
         """
-        iterator = self.iter_sentence_vectors(sentences, pooling, normalize, prompt, prompt_name)
-        vectors = list(iterator)
+        options = pooling, normalize, prompt, prompt_name
+        with _bar_of(sentences) as on_batch:
+            vectors = list(self.iter_sentence_vectors(sentences, *options, on_batch))
         units = self._modules(pooling).units(self.units)
         return np.array(vectors, dtype=np.float32).reshape(-1, units)
 
+    def encode(
+        self,
+        sentences: str | Iterable[str],
+        prompt_name: str | None = None,
+        prompt: str | None = None,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = False,
+    ) -> np.ndarray | list[np.ndarray]:
+        """Return vectors of sentences as sentence-transformers' method of this name does.
+
+        Parameters
+        ----------
+        sentences : str or iterable of str
+            A single str has a single vector.
+        batch_size : int, optional
+            Maximum number of sentences per batch; default: the model's.
+        show_progress_bar : bool, optional
+            Default: for more than 1000 sentences, on a terminal or in a notebook.
+        convert_to_numpy : bool
+            Whether to return an array of shape (sentences, units), otherwise a list of vectors.
+        normalize_embeddings : bool
+            Whether to scale the vectors to Euclidean length 1, if the model doesn't do that itself.
+        """
+        texts = [sentences] if isinstance(sentences, str) else sentences
+        options = None, normalize_embeddings, prompt, prompt_name
+        with _bar_of(texts, show_progress_bar) as on_batch:
+            vectors = list(self.iter_sentence_vectors(texts, *options, on_batch, batch_size))
+        if isinstance(sentences, str):
+            return vectors[0]
+        units = self._modules(None).units(self.units)
+        return np.reshape(vectors, (-1, units)) if convert_to_numpy else vectors
+
     def iter_sentence_vectors(
-        self, sentences, pooling=None, normalize=False, prompt=None, prompt_name=None, on_batch=None
+        self,
+        sentences,
+        pooling=None,
+        normalize=False,
+        prompt=None,
+        prompt_name=None,
+        on_batch=None,
+        batch_size=None,
     ):
         """:meth:`sentence_vectors`, one after the other; reads as :meth:`iter_embedding` does.
 
@@ -255,9 +296,9 @@ class BertEmbedding:
             prompt = modules.prompt(prompt_name)
         # its ids without the last one, which is [SEP]
         skip = len(self.tokenizer.encode(prompt).input_ids) - 1 if prompt else 0
-        sentences = (prompt + sentence for sentence in self._iterator(sentences))
-        if modules.lowers:
-            sentences = map(str.lower, sentences)
+
+        def prepare(sentence):
+            return (prompt + sentence).lower() if modules.lowers else prompt + sentence
 
         def vector_of(states):
             vector = modules.vector(states, skip)
@@ -265,28 +306,15 @@ class BertEmbedding:
 
         is_default = modules is self.sentence_modules
         length = self.max_seq_length if is_default else self._given_length
-        options = {'length': length, 'vector': vector_of, 'on_batch': on_batch}
-        return (vector for _, vector in self._results(sentences, options))
+        options = {'length': length, 'vector': vector_of, 'prepare': prepare, 'on_batch': on_batch}
+        results = self._results(_iterator(sentences), options, batch_size)
+        return (vector for _, vector in results)
 
     def _modules(self, pooling):
         """The parts that make a sentence's vector."""
         if pooling is None and self.sentence_modules is not None:
             return self.sentence_modules
         return SentenceModules([pooling or 'mean'])
-
-    @staticmethod
-    def _iterator(sentences):
-        if isinstance(sentences, (str, bytes)):
-            raise InputError(
-                f'the sentences are one {type(sentences).__name__} ({sentences!r:.60}); '
-                'give a list of str, such as [sentence]'
-            )
-        try:
-            return _checked(iter(sentences))
-        except TypeError:
-            raise InputError(
-                f'the sentences must be a list of str, not {type(sentences).__name__}'
-            ) from None
 
     def similarity(self, a, b):
         """Cosines of the vectors of texts.
@@ -339,11 +367,13 @@ class BertEmbedding:
             return texts
         return self.sentence_vectors([texts] if isinstance(texts, str) else texts)
 
-    def _results(self, sentences, options):
+    def _results(self, sentences, options, batch_size=None):
         """Yield the encoding of each sentence, and its pieces' vectors or its own."""
         read = cut = lost = empty = 0
+        pieces = copy.copy(self._pieces)
+        pieces.batch_rows = batch_size or self.batch_size
         try:
-            for encoding, vectors in self._pieces.results(sentences, options):
+            for encoding, vectors in pieces.results(sentences, options):
                 read += 1
                 cut += encoding.truncated > 0
                 lost += encoding.truncated
@@ -390,8 +420,8 @@ class BertEmbedding:
 class _PieceVectors(Pipeline):
     """The encoding of each sentence, and the vectors of its pieces; long ones in windows.
 
-    With ``options['vector']`` that function of the pieces' vectors. ``options['on_batch']`` hears
-    of each sentence whose last window has been run.
+    With ``options['vector']`` that function of the pieces' vectors. ``options['prepare']`` changes
+    a sentence first, and ``options['on_batch']`` hears of each one whose last window has been run.
     """
 
     task = 'embedding'
@@ -400,7 +430,8 @@ class _PieceVectors(Pipeline):
     def _rows(self, items, options, meter):
         reduce = functools.partial(self._reduced, options=options)
         rows, room = [], self.block.context_length - 2
-        batch = self.tokenizer.encode_batch(items, max_length=options['length'], pad=False)
+        texts = map(options.get('prepare', str), map(self._text, items))
+        batch = self.tokenizer.encode_batch(list(texts), max_length=options['length'], pad=False)
         for encoding in batch.rows:
             ids, of_item = encoding.input_ids, []
             for window in even_windows(len(ids) - 2, room):
@@ -414,7 +445,7 @@ class _PieceVectors(Pipeline):
         encoding, window = row.about
         if options['on_batch'] is not None and window.stop == len(encoding) - 2:
             options['on_batch'](1)
-        if len(row.input_ids) == len(encoding) and options['vector'] is not None:
+        if len(row.input_ids) == len(encoding) and 'vector' in options:
             return [options['vector'](outputs[0])]
         return outputs
 
@@ -428,7 +459,25 @@ class _PieceVectors(Pipeline):
             whole[0] += states[0] / len(rows)
             whole[-1] += states[-1] / len(rows)
             whole[first + 1 : last + 1] = states[first + 1 - start : last + 1 - start]
-        return encoding, whole if options['vector'] is None else options['vector'](whole)
+        return encoding, options['vector'](whole) if 'vector' in options else whole
+
+
+def _iterator(sentences):
+    if isinstance(sentences, (str, bytes)) or not isinstance(sentences, Iterable):
+        raise InputError(
+            f'must be a list of str, such as [sentence], not {sentences!r:.60}', field='sentences'
+        )
+    return iter(sentences)
+
+
+def _bar_of(sentences, is_shown=None):
+    """Return a context of ``on_batch``: a bar if asked for, or for a long list on a display."""
+    count = len(sentences) if isinstance(sentences, Sized) else None
+    if is_shown is None:
+        is_shown = count is not None and count > _LONG and has_viewer()
+    if not is_shown:
+        return contextlib.nullcontext()
+    return counted('sentences', count, leave=True, has_bar=True)
 
 
 def _originals_order(ctx, dtype, model):

@@ -57,12 +57,13 @@ def add_int8_arguments(parser):
         choices=CALIBRATION_METHODS,
         help='how to find the ranges',
     )
-    add('--max_len', type=int, default=128, help='maximum tokens per text')
+    add('--max_length', type=int, default=128, help='maximum tokens per text')
+    parser.add_aliases('max_length', 'max_len')
 
 
 def check_int8_arguments(args):
     """Raise InputError, naming the flag, if the flags don't agree."""
-    check_at_least_one(args, 'num_calib_batches', 'calib_batch_size', 'max_len')
+    check_at_least_one(args, 'num_calib_batches', 'calib_batch_size', 'max_length')
     check_files(args, 'calib_data', 'dev_data')
     given = [name for name in ('calib_data', 'dev_data') if getattr(args, name)]
     if given and args.precision != 'int8':
@@ -110,7 +111,7 @@ def _lines(args, tokenizer):
             '--text_columns'
         )
     texts, pairs = [row[0] for row in rows], [row[1] for row in rows] if rows[0][1:] else None
-    encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_len, pad=False)
+    encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_length, pad=False)
     return _loader(
         args,
         tokenizer,
@@ -122,14 +123,14 @@ def _lines(args, tokenizer):
 def _task(args, located):
     """The task whose files --calib_data and --dev_data are; None if they are lines of texts."""
     if args.task == 'tagging':
-        return TaggingTask(TaggingSettings(max_seq_length=args.max_len))
+        return TaggingTask(TaggingSettings(max_length=args.max_length))
     if args.task == 'question_answering':
         return SquadTask(
             SquadSettings(
-                max_seq_length=args.max_len,
+                max_length=args.max_length,
                 doc_stride=_STRIDE,
                 output_dir=None,
-                max_query_length=min(_QUERY, args.max_len // 2),
+                max_query_length=min(_QUERY, args.max_length // 2),
             )
         )
     if args.task not in ('classification', 'regression') or not args.text_columns:
@@ -145,7 +146,7 @@ def _task(args, located):
         located,
         parameters=args.model_parameters,
     )
-    settings = ClassificationSettings(task_name='custom', max_len=args.max_len)
+    settings = ClassificationSettings(task_name='custom', max_length=args.max_length)
     return ClassificationTask(settings, record)
 
 

@@ -1,7 +1,7 @@
 """The errors that this project raises on bad input.
 
 Each message names the thing, the value, and what to do. An error of a parameter that the caller may
-have set has its name apart, as `field`: 'max_len 600: the model takes 512 tokens at most'. The
+have set has its name apart, as `field`: 'max_length 600: the model takes 512 tokens at most'. The
 commands print the message as one line, with the flag instead of the name, and exit with a non-zero
 status (see ``model_zoo.app.cli``). Other parameters that a message mentions are in backquotes.
 
@@ -14,6 +14,7 @@ import contextlib
 import difflib
 import importlib.util
 import sys
+import traceback
 from typing import NamedTuple
 
 __all__ = [
@@ -31,6 +32,8 @@ __all__ = [
 
 _MOST = 6000  # characters of a message; a longer one keeps its beginning and its end
 _KEPT = 4000, 500
+#: packages whose frames a notebook doesn't show
+_OURS = ('model_zoo', 'bert', 'gpt', 'gpt2', 'transfo_xl', 'bert_embedding', 'export')
 _MANY, _SIMILAR = 60, 12  # if there are more known names than 60, the 12 most similar are shown
 
 
@@ -53,6 +56,16 @@ class ZooError(Exception):
             self._problem, *others = args
             args = (f'{field} {self._problem}', *others)
         super().__init__(*map(_shortened, args))
+
+    def _render_traceback_(self):
+        """Return what IPython shows: the line that called this project, and the message."""
+        place = None
+        for frame, line in traceback.walk_tb(self.__traceback__):
+            if frame.f_globals.get('__name__', '').partition('.')[0] in _OURS:
+                break
+            place = frame, line
+        frames = traceback.StackSummary.extract([] if place is None else [place])
+        return [*(line.rstrip() for line in frames.format()), f'{type(self).__name__}: {self}']
 
     def naming(self, name_of, form='{}'):
         """Return the message with other names of the fields, such as their flags.

@@ -27,6 +27,7 @@ __all__ = [
     'is_path',
     'is_table',
     'is_table_file',
+    'keep_rows',
     'read_records',
     'read_rows',
 ]
@@ -359,6 +360,11 @@ def _given_records(rows, parts, name):
         yield where, {column: _plain(value) for column, value in row.items()}
     if number < 0:
         raise InputError(f'the {name} set has no rows')
+
+
+def keep_rows(rows):
+    """Return rows in memory that can be read several times."""
+    return rows if _is_dataset(rows) or hasattr(rows, 'columns') else list(rows)
 
 
 def _named_parts(row, parts, where):

@@ -11,10 +11,9 @@ text has no answer.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.use import read_texts, run_pipeline, use_parser
+from model_zoo.app.arguments import use_parser
 from model_zoo.errors import InputError
 from model_zoo.records import is_table_file
-from model_zoo.util.reading import read_lines
 
 
 def parse_arguments(argv=None):
@@ -36,6 +35,9 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import read_texts, run_pipeline
+    from model_zoo.util.reading import read_lines
+
     cli.setup_logging()
     text = args.text
     if args.context is not None:

@@ -2,7 +2,7 @@
 
     python bertology.py --model output_dir/best_model --task_name MRPC --try_masking \\
         --sentence 'Time flies like an arrow .'
-    python bertology.py --model gpt2 --eval_file valid.txt --try_masking
+    python bertology.py --model gpt2 --dev_file valid.txt --try_masking
 
 The flags are the same as in pytorch-pretrained-bert's bertology.py. The data is the dev set of a
 task of finetune_classifier.py, or of your own task, for a BERT that was trained on it; for OpenAI
@@ -48,8 +48,7 @@ from model_zoo.registry import get_family
 from model_zoo.tasks.classification import (
     ClassificationSettings,
     ClassifierFeatures,
-    check_task_choice,
-    make_task,
+    choose_data,
 )
 from model_zoo.tasks.classification_data import list_tasks, read_examples
 from model_zoo.tasks.labels import adopt_labels
@@ -63,8 +62,21 @@ logger = logging.getLogger('bertology')
 
 
 METRICS = {'acc': 'accuracy', 'mcc': 'matthews', 'spearmanr': 'spearman'}  # the original's names
-OF_BERT = 'task_name', 'data_dir', 'dev_file', 'max_seq_length', 'labels'
-OF_LANGUAGE_MODELS = 'eval_file', 'block_size'
+OF_BERT = 'task_name', 'data_dir', 'labels'
+#: flags that choose the data, as in fine-tuning
+OF_DATA = (
+    'task_name',
+    'data_dir',
+    'dev_file',
+    'text_columns',
+    'text_column',
+    'text_pair_column',
+    'label_column',
+    'labels',
+    'header',
+    'regression',
+    'encoding',
+)
 
 
 LANGUAGE_MODELS = {'gpt': OpenAIGPTLMHeadModel, 'gpt2': GPT2LMHeadModel}
@@ -82,33 +94,22 @@ def parse_arguments(argv=None):
     )
     add(
         '--dev_file',
-        help='custom task: TSV, .csv, .jsonl or .parquet, or a folder that datasets has saved',
+        help='custom task: TSV, .csv, .jsonl or .parquet, or a folder that datasets has saved; '
+        'OpenAI GPT and GPT-2: text in UTF-8',
     )
     add_fields(
         group,
         ClassificationSettings,
-        'text_columns',
-        'text_column',
-        'text_pair_column',
-        'label_column',
-        'labels',
-        'header',
-        'regression',
+        *OF_DATA[3:-1],
     )
     add('--metric_name', help="metric for masking; default: the task's first metric")
     add(
-        '--max_seq_length',
+        '--max_length',
         type=int,
-        help='BERT: in tokens, including special '
-        "tokens; default: 128, or the model's positions if they are fewer",
+        help='in tokens, including special tokens; default: 128, or fewer if the model reads fewer',
     )
-    add('--eval_file', help='OpenAI GPT and GPT-2: text in UTF-8')
-    add(
-        '--block_size',
-        type=int,
-        help='OpenAI GPT and GPT-2: tokens to read at a time; default: '
-        "128, or the model's context if that is shorter",
-    )
+    parser.add_aliases('dev_file', 'eval_file')
+    parser.add_aliases('max_length', 'max_len', 'max_seq_length', 'block_size')
     add('--data_subset', type=int, help='use only the first examples, or blocks of the text')
     add('--batch_size', type=int, default=8, help='does not affect the results')
     add = parser.add_argument_group('analysis').add_argument
@@ -149,15 +150,13 @@ def parse_arguments(argv=None):
 
 def check_arguments(args):
     check_at_least_one(args, 'data_subset', 'batch_size')
-    check_files(args, 'eval_file')
     for name in ('masking_threshold', 'masking_amount'):
         if not 0 < getattr(args, name) < 1:
-            raise InputError(f'--{name} {getattr(args, name)}: give a number between 0 and 1')
+            raise InputError(f'must be between 0 and 1, not {getattr(args, name)}', field=name)
     if not all(sentence.strip() for sentence in args.sentence or ()):
-        raise InputError('--sentence is empty: give a text')
+        raise InputError('is empty: give a text', field='sentence')
     if args.model is None:
-        raise InputError('give --model, a name or a folder')
-    check_task_choice(args, trains=False)
+        raise InputError('give `model`, a name or a folder')
 
 
 def find_family(args):
@@ -166,50 +165,60 @@ def find_family(args):
     if args.family not in FAMILIES:
         what = 'its config.json does not tell the family' if args.family is None else args.family
         raise InputError(
-            f'--model {args.model!r}: {what}; heads of {", ".join(FAMILIES)} can be looked at'
+            f'{args.model!r}: {what}; heads of {", ".join(FAMILIES)} can be looked at',
+            field='model',
         )
     is_bert = args.family not in LANGUAGE_MODELS
     described = 'a BERT' if is_bert else 'a language model'
-    for name in OF_LANGUAGE_MODELS if is_bert else OF_BERT:
+    for name in () if is_bert else OF_BERT:
         if getattr(args, name) is not None:
-            raise InputError(f'--{name} is not for {described}, which --model {args.model!r} is')
-    has_data = args.task_name or args.data_dir or args.eval_file or args.try_masking
+            raise InputError(f'is not for {described}, which {args.model!r} is', field=name)
+    if is_bert and args.task_name is None and args.dev_file is not None:
+        args.task_name = 'custom'
+    has_data = args.task_name or args.data_dir or args.dev_file or args.try_masking
     args.sentence_alone = bool(args.sentence) and not has_data
     if is_bert:
         args.task_name = args.task_name or (None if args.sentence_alone else 'MRPC')
-    elif args.eval_file is None and not args.sentence_alone:
-        raise InputError(f'--model {args.model!r} is {described}: it needs --eval_file')
+    elif args.dev_file is None and not args.sentence_alone:
+        raise InputError(f'{args.model!r} is {described}: it needs `dev_file`', field='model')
+    else:
+        check_files(args, 'dev_file')
     if len(args.sentence or ()) > (2 if is_bert else 1):
-        raise InputError(f'--sentence: {len(args.sentence)} are too many; put each in quotes')
+        raise InputError(
+            f'has {len(args.sentence)}, which are too many; put each in quotes', field='sentence'
+        )
+
+
+def length_of(args, model):
+    """Return how many tokens are read at a time: `max_length`, or the default for the model."""
+    if args.max_length is None:
+        args.max_length = min(128, model.context_length)
+    if not 2 <= args.max_length <= model.context_length:
+        raise InputError(
+            f'must be from 2 to {model.context_length}, which the model takes, not '
+            f'{args.max_length}',
+            field='max_length',
+        )
+    return args.max_length
 
 
 def build_classifier(args, ctx):
     """BERT on the dev set of a task."""
-    choice = ModelChoice(args)
-    task = adopt_labels(
-        make_task(args),
-        choice.located,
-        args.labels,
-        parameters=args.model_parameters,
+    settings = ClassificationSettings(
+        **{name: getattr(args, name) for name in OF_DATA}, only_inference=True
     )
-    if not task.dev_segments:
-        raise InputError('--task_name custom needs --dev_file')
+    task, choice = choose_data(settings), ModelChoice(args)
+    task = adopt_labels(task, choice.located, settings.labels, parameters=args.model_parameters)
     model, tokenizer = choice.open_task(
         get_family(args.family).block_class('classification'),
         ctx,
         trains=False,
         num_labels=task.num_labels,
     )
-    if args.max_seq_length is None:
-        args.max_seq_length = min(128, model.context_length)
-    if args.max_seq_length > model.context_length:
-        raise InputError(
-            f'--max_seq_length {args.max_seq_length}: the model takes {model.context_length} '
-            'tokens at most'
-        )
+    length = length_of(args, model)
     segment = task.dev_segments[0]
     examples = read_examples(task, args.data_dir, segment)[: args.data_subset]
-    features = ClassifierFeatures(tokenizer, task, args.max_seq_length)(examples)
+    features = ClassifierFeatures(tokenizer, task, length)(examples)
     labels = np.array([feature.label for feature in features])
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
     subject = ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
@@ -220,21 +229,14 @@ def build_classifier(args, ctx):
 def build_language_model(args, ctx):
     """OpenAI GPT or GPT-2 on a text."""
     model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
-    if args.block_size is None:
-        args.block_size = min(128, model.context_length)
-    size = args.block_size
-    if not 2 <= size <= model.context_length:
-        raise InputError(
-            f'--block_size {size}: give 2 to {model.context_length}, the tokens that the model '
-            'takes'
-        )
-    tokens = tokenizer.encode(read_text(args.eval_file))
+    size = length_of(args, model)
+    tokens = tokenizer.encode(read_text(args.dev_file))
     if args.data_subset is not None:
         tokens = tokens[: args.data_subset * (size - 1) + 1]
     loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
-    name = os.path.basename(args.eval_file)
+    name = os.path.basename(args.dev_file)
     subject = LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
-    logger.info('%s: %d tokens', args.eval_file, len(tokens))
+    logger.info('%s: %d tokens', args.dev_file, len(tokens))
     return subject
 
 
@@ -251,8 +253,7 @@ def build_alone(args, ctx):
 
 def draw_attention(args, folder, task, ctx):
     """Write a picture for each layer; returns an entry for results.json."""
-    length = args.max_seq_length or min(128, task.model.context_length)
-    inputs, tokens = task.encode(args.sentence, length, ctx)
+    inputs, tokens = task.encode(args.sentence, length_of(args, task.model), ctx)
     names = []
     for layer, attention in enumerate(analysis.attention_of(task.model, *inputs)):
         names.append(f'attention_{layer}.png')
@@ -298,7 +299,7 @@ def compare_with_baseline(args, task, scores, results):
         )
     elif args.try_masking and args.masking_threshold * score <= guess:
         logger.warning(
-            "--masking_threshold %g lets the model's %s fall to %.4f, which is not above the "
+            "`masking_threshold` %g lets the model's %s fall to %.4f, which is not above the "
             "baseline's, %.4f: a higher one says more",
             args.masking_threshold,
             task.metric,

@@ -1,7 +1,7 @@
 """Make samples from text for the pre-training of BERT, or of a similar model.
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out \\
-        --vocab book_corpus_wiki_en_uncased --max_seq_length 128 --max_predictions_per_seq 20 \\
+        --vocab book_corpus_wiki_en_uncased --max_length 128 --max_predictions_per_seq 20 \\
         --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 --verbose
 
 The text has one sentence per line, and blank lines between documents. Flags, defaults and the keys
@@ -42,7 +42,7 @@ logger = logging.getLogger('create_pretraining_data')
 BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 
 
-@settings(max_seq_length=512, max_predictions_per_seq=80)
+@settings(max_length=512, max_predictions_per_seq=80)
 class CreateSettings(SampleSettings):
     """The flags of GluonNLP's script, and ours."""
 
@@ -214,7 +214,7 @@ def create_records(args, maker):
         make_output_dir(os.path.dirname(path) or '.')
     with temporary_folder(os.path.dirname(files[0])) as folder:
         facts = create(args, maker, folder, args.random_seed)
-        samples, length = map(pretraining.read_shard, shards_in(folder)), args.max_seq_length
+        samples, length = map(pretraining.read_shard, shards_in(folder)), args.max_length
         pretraining.write_tfrecords(files, samples, length, args.max_predictions_per_seq)
     return files[0], facts
 
@@ -228,7 +228,7 @@ def create_epochs(args, make_maker, folder):
         with temporary_folder(folder) as parts:
             total += create(args, maker, parts, args.random_seed + epoch)
             samples = map(pretraining.read_shard, shards_in(parts))
-            pretraining.write_epoch(path, samples, maker.vocab, args.max_seq_length)
+            pretraining.write_epoch(path, samples, maker.vocab, args.max_length)
     return join(folder, 'epoch_0.json'), total
 
 

@@ -65,8 +65,8 @@ def main(argv=None):
     headline(2, f'fine-tune {MODEL} on {DATA.name} for {args.epochs} epochs')
     run(
         'finetune_classifier.py',
-        *('--task_name', 'SST', '--data_dir', DATA, '--bert_model', MODEL),
-        *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_len', 64),
+        *('--task_name', 'SST', '--data_dir', DATA, '--model', MODEL),
+        *('--epochs', args.epochs, '--batch_size', 16, '--lr', 5e-5, '--max_length', 64),
         *('--output_dir', folder, *again),
     )
     accuracy = read_json(results)['best']['dev']['accuracy']

@@ -10,9 +10,7 @@ The model is a name or a folder; no weights are read. Each line that isn't blank
 """
 
 from model_zoo.app import cli
-from model_zoo.app.many_files import add_many_files_arguments
-from model_zoo.app.use import FileEncoder, use_parser, write_results
-from model_zoo.errors import InputError
+from model_zoo.app.arguments import add_many_files_arguments, check_at_least_one, use_parser
 
 
 def parse_arguments(argv=None):
@@ -20,24 +18,26 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--dataset_name', help='data set of the weights whose vocabulary to use')
     add('--vocab_file', help="vocabulary instead of the model's")
-    add('--max_len', type=int, help='maximum number of ids per text; longer texts are truncated')
+    add('--max_length', type=int, help='maximum number of ids per text; longer texts are truncated')
     add('--no_special_tokens', action='store_true', help='leave out special tokens such as [CLS]')
+    parser.add_aliases('max_length', 'max_len')
     add_many_files_arguments(parser, parser, ('npz', 'jsonl'))
     args = parser.parse_intermixed_args(argv)
-    if args.max_len is not None and args.max_len < 1:
-        raise InputError(f'--max_len {args.max_len}: give 1 or more')
+    check_at_least_one(args, 'max_length')
     return args
 
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import FileEncoder, write_results
+
     cli.setup_logging()
     model = {
         'name_or_folder': args.model,
         'dataset_name': args.dataset_name,
         'vocab_file': args.vocab_file,
     }
-    encoding = {'max_length': args.max_len, 'add_special_tokens': not args.no_special_tokens}
+    encoding = {'max_length': args.max_length, 'add_special_tokens': not args.no_special_tokens}
     pairs = True if args.text_pair_column else False if args.text_column else None
     write_results(FileEncoder(model, encoding), args, pairs)
 

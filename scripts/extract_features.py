@@ -1,7 +1,7 @@
 """Write the vectors that BERT's layers compute for the tokens of texts.
 
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
-        --bert_model all-MiniLM-L6-v2 --layers -1,-2,-3,-4
+        --model all-MiniLM-L6-v2 --layers -1,-2,-3,-4
     python extract_features.py --input_file input.txt --output_file output.jsonl \\
         --init_checkpoint bert_model.ckpt --bert_config_file bert_config.json --vocab_file vocab.txt
 
@@ -54,6 +54,7 @@ from model_zoo.training.settings import (
     setting,
     settings,
     text_encoding,
+    token_limit,
 )
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
@@ -88,7 +89,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         '0 is the first layer; negative numbers count from the last one',
         flag={'type': layer_numbers, 'nargs': None},
     )
-    max_seq_length: int = setting(
+    max_length: int = token_limit(
         128, 'in tokens, including special tokens; longer texts are truncated', at_least=3
     )
     encoding: str | None = text_encoding()
@@ -106,7 +107,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
         ):
             raise InputError(
                 '`init_checkpoint`, `bert_config_file` and `vocab_file` go together; a folder with '
-                'all three can be given as `bert_model`'
+                'all three can be given as `model`'
             )
 
 
@@ -227,7 +228,7 @@ def check_model(args, model):
                 f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
                 f'{count - 1}'
             )
-    return args.fit_length('max_seq_length', model.context_length)
+    return args.fit_length('max_length', model.context_length)
 
 
 def count_lines(path, encoding=None):
@@ -262,7 +263,7 @@ def main(argv=None):
     model, tokenizer = make_model(args, ctx)
     args = check_model(args, model)
     extractor = FeatureExtractor(
-        model, tokenizer, args.layers, args.max_seq_length, args.batch_size, ctx
+        model, tokenizer, args.layers, args.max_length, args.batch_size, ctx
     )
     started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
 
@@ -292,7 +293,7 @@ def main(argv=None):
             '%d of %d lines have more than %d tokens and were cut',
             totals['cut_lines'],
             count,
-            args.max_seq_length,
+            args.max_length,
         )
     logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
 

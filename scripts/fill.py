@@ -7,7 +7,7 @@ probability, and the text with that word.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.use import read_texts, run_pipeline, use_parser
+from model_zoo.app.arguments import use_parser
 
 
 def parse_arguments(argv=None):
@@ -18,6 +18,8 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import read_texts, run_pipeline
+
     cli.setup_logging()
 
     def records(unmasker, texts):

@@ -9,7 +9,7 @@ Flags and defaults are those of GluonNLP 0.8. ``--output_dir`` receives the log,
 ``BertForSequenceClassification.from_pretrained``, the predictions for the test set in GLUE's format
 with their probabilities, and checkpoints for ``--resume``.
 
-    python finetune_classifier.py --task_name MRPC --do_predict --bert_model output_dir/best_model
+    python finetune_classifier.py --task_name MRPC --do_predict --model output_dir/best_model
 
 predicts the test set with a trained model and evaluates nothing. Like Google's run_classifier.py it
 also writes ``test_results.tsv``, with the probabilities of the classes, a line per sample.

@@ -9,7 +9,7 @@ one that doesn't), or pairs with a score. ``--output_dir`` receives the log, ``r
 ``--resume``, the similarities in the test set, and ``best_model/``, a folder that `BertEmbedding`
 and sentence-transformers load.
 
-    python finetune_embedding.py --only_inference --bert_model best_model --dev_file dev.tsv
+    python finetune_embedding.py --only_inference --model best_model --dev_file dev.tsv
 
 evaluates an encoder without training it.
 """

@@ -1,7 +1,7 @@
 """Fine-tune BERT for question answering on SQuAD 1.1 and 2.0.
 
     python finetune_squad.py --optimizer adam --batch_size 12 --lr 3e-5 --epochs 2 --gpu
-    python finetune_squad.py --train_file train-v2.0.json --predict_file dev-v2.0.json --version_2
+    python finetune_squad.py --train_file train-v2.0.json --dev_file dev-v2.0.json --version_2
 
 Flags and defaults are the same as in GluonNLP 0.10's script of this name. The vocabulary tells
 whether text is lower-cased; ``--uncased`` only checks that. ``--output_dir`` receives the log,

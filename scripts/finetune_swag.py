@@ -1,7 +1,7 @@
 """Fine-tune BERT on SWAG, or on other multiple-choice questions.
 
-    python finetune_swag.py --data_dir swagaf/data --do_train --do_eval --bert_model \\
-        bert-base-uncased --train_batch_size 16 --learning_rate 2e-5 --max_seq_length 80
+    python finetune_swag.py --data_dir swagaf/data --do_train --do_eval --model \\
+        bert-base-uncased --batch_size 16 --lr 2e-5 --max_length 80
 
 The script has the flags and defaults of pytorch-pretrained-bert's run_swag.py, and the flags of the
 other training scripts. The files are SWAG's CSV, or JSON lines with the same fields, with any

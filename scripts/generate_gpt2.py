@@ -13,17 +13,17 @@ defaults are kept, but for ``--batch_size``, which only says how many samples ru
 import os
 import sys
 
-import numpy as np
 from tqdm import tqdm
 
-from model_zoo import generation
 from model_zoo.app import cli
-from model_zoo.app.engines import add_use_arguments, check_engine, engine_of
-from model_zoo.app.use import add_encoding, read_file, take_model, texts_of, write_records
+from model_zoo.app.arguments import (
+    add_encoding,
+    add_use_arguments,
+    check_engine,
+    engine_of,
+    take_model,
+)
 from model_zoo.errors import InputError, ZooError
-from model_zoo.inference import make_engine
-from model_zoo.inference.text import end_tokens
-from model_zoo.opening import locate, open_model
 from model_zoo.util.files import make_writable_dir, write_json
 
 #: new tokens where neither --length nor the model's context limits them
@@ -144,6 +144,10 @@ class Generator:
     """Model, tokenizer and flags: from prompts to texts."""
 
     def __init__(self, args):
+        from model_zoo.inference import make_engine
+        from model_zoo.inference.text import end_tokens
+        from model_zoo.opening import locate, open_model
+
         self._args = args
         name = args.model_name_or_path
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
@@ -206,6 +210,8 @@ class Generator:
 
     def _seed(self):
         """Another one for each run, so that a prompt that is given twice has two continuations."""
+        import numpy as np
+
         self._runs += 1
         return int(np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0])
 
@@ -224,6 +230,8 @@ class Generator:
 
     def run(self, prompts, samples):
         """`samples` continuations of each of `prompts`, a list of lists of ids."""
+        from model_zoo import generation
+
         continuations = generation.generate(
             self._model,
             prompts,
@@ -239,6 +247,8 @@ class Generator:
 
     def stream(self, prompt):
         """Continue the ids `prompt`, and print the text as it comes."""
+        from model_zoo import generation
+
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
         for new in generation.stream(
             self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
@@ -249,8 +259,10 @@ class Generator:
         return self._result(prompt, streamed.tokens, log_prob, new.finish)
 
     def _result(self, prompt, tokens, log_prob, finish):
+        from model_zoo.generation import text_of
+
         return {
-            'text': generation.text_of(self._tokenizer, prompt, tokens, finish),
+            'text': text_of(self._tokenizer, prompt, tokens, finish),
             'tokens': tokens,
             'log_prob': log_prob,
             'finish': finish,
@@ -308,6 +320,8 @@ def interact(generator, args):
 
 def read_prompts(path, column=None, encoding=None):
     """The texts of a file that aren't empty."""
+    from model_zoo.app.use import read_file, texts_of
+
     texts = list(texts_of(read_file(path, column, encoding=encoding)))
     if not texts:
         raise InputError(f'{path!r} has no prompts: give a file with one per line')
@@ -319,6 +333,8 @@ def write_texts(path, results):
     if not path.lower().endswith(('.csv', '.tsv', '.jsonl')):
         write_json(path, results)
         return
+    from model_zoo.app.use import write_records
+
     records = (
         {'prompt': result['prompt'], **sample} for result in results for sample in result['samples']
     )

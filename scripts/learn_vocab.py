@@ -17,17 +17,10 @@ import time
 
 from tqdm import tqdm
 
-from bert.tokenizer import BertSPTokenizer, BertTokenizer
 from model_zoo.app import cli
-from model_zoo.app.many_files import add_workers_arguments, prepare_text
+from model_zoo.app.arguments import add_workers_arguments
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, matching_files
-from model_zoo.tokenization.learn import (
-    BERT_TOKENS,
-    learn_sentence_pieces,
-    learn_word_pieces,
-    measure_vocab,
-)
+from model_zoo.util.choices import BERT_TOKENS
 from model_zoo.util.files import output_folder, write_json
 from model_zoo.util.reading import read_lines
 
@@ -93,6 +86,10 @@ def read_text(corpus):
 
 def learn(args, corpus, folder):
     """Write the vocabulary; returns the path and the tokenizer."""
+    from bert.tokenizer import BertSPTokenizer, BertTokenizer
+    from model_zoo.app.many_files import prepare_text
+    from model_zoo.tokenization.learn import learn_sentence_pieces, learn_word_pieces
+
     lower, is_prepared = not args.cased, args.num_workers is not None or args.ray is not None
     read = functools.partial(read_text, corpus)
     if is_prepared:
@@ -118,6 +115,8 @@ def learn(args, corpus, folder):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.tasks.pretraining import Corpus, matching_files
+
     cli.setup_logging()
     corpus = Corpus(matching_files(args.input_file))
     with output_folder(args.output_dir) as folder:
@@ -126,6 +125,8 @@ def main(argv=None):
 
 
 def learn_and_report(args, corpus, folder):
+    from model_zoo.tokenization.learn import measure_vocab
+
     started = time.perf_counter()
     path, tokenizer = learn(args, corpus, folder)
     size = len(tokenizer.vocab)

@@ -13,9 +13,7 @@ beside a ``label`` of its own, ours is called ``predicted_label``.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.engines import engine_of
-from model_zoo.app.many_files import add_many_files_arguments
-from model_zoo.app.use import Labeller, use_parser, write_results
+from model_zoo.app.arguments import add_many_files_arguments, engine_of, use_parser
 from model_zoo.errors import InputError
 
 
@@ -24,20 +22,27 @@ def parse_arguments(argv=None):
     add = parser.add_argument
     add('--pairs', action='store_true', help='the texts of a pair are separated by a tab')
     add('--all_scores', action='store_true', help='return the scores of all labels')
-    add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
+    add(
+        '--max_length',
+        type=int,
+        help='maximum number of tokens per text; longer texts are truncated',
+    )
+    parser.add_aliases('max_length', 'max_len')
     add_many_files_arguments(parser, parser, ('jsonl', 'tsv', 'csv'))
     return parser.parse_intermixed_args(argv)
 
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import Labeller, write_results
+
     cli.setup_logging()
     for number, text in enumerate(args.texts, 1):
         if not text.strip():
             raise InputError(f'text {number} is blank: leave it out')
     options = {
         'model': args.model,
-        'max_length': args.max_len,
+        'max_length': args.max_length,
         'engine': engine_of(args.engine, args.precision, args.file or args.files),
         'precision': args.precision,
     }

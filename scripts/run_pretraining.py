@@ -2,12 +2,12 @@
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out ...
     python run_pretraining.py --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 \\
-        --num_steps 20 --pretrained --log_interval=2 --data_eval 'out/*.npz' --ckpt_dir ckpt
+        --num_steps 20 --pretrained --log_interval=2 --data_eval 'out/*.npz' --output_dir ckpt
 
 The flags are those of GluonNLP's scripts of this name, 0.7.1 and 0.10, but ``--dtype`` is float32
-unless another is asked for. ``--ckpt_dir`` receives the log, checkpoints (``--resume`` with the
+unless another is asked for. ``--output_dir`` receives the log, checkpoints (``--resume`` with the
 same command goes on from the newest), ``results.json``, ``curves.png``, and at the end ``model/``
-for ``BertForPreTraining.from_pretrained`` and for ``--bert_model`` of the fine-tuning scripts.
+for ``BertForPreTraining.from_pretrained`` and for ``--model`` of the fine-tuning scripts.
 """
 
 from model_zoo.app import cli

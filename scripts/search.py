@@ -9,12 +9,9 @@ Each line of the output is a text with its line in the file, its similarity (a c
 query.
 """
 
-from bert_embedding.embedding import BertEmbedding
 from model_zoo.app import cli
-from model_zoo.app.use import Corpus, read_texts, use_parser, write_records
-from model_zoo.inference import INDEXES, nearest
-from model_zoo.training.job import describe_model
-from model_zoo.util.choices import POOLINGS
+from model_zoo.app.arguments import use_parser
+from model_zoo.util.choices import INDEXES, POOLINGS
 
 
 def parse_arguments(argv=None):
@@ -31,7 +28,10 @@ def parse_arguments(argv=None):
     add('--pooling', choices=POOLINGS, help="default: the model's own, else mean")
     add('--prompt', help='text to put before each text of the corpus')
     add('--query_prompt', help='text to put before each query')
-    add('--max_len', type=int, help="maximum number of tokens per text; default: the model's own")
+    add(
+        '--max_length', type=int, help="maximum number of tokens per text; default: the model's own"
+    )
+    parser.add_aliases('max_length', 'max_len')
     add('--index', default='exact', choices=INDEXES, help='search algorithm')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)
@@ -39,11 +39,16 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from bert_embedding.embedding import BertEmbedding
+    from model_zoo.app.use import Corpus, read_texts, write_records
+    from model_zoo.inference import nearest
+    from model_zoo.training.job import describe_model
+
     cli.setup_logging()
     queries = list(read_texts(args, args.queries))
     corpus = Corpus(args.corpus, args.text_field, args.encoding)
     embedding = BertEmbedding(
-        model=args.model, max_seq_length=args.max_len, engine=args.engine, dtype=args.precision
+        model=args.model, max_seq_length=args.max_length, engine=args.engine, dtype=args.precision
     )
 
     def embed(texts, prompt, on_batch=None):

@@ -15,8 +15,7 @@ import logging
 import os
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_fields
-from model_zoo.app.engines import add_use_arguments
+from model_zoo.app.arguments import add_fields, add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import pipeline, server
 from model_zoo.inference.engines import has_engine
@@ -44,7 +43,12 @@ def parse_arguments(argv=None):
         'as those that a proxy passes on; default: '
         'any, but only loopback names on loopback',
     )
-    add('--max_len', type=int, help='maximum number of tokens per text; longer texts are truncated')
+    add(
+        '--max_length',
+        type=int,
+        help='maximum number of tokens per text; longer texts are truncated',
+    )
+    parser.add_aliases('max_length', 'max_len')
     add('--batch_tokens', type=int, default=2048, help='maximum number of tokens per batch')
     add_use_arguments(parser)
     ray = parser.add_argument_group('several processes or machines').add_argument
@@ -127,7 +131,7 @@ def main(argv=None):
     options = {
         'engine': args.engine,
         'precision': args.precision,
-        'max_length': args.max_len,
+        'max_length': args.max_length,
         'batch_tokens': args.batch_tokens,
     }
     if args.ray is not None:

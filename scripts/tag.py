@@ -11,8 +11,8 @@ text. ``--strategy none`` shows the label of each token.
 import logging
 
 from model_zoo.app import cli
-from model_zoo.app.use import read_texts, run_pipeline, use_parser
-from model_zoo.inference.tokens import STRATEGIES
+from model_zoo.app.arguments import use_parser
+from model_zoo.util.choices import STRATEGIES
 
 logger = logging.getLogger('tag')
 
@@ -30,6 +30,8 @@ def parse_arguments(argv=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.use import read_texts, run_pipeline
+
     cli.setup_logging()
 
     def records(tagger, texts):

@@ -1,6 +1,6 @@
 """Train or fine-tune a language model, OpenAI GPT, GPT-2 or Transformer-XL, on a text.
 
-    python train_lm.py --model gpt2 --train_file train.txt --eval_file valid.txt
+    python train_lm.py --model gpt2 --train_file train.txt --dev_file valid.txt
     python train_lm.py --family gpt2 --from_scratch --learn_vocab 8000 --train_file ... \\
         --hparams num_layers=4,units=256,num_heads=4,max_length=256
     python train_lm.py --family transfo_xl --from_scratch --train_file ... --tgt_len 64 --mem_len 64
@@ -46,19 +46,23 @@ class CommandSettings(LanguageModelSettings):
 def find_family(args):
     if args.model is None:
         if args.family is None:
-            raise InputError('give --model, a name or a folder, or --family')
+            raise InputError('give `model`, a name or a folder, or `family`')
         return args.family
     from model_zoo.app.model_choice import family_of
 
     family = family_of(args.model, args.dataset)
     if family is None and args.family is None:
         raise InputError(
-            f'--model {args.model!r}: its config.json does not tell the family; give --family'
+            f'{args.model!r}: its config.json does not say the family; give `family`', field='model'
         )
     if family is not None and family not in FAMILIES:
-        raise InputError(f'--model {args.model!r} is a {family}: give one of {", ".join(FAMILIES)}')
+        raise InputError(
+            f'{args.model!r} is a {family}: give one of {", ".join(FAMILIES)}', field='model'
+        )
     if None not in (family, args.family) and family != args.family:
-        raise InputError(f'--family {args.family}: --model {args.model!r} is a {family}')
+        raise InputError(
+            f'{args.model!r} is a {family}, not a {args.family} as `family` says', field='model'
+        )
     return family or args.family
 
 

@@ -61,12 +61,12 @@ def parser_of(main):
 
 def flags_of(parser):
     """What a parser takes, as plain JSON: a list with a record for each flag or argument."""
-    return [_flag(action) for action in parser._actions if action.dest != 'help']
+    return [_flag(parser, action) for action in parser._actions if action.dest != 'help']
 
 
-def _flag(action):
+def _flag(parser, action):
     record = {
-        'flags': list(action.option_strings),
+        'flags': parser.names_of(action),
         'dest': action.dest,
         'default': _plain(action.default),
         'const': _plain(action.const),

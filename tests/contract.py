@@ -32,16 +32,16 @@ def classifier(data, output, *more, task=None, test=True):
         task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
         for name in ('train', 'dev', 'test') if test else ('train', 'dev'):
             task += [f'--{name}_file', data / f'{name}.tsv']
-    options = ['--batch_size', '16', '--lr', '3e-3', '--max_len', '24', '--log_interval', '3']
+    options = ['--batch_size', '16', '--lr', '3e-3', '--max_length', '24', '--log_interval', '3']
     argv = [*task, *bert(data, 'max_length=40'), *options, '--output_dir', output, *more]
     return list(map(str, argv))
 
 
 def squad(data, output, *more, version=1):
     files = ['--train_file', data / f'train-{version}.json']
-    files += ['--predict_file', data / f'dev-{version}.json']
+    files += ['--dev_file', data / f'dev-{version}.json']
     options = ['--batch_size', '16', '--lr', '5e-3', '--log_interval', '5', '--epochs', '4']
-    options += ['--max_seq_length', '40', '--doc_stride', '12', '--max_query_length', '10']
+    options += ['--max_length', '40', '--doc_stride', '12', '--max_query_length', '10']
     options += ['--version_2'] if version == 2 else []
     argv = [*files, *bert(data, 'max_length=48'), *options, '--output_dir', output, *more]
     return list(map(str, argv))
@@ -49,7 +49,7 @@ def squad(data, output, *more, version=1):
 
 def swag(data, output, *more):
     model = bert(data, 'max_length=40,dropout=0')
-    options = ['--learning_rate', '4e-3', '--train_batch_size', '16', '--max_seq_length', '32']
+    options = ['--learning_rate', '4e-3', '--train_batch_size', '16', '--max_length', '32']
     return ['--do_train', '--data_dir', data, *model, *options, '--output_dir', output, *more]
 
 
@@ -61,7 +61,7 @@ def tagging(data, output, *more):
 
 def sentences(data, output, *more):
     model = bert(data, 'max_length=16,dropout=0')
-    options = ['--lr', '5e-3', '--batch_size', '16', '--max_len', '12', '--log_interval', '5']
+    options = ['--lr', '5e-3', '--batch_size', '16', '--max_length', '12', '--log_interval', '5']
     return ['--data_dir', data, *model, *options, '--epochs', '2', '--output_dir', output, *more]
 
 
@@ -73,9 +73,9 @@ def gpt(data, output, *more, evaluate=True):
         '--hparams',
         'num_layers=1,units=32,num_heads=2,max_length=32,dropout=0',
     ]
-    files = ['--train_dataset', data / 'train.csv']
+    files = ['--train_file', data / 'train.csv']
     if evaluate:
-        files += ['--do_eval', '--eval_dataset', data / 'eval.csv']
+        files += ['--do_eval', '--dev_file', data / 'eval.csv']
     options = '--learning_rate 3e-3 --log_interval 5 --num_train_epochs 4 --lm_coef 0.5'.split()
     return ['--do_train', *files, *model, *options, '--output_dir', output, *more]
 
@@ -86,7 +86,7 @@ def lm(data, output, family, *more):
         'gpt2': ['--learn_vocab', '290'],
         'transfo_xl': ['--tgt_len', '8', '--mem_len', '8'],
     }
-    texts = ['--train_file', data / 'train.txt', '--eval_file', data / 'eval.txt']
+    texts = ['--train_file', data / 'train.txt', '--dev_file', data / 'eval.txt']
     model = ['--family', family, '--from_scratch', '--hparams', SIZES[family], *vocab[family]]
     options = ['--lr', '1e-2', '--batch_size', '4', '--log_interval', '10', '--epochs', '2']
     return [*texts, *model, *options, '--output_dir', output, *more]
@@ -146,24 +146,24 @@ class Case:
 
 def evaluate_classifier(data, model, output):
     task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_len', 24]
-    return [*task, *files, '--only_inference', '--bert_model', model, '--output_dir', output]
+    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_length', 24]
+    return [*task, *files, '--only_inference', '--model', model, '--output_dir', output]
 
 
 def evaluate_squad(data, model, output):
     """With a folder's model, on version 2."""
-    argv = ['--only_predict', '--predict_file', data / 'dev-2.json', '--version_2']
-    argv += ['--max_seq_length', '40', '--doc_stride', '12', '--max_query_length', '10']
-    return [*argv, '--bert_model', model, '--output_dir', output]
+    argv = ['--only_predict', '--dev_file', data / 'dev-2.json', '--version_2']
+    argv += ['--max_length', '40', '--doc_stride', '12', '--max_query_length', '10']
+    return [*argv, '--model', model, '--output_dir', output]
 
 
 def evaluate_sentences(data, model, output):
-    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_len', 12]
-    return ['--only_inference', *files, '--bert_model', model, '--output_dir', output]
+    files = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv', '--max_length', 12]
+    return ['--only_inference', *files, '--model', model, '--output_dir', output]
 
 
 def evaluate_folder(data, model, output, *more):
-    return ['--data_dir', data, '--bert_model', model, '--output_dir', output, *more]
+    return ['--data_dir', data, '--model', model, '--output_dir', output, *more]
 
 
 def other_situations(data, folder):
@@ -183,7 +183,7 @@ def family(name):
         lambda data, output: lm(data, output, name, '--training_steps', 9),
         5,
         lambda data, model, output: (
-            f'--model {model} --eval_file {data}/eval.txt --output_dir {output}'.split()
+            f'--model {model} --dev_file {data}/eval.txt --output_dir {output}'.split()
         ),
         lambda data, folder: ['--lr', '1e-3'],
         translated=name == 'transfo_xl',
@@ -228,7 +228,7 @@ CASES = {
         'log_swag.txt',
         lambda data, output: swag(data, output, '--epochs', 2, '--gradient_accumulation_steps', 2),
         13,
-        lambda *places: evaluate_folder(*places, '--do_eval', '--max_seq_length', 32),
+        lambda *places: evaluate_folder(*places, '--do_eval', '--max_length', 32),
         other_situations,
         accumulate=2,
         args={'batch_size': 8, 'accumulate': 2},
@@ -241,7 +241,7 @@ CASES = {
         'log_tagging.txt',
         lambda data, output: tagging(data, output, '--epochs', 2, '--accumulate', 2),
         13,
-        lambda *places: evaluate_folder(*places, '--only_inference', '--max_seq_length', 24),
+        lambda *places: evaluate_folder(*places, '--only_inference', '--max_length', 24),
         lambda data, folder: ['--label_column', '1'],
         accumulate=2,
     ),
@@ -270,7 +270,7 @@ CASES = {
         ),
         13,
         lambda data, model, output: (
-            f'--model_name {model} --do_eval --eval_dataset {data}/eval.csv --output_dir {output}'
+            f'--model_name {model} --do_eval --dev_file {data}/eval.csv --output_dir {output}'
         ).split(),
         lambda data, folder: ['--lm_coef', '0.9'],
     ),

@@ -37,7 +37,7 @@ def write_reviews(folder, train=480):
 def write_task(folder, task):
     """The files of one of the classifier's tasks; those of tests have no labels."""
     folder.mkdir(parents=True)
-    labels = ['1.5', '4.0'] if task.regression else task.labels
+    labels = task.labels or ['1.5', '4.0']
     for segment, files in task.files.items():
         is_test = segment.startswith('test')
         layout = next(each for each in task.layouts if is_test or each.label is not None)

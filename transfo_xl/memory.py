@@ -129,19 +129,18 @@ class StreamReading:
     It has the parameters and methods of `model_zoo.tasks.language_model.BlockReading`.
     """
 
-    not_for = 'block_size', 'split_special_tokens'
+    not_for = 'max_length', 'split_special_tokens'
     needs_vocab = True
 
     def __init__(self, model, tokenizer, settings, workers):
-        self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
-        names = 'tgt_len', 'ext_len', 'mem_len'
-        for name in names:
-            if getattr(settings, name) is None:
-                setattr(settings, name, getattr(model.config, name))
-        lengths = [getattr(settings, name) for name in names]
-        model.reset_length(*lengths)
-        for name, length in zip(names, lengths):
-            setattr(model.config, name, length)  # for the saved model
+        self._tokenizer, self._workers = tokenizer, workers
+        lengths = {}
+        for name in ('tgt_len', 'ext_len', 'mem_len'):
+            given = getattr(settings, name)
+            lengths[name] = getattr(model.config, name) if given is None else given
+            setattr(model.config, name, lengths[name])  # for the saved model
+        self.settings = settings.copy(**lengths)
+        model.reset_length(*lengths.values())
         self.block = CarriedMemory(model, settings.batch_size, workers)
         self._reader = SegmentReader(model)
 
@@ -164,12 +163,12 @@ class StreamReading:
         """Return the loader of a text's batches, the number of predicted words, and the tokens."""
         if len(contexts) > 1:
             raise InputError(
-                f'{self._settings.gpus}: Transformer-XL remembers the batch before; use one GPU, '
+                f'{self.settings.gpus}: Transformer-XL remembers the batch before; use one GPU, '
                 'or `comm_backend` horovod with a process for each',
                 field='gpus',
             )
         tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)
-        lengths = self._settings.tgt_len, self._settings.ext_len
+        lengths = self.settings.tgt_len, self.settings.ext_len
         workers = self._workers if train else None
         loader = StreamLoader(tokens, batch_size, *lengths, contexts[0], workers)
         ends = self._tokenizer.convert_tokens_to_ids('<eos>')

@@ -7,7 +7,6 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, UnknownNameError
-from ..tasks.classification import compute_baseline, compute_metrics
 from ..util.display import progress
 from .heads import heads_left, heads_to_prune, mask_heads, measure_heads, normalize_importance
 
@@ -134,8 +133,8 @@ class ClassifierSubject(SentencePair):
     """A classifier on the examples of a task."""
 
     def __init__(self, task, model, tokenizer, loader, labels, metric=None):
-        self.metric = metric or task.primary_metric
-        UnknownNameError.check(f'`metric_name` of {task.name}', self.metric, task.metrics)
+        self.metric = metric or task.target.metrics[0]
+        UnknownNameError.check(f'`metric_name` of {task.name}', self.metric, task.target.metrics)
         super().__init__(model, tokenizer)
         self.name, self.loader = task.name, loader
         self._task, self._labels = task, labels
@@ -147,21 +146,21 @@ class ClassifierSubject(SentencePair):
     def forward(self, batch, head_mask):
         """See `measure_heads`."""
         scores, attentions = self.predict(batch, head_mask)
-        if self._task.regression:
-            losses = (scores.reshape((-1,)) - batch.labels) ** 2
-        else:
+        if self._task.target.has_classes:
             losses = -mx.nd.pick(mx.nd.log_softmax(scores), batch.labels)
+        else:
+            losses = (scores.reshape((-1,)) - batch.labels) ** 2
         return losses.sum(), attentions, (batch.indices, scores)
 
     def scores(self, outputs):
-        """Return the task's metrics, by name, of the outputs of `forward`."""
+        """Compute the task's metrics, by name, from the outputs of `forward`."""
         rows = np.concatenate([scores.asnumpy() for _, scores in outputs])
         order = np.argsort(np.concatenate([indices for indices, _ in outputs]))
-        return dict(compute_metrics(self._task, self._labels, rows[order]))
+        return self._task.target.scores(self._labels, rows[order])
 
     def baseline(self):
-        """Return the task's metrics, by name: see `compute_baseline`."""
-        return dict(compute_baseline(self._task, self._labels)[1])
+        """Compute the task's metrics, by name, of the best guess without the texts."""
+        return self._task.target.baseline(self._labels)[1]
 
 
 class LanguageModelSubject(OneSentence):

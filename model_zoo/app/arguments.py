@@ -1,13 +1,14 @@
-"""The flags that the training scripts have in common, and their checks."""
+"""The flags that commands have in common, and their checks; MXNet isn't loaded for them."""
 
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import DeviceSettings, TrainingSettings, value_type
+from ..training.settings import DeploySettings, DeviceSettings, TrainingSettings, value_type
+from ..util.choices import ENGINES, FORMATS
 from . import cli
 
 #: types of the command line by the names that fields have for them
-_TYPES = {'boolean': cli.boolean, 'whole_number': cli.whole_number}
+_TYPES = {'boolean': cli.boolean, 'number': cli.number}
 
 
 def add_settings(parser, cls):
@@ -24,6 +25,8 @@ def add_settings(parser, cls):
         if title not in groups:
             groups[title] = parser.add_argument_group(title)
         _add(parser, field, defaults, groups[title])
+    for field in dataclasses.fields(cls):
+        parser.add_aliases(field.name, *field.metadata['aliases'])
 
 
 def add_fields(parser, cls, *names):
@@ -69,3 +72,110 @@ def check_at_least_one(args, *names):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise InputError(f'must be at least 1, not {value}', field=name)
+
+
+# -- commands that use a model ---------------------------------------------------------------------
+
+
+def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True):
+    """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
+    parser = cli.parser(doc.split('\n')[0])
+    add = parser.add_argument
+    add('model', help='folder or name of the model')
+    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
+    add(dest, nargs='*', default=None, metavar=one, help=help)
+    add(
+        '--file',
+        help='file with one text per line (empty lines are skipped), or .csv, .tsv, .jsonl or '
+        '.parquet with a column of texts; -: standard input',
+    )
+    add_encoding(parser)
+    add(
+        '--text_column',
+        metavar='COLUMN',
+        help="with --file: the texts' column, by name or by number from 0",
+    )
+    if pairs:
+        add(
+            '--text_pair_column',
+            metavar='COLUMN',
+            help='with --file: the column of the second text of a pair',
+        )
+    if engine:
+        add_use_arguments(parser)
+    add(
+        '--format',
+        choices=FORMATS,
+        help='default: by the ending of --output (.csv, .tsv, .json); else a '
+        'table on a terminal, and jsonl (one JSON object per line) elsewhere',
+    )
+    add('--output', metavar='FILE', help='default: standard output')
+    return parser
+
+
+def add_encoding(parser):
+    """Add the flag ``--encoding``."""
+    parser.add_argument(
+        '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
+    )
+    parser.rank_last('encoding')
+
+
+def take_model(args, flag, words):
+    """Take the first of the words for the model, unless a flag has named that."""
+    if words and not args.is_given(flag):
+        setattr(args, flag, words[0])
+        words = words[1:]
+    return words
+
+
+def add_use_arguments(parser):
+    """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
+    add = parser.add_argument_group('engine').add_argument
+    text = 'what runs the model; auto: the fastest one for files, MXNet for a few texts'
+    add('--engine', default='auto', choices=ENGINES, help=text)
+    add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
+
+
+def engine_of(engine, precision, has_file):
+    """The engine of a command; without a file it has few texts, for which MXNet needs no export."""
+    return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
+
+
+def check_engine(settings):
+    """Raise InputError if the engine can't do what a task's settings ask for."""
+    engine, precision = settings.engine, settings.precision
+    if engine != 'mxnet' and not settings.only_inference:
+        raise InputError(f'{engine} is for inference: only MXNet trains', field='engine')
+    if engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
+        raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
+    if engine == 'mxnet' and precision == 'int8':
+        raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
+    if engine == 'mxnet' and precision == 'bfloat16':
+        raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
+
+
+def add_many_files_arguments(parser, source, kinds):
+    """Add the flags of `run_over_files`."""
+    source.add_argument(
+        '--files', help='files with one text per line (wildcards, commas); one result file each'
+    )
+    add = parser.add_argument_group(
+        'many files', 'Files that an earlier run of the same command finished are skipped.'
+    ).add_argument
+    add('--output_dir', help='with --files: folder or URL for the results')
+    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
+    add_workers_arguments(add, 'with --files: ')
+    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
+        parser.rank_last(flag)  # abbreviations are those of the older flags
+
+
+def add_workers_arguments(add, of=''):
+    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
+    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
+    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
+    add(
+        '--ray',
+        metavar='ADDRESS',
+        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
+    )

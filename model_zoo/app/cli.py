@@ -188,12 +188,17 @@ class Parser(argparse.ArgumentParser):
         more = f'\n{self.prog} --help-all explains {len(hidden)} more flags\n' if hidden else ''
         return text + more
 
-    def add_alias(self, flag, ours):
-        """Let `flag` be another name of an existing flag; both without dashes."""
-        action = self._option_string_actions[f'--{ours}']
-        action.option_strings.append(f'--{flag}')
-        self._option_string_actions[f'--{flag}'] = action
-        self.rank_last(flag)
+    def add_aliases(self, flag, *aliases):
+        """Let an existing flag have other names, which the help doesn't show; without dashes."""
+        for alias in aliases:
+            self._option_string_actions.setdefault(
+                f'--{alias}', self._option_string_actions[f'--{flag}']
+            )
+            self.rank_last(alias)
+
+    def names_of(self, action):
+        """All names of a flag, with those that the help doesn't show."""
+        return [name for name, other in self._option_string_actions.items() if other is action]
 
     def rank_last(self, flag):
         """Accept an abbreviation of `flag` (without dashes) only if it fits no other flag."""
@@ -311,13 +316,10 @@ def boolean(text):
         raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
 
 
-def whole_number(text):
-    """An int that may be written as pytorch-pretrained-bert's examples have it: 3.0."""
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if value.is_integer():
-            return int(value)
-    raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
+def number(text):
+    """An int, also if it is written as 3.0; or a float."""
+    value = float(text)
+    return int(value) if value.is_integer() else value
 
 
 def message_of(error):

@@ -1,4 +1,4 @@
-"""``--engine``, ``--deploy`` and ``--only_calibration``: what runs a model that isn't trained."""
+"""What runs a model that isn't trained: engines, exported models, and INT8."""
 
 import itertools
 import logging
@@ -12,37 +12,9 @@ from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.engines import make_engine
 from ..inference.quantization import Quantizer, choose_layers
-from ..training.settings import DeploySettings
-from ..util.choices import ENGINES
 from ..util.files import written_together
 
 logger = logging.getLogger(__name__)
-
-
-def add_use_arguments(parser):
-    """Add ``--engine`` and ``--precision`` to a command that only uses a model."""
-    add = parser.add_argument_group('engine').add_argument
-    text = 'what runs the model; auto: the fastest one for files, MXNet for a few texts'
-    add('--engine', default='auto', choices=ENGINES, help=text)
-    add('--precision', default='float32', choices=['float32', 'bfloat16', 'int8'])
-
-
-def engine_of(engine, precision, has_file):
-    """The engine of a command; without a file it has few texts, for which MXNet needs no export."""
-    return 'mxnet' if engine == 'auto' and precision != 'int8' and not has_file else engine
-
-
-def check_engine(settings):
-    """Raise InputError if the engine can't do what a task's settings ask for."""
-    engine, precision = settings.engine, settings.precision
-    if engine != 'mxnet' and not settings.only_inference:
-        raise InputError(f'{engine} is for inference: only MXNet trains', field='engine')
-    if engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
-        raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    if engine == 'mxnet' and precision == 'int8':
-        raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
-    if engine == 'mxnet' and precision == 'bfloat16':
-        raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 
 def forward_of(args, model):
@@ -71,7 +43,7 @@ def engine_forward(engine):
     return forward
 
 
-def load_exported(prefix, max_len, ctx, flag='max_len'):
+def load_exported(prefix, max_length, ctx, flag='max_length'):
     """Load ``PREFIX-symbol.json`` and its parameters with the inputs data0, data1, data2."""
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
@@ -79,9 +51,9 @@ def load_exported(prefix, max_len, ctx, flag='max_len'):
             raise InputError(f'{prefix!r}: there is no file {path!r}', field='model_prefix')
     tensors, _ = read_tensors(parameters)  # says clearly what MXNet wouldn't of a damaged file
     for name, array in tensors.items():
-        if name.endswith('position_weight') and max_len > len(array):
+        if name.endswith('position_weight') and max_length > len(array):
             raise InputError(
-                f'{max_len}: the exported model takes {len(array)} tokens at most', field=flag
+                f'{max_length}: the exported model takes {len(array)} tokens at most', field=flag
             )
     check_sums(sums_path(symbol))
     check_graph(symbol)

@@ -163,7 +163,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _texts(X):
-    """The rows of X as tuples of one or two texts."""
+    """Return the rows of X as tuples of one or two texts."""
     rows = [(row,) if isinstance(row, str) else row for row in np.asarray(X, dtype=object)]
     rows = [tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,) for row in rows]
     for number, row in enumerate(rows):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import functools
 import html
 import logging
 import numbers
@@ -26,6 +25,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.remote import is_url
+from .report import plot_curves, training_results
 from .trainer import Trainer
 
 if TYPE_CHECKING:
@@ -51,21 +51,10 @@ TASKS = {
 _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classification'}
 #: setting -> keyword of `finetune`
 _KEYWORDS = {
-    'bert_model': 'model',
     'dev_file': 'dev',
-    'gpt_model': 'model',
+    'dev_split': 'dev',
     'test_file': 'test',
     'train_file': 'train',
-}
-#: names of transformers' settings, and other usual ones
-_ELSEWHERE = {
-    'early_stopping': 'early_stop',
-    'learning_rate': 'lr',
-    'max_length': 'max_len',
-    'max_steps': 'training_steps',
-    'num_train_epochs': 'epochs',
-    'per_device_train_batch_size': 'batch_size',
-    'weight_decay': 'wd',
 }
 
 
@@ -176,13 +165,12 @@ def finetune(
                 field='model',
             )
         else:
-            field = f'{task_class.family}_model' if task_class.family else 'model'
-            more.setdefault(field, os.fspath(model))
+            more['model'] = os.fspath(model)
         share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
         if share is not None and not 0 < share < 1:
             raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
-        if share is not None and 'dev_split' in task_class.settings_class.defaults():
-            more['dev_split'], share = share, None  # which stratifies
+        if share is not None:
+            more['dev_split'] = share
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
@@ -199,7 +187,6 @@ def finetune(
                 opened,
                 metrics=metrics,
                 callbacks=callbacks,
-                dev_share=share,
                 is_kept=output_dir is not None,
                 setup_logging=_log_to(stack),
             )
@@ -231,12 +218,9 @@ def _task_class(task):
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known = cls.defaults()
-    for name in list(more):
-        if name not in known and _ELSEWHERE.get(name) in known:
-            more[_ELSEWHERE[name]] = more.pop(name)
-        else:
-            UnknownNameError.check('setting', name, known)
+    known, more = cls.defaults(), cls.by_names(more)
+    for name in more:
+        UnknownNameError.check('setting', name, known)
     weights = more.get('class_weights')
     if isinstance(weights, dict):
         more['class_weights'] = [f'{label}={weight}' for label, weight in weights.items()]
@@ -369,7 +353,8 @@ class Trained:
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
             self.predictions = self.task.as_given(decoded)
         self._save, self._title = trainer.save, trainer.title
-        self._plot = functools.partial(trainer.plot, state=state)
+        training = training_results(state)
+        self._results = {'description': trainer.describe(), 'training': training}
 
     def save(self, folder: str | os.PathLike) -> None:
         """Write model and tokenizer to a folder that `pipeline`, `open_model` and ``zoo`` open.
@@ -421,7 +406,7 @@ class Trained:
         """The epochs' scores as a table, and the curves, for notebooks."""
         with tempfile.TemporaryDirectory('_zoo') as folder:
             path = pathlib.Path(folder, 'curves.png')
-            self._plot(str(path))
+            plot_curves(str(path), self._results)
             picture = base64.b64encode(path.read_bytes()).decode()
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)

@@ -41,32 +41,6 @@ class FileTask(NamedTuple):
             yield line.rstrip('\r\n')
 
 
-def add_many_files_arguments(parser, source, kinds):
-    """Add the flags of `run_over_files`."""
-    source.add_argument(
-        '--files', help='files with one text per line (wildcards, commas); one result file each'
-    )
-    add = parser.add_argument_group(
-        'many files', 'Files that an earlier run of the same command finished are skipped.'
-    ).add_argument
-    add('--output_dir', help='with --files: folder or URL for the results')
-    add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
-    add_workers_arguments(add, 'with --files: ')
-    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)  # abbreviations are those of the older flags
-
-
-def add_workers_arguments(add, of=''):
-    """Add the flags for work on files: ``--part_mb``, ``--num_workers`` and ``--ray``."""
-    add('--part_mb', type=float, default=8, help=f'{of}size of the parts of large files')
-    add('--num_workers', type=int, help=f'{of}processes; default: one per processor')
-    add(
-        '--ray',
-        metavar='ADDRESS',
-        help=f'{of}work on a Ray cluster: HOST:PORT, auto (the cluster of this machine) or local',
-    )
-
-
 def run_over_files(job, args, settings, tasks=None):
     """Write a file of results for each of ``args.files``, or for each part of a large one.
 

@@ -24,16 +24,13 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`, with the family 'bert' those of `BertSettings`, and
-    of `CheckpointSettings` where there are such.
+    They are the fields of `NamedModelSettings`, and of `CheckpointSettings` where there are such.
     """
 
     def __init__(self, args, family=None):
-        part = f'{family}_' if family else ''
-        flags = f'{part}model', f'{part}dataset', f'pretrained_{part}parameters'
         self._family = family
-        self._model_flag, _, self._parameters_flag = flags
-        self.model, self.dataset, self._pretrained = (getattr(args, flag) for flag in flags)
+        self.model, self.dataset = args.model, args.dataset
+        self._pretrained = args.pretrained_parameters
         checkpoint = getattr(args, 'init_checkpoint', None)
         self.config = getattr(args, 'bert_config_file', None)
         if checkpoint:
@@ -59,8 +56,8 @@ class ModelChoice:
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
                 f'{self.model!r} has weights and a size of its own: leave out '
-                f'`{self._parameters_flag}`, `from_scratch` and `hparams`',
-                field=self._model_flag,
+                '`pretrained_parameters`, `from_scratch` and `hparams`',
+                field='model',
             )
 
     @property
@@ -106,7 +103,7 @@ class ModelChoice:
         raise InputError(
             f'{self.model!r} is a {family.tasks[trained].__name__}, for '
             f'{trained.replace("_", " ")}; a {block.__name__} is needed here',
-            field=self._model_flag,
+            field='model',
         )
 
     def tokenizer(self, task, do_lower_case=None):
@@ -159,7 +156,7 @@ class ModelChoice:
                 raise InputError(
                     f'{self.vocab_file!r}: pretrained weights have their own '
                     'vocabulary; it goes with `from_scratch`, `model_parameters` or '
-                    f'`{self._parameters_flag}`',
+                    '`pretrained_parameters`',
                     field='vocab_file',
                 )
         block, tokenizer, _ = open_model(

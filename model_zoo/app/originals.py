@@ -82,15 +82,6 @@ def divide_train_batch_size(args):
             )
 
 
-def count_epochs(args):
-    """``--num_train_epochs``, which may be a fraction."""
-    epochs = args.num_train_epochs
-    if epochs is not None:
-        if not 0 < epochs < float('inf'):
-            raise InputError(f'must be greater than 0, not {epochs:g}', field='num_train_epochs')
-        args.epochs = int(epochs) if epochs == int(epochs) else epochs
-
-
 def check_one_process(args):
     """``--local_rank``, which torch's launcher gives to each of its processes."""
     if args.local_rank not in (None, -1):
@@ -116,14 +107,15 @@ def choose_run(args):
         raise InputError('and `only_inference` contradict each other: give one', field='do_train')
     if not trains and not any(others):
         raise InputError('nothing to do: give `do_train`, `do_eval`, `do_predict` or several')
-    if trains and any(others) and getattr(args, 'predict_file', '') is None and args.train_file:
-        raise InputError('needs `predict_file`', field='do_predict')
+    is_squad = 'version_2' in args
+    if trains and any(others) and is_squad and args.dev_file is None and args.train_file:
+        raise InputError('needs `dev_file`', field='do_predict')
     args.only_inference = not trains
 
 
 def pad_to_max_len(args):
     if args.pad:
-        args.round_to = args.max_len
+        args.round_to = args.max_length
 
 
 def go_on_with_output(args):
@@ -131,15 +123,15 @@ def go_on_with_output(args):
     models = args.output_dir, os.path.join(args.output_dir, 'best_model')
     trains = not args.only_inference
     args.keep_state |= args.as_estimator and trains
-    _go_on(args, args.output_dir, trains, 'bert_model', models)
+    _go_on(args, args.output_dir, trains, models)
 
 
 def go_on_with_pretraining(args):
     """``--as_estimator`` of the pre-training."""
-    _go_on(args, args.ckpt_dir, args.data, 'model', [os.path.join(args.ckpt_dir, 'model')])
+    _go_on(args, args.output_dir, args.data, [os.path.join(args.output_dir, 'model')])
 
 
-def _go_on(args, folder, trains, model_flag, models):
+def _go_on(args, folder, trains, models):
     if not args.as_estimator:
         return
     if trains:
@@ -149,7 +141,7 @@ def _go_on(args, folder, trains, model_flag, models):
         return
     for model in models:
         if os.path.isfile(os.path.join(model, 'config.json')):
-            setattr(args, model_flag, model)
+            args.model = model
             args.init_checkpoint = args.bert_config_file = args.vocab_file = None
             return
 
@@ -179,12 +171,6 @@ def read_warmup_steps(args):
     args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
 
 
-_PYTORCH = {
-    'num_train_epochs': 'epochs',
-    'eval_batch_size': 'dev_batch_size',
-    'learning_rate': 'lr',
-    'warmup_proportion': 'warmup_ratio',
-}
 _DEBUGGER = {
     'server_ip': Original('there is no remote debugger', type=str),
     'server_port': Original('there is no remote debugger', type=str),
@@ -197,9 +183,7 @@ _PROCESS = {
 _CPU = Original('the CPU, as is the default', convert=check_gpu_unwanted)
 _OVERWRITE = Original('a folder with results of another run is not refused')
 _PYTORCH_BERT = {
-    **_PYTORCH,
     **_PROCESS,
-    'gradient_accumulation_steps': 'accumulate',
     'fp16': Original('--dtype float16', 'dtype', 'float16'),
     'train_batch_size': Original(
         'examples of an update: --batch_size times --gradient_accumulation_steps',
@@ -221,8 +205,6 @@ _FINETUNING = {
     **_PYTORCH_BERT,
     **_DEBUGGER,
     **_ESTIMATOR,
-    'num_train_epochs': Original('--epochs, or a fraction', type=float, convert=count_epochs),
-    'predict_batch_size': 'dev_batch_size',
     'no_cuda': _CPU,
     'loss_scaling': 'loss_scale',
     'save_checkpoints_steps': 'ckpt_interval',
@@ -242,8 +224,6 @@ _READING = Original('data is read in another way than in GluonNLP', type=str)
 #: command -> flag of an original -> ours, both without dashes; or an `Original`
 TABLE = {
     'bertology': {
-        'model_name_or_path': 'model',
-        'bert_model': 'model',
         **_PROCESS,
         **_DEBUGGER,
         'no_cuda': _CPU,
@@ -255,7 +235,6 @@ TABLE = {
         'dataset_name': 'vocab',
         'vocab_file': 'vocab',
         'epochs_to_generate': 'dupe_factor',
-        'max_seq_len': 'max_seq_length',
         'do_whole_word_mask': Original('--whole_word_mask', 'whole_word_mask', type=cli.boolean),
         'reduce_memory': Original('the text is read in parts anyhow: see --part_mb'),
     },
@@ -268,22 +247,15 @@ TABLE = {
     },
     'finetune_classifier': {
         **_FINETUNING,
-        'max_seq_length': 'max_len',
         'cache_dir': Original('what is downloaded is kept in $MXNET_HOME/models', type=str),
-        'pad': Original('pad batches to --max_len', convert=pad_to_max_len),
+        'pad': Original('pad batches to --max_length', convert=pad_to_max_len),
     },
     'finetune_gpt': {
-        **_PYTORCH,
         **_DEBUGGER,
-        'model_name': 'gpt_model',
         'train_batch_size': 'batch_size',
-        'weight_decay': 'wd',
     },
     'finetune_lm': {
         **_PYTORCH_BERT,
-        'train_file': 'train_corpus',
-        'weight_decay': 'wd',
-        'max_seq_len': 'max_seq_length',
         'do_whole_word_mask': 'whole_word_mask',
         'do_train': Original('it trains in any case'),
         'no_cuda': _CPU,
@@ -291,7 +263,6 @@ TABLE = {
     },
     'finetune_squad': {
         **_FINETUNING,
-        'test_batch_size': 'dev_batch_size',
         'only_predict': 'only_inference',
         'do_predict': Original(
             'write predictions, as is done in any case; alone: --only_inference',
@@ -303,19 +274,13 @@ TABLE = {
     },
     'finetune_swag': {**_PYTORCH_BERT, 'no_cuda': _CPU},
     'finetune_tagging': {
-        **_PYTORCH,
         'train_batch_size': 'batch_size',
         # GluonNLP 0.8's
         'train-path': 'train_file',
         'dev-path': 'dev_file',
         'test-path': 'test_file',
-        'seq-len': 'max_seq_length',
-        'dropout-prob': 'dropout_prob',
-        'bert-model': 'bert_model',
+        'seq-len': 'max_length',
         'num-epochs': 'epochs',
-        'batch-size': 'batch_size',
-        'learning-rate': 'lr',
-        'warmup-ratio': 'warmup_ratio',
         'save-checkpoint-prefix': 'output_dir',
     },
     'run_pretraining': {
@@ -328,11 +293,7 @@ TABLE = {
         'dataset_cached': Original(_READING.help),
         # Google's
         **_ESTIMATOR,
-        'output_dir': 'ckpt_dir',
         'train_batch_size': 'batch_size',
-        'eval_batch_size': 'batch_size_eval',
-        'learning_rate': 'lr',
-        'num_train_steps': 'num_steps',
         'save_checkpoints_steps': 'ckpt_interval',
         'num_warmup_steps': Original(
             '--warmup_ratio in updates', type=int, convert=read_warmup_steps
@@ -341,11 +302,11 @@ TABLE = {
         'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
         'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
         'as_estimator': Original(
-            'continue the training in --ckpt_dir, if there is one; or evaluate its model',
+            'continue the training in --output_dir, if there is one; or evaluate its model',
             convert=go_on_with_pretraining,
         ),
     },
-    'train_lm': {'model_name': 'model'},
+    'train_lm': {},
 }
 
 
@@ -354,7 +315,7 @@ def add_originals(parser, command):
     groups = {}
     for flag, original in TABLE[command].items():
         if isinstance(original, str):
-            parser.add_alias(flag, original)
+            parser.add_aliases(original, flag)
             continue
         title = "originals' flags" if original.has_effect else 'accepted, without effect'
         if title not in groups:
@@ -412,7 +373,7 @@ _EXAMPLES = ('--train_batch_size=32',)
 _LABELS = ('--label_order=originals',)
 _LAST = ('--save_last=pytorch_pretrained_bert',)
 _BERTADAM = (*_EXAMPLES, *_LAST, '--as_bertadam')
-_SAMPLES = '--max_seq_length=128', '--max_predictions_per_seq=20'
+_SAMPLES = '--max_length=128', '--max_predictions_per_seq=20'
 _GOOGLE = '--do_train=false', '--as_estimator', '--lr=5e-5'
 
 #: original/name of the script, as in scripts/originals/ -> Script
@@ -456,7 +417,7 @@ SCRIPTS = {
     'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2', ('--stop=',)),
     'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
     'pytorch_pretrained_bert/run_openai_gpt': Script(
-        'finetune_gpt', (*_LAST, '--model_name=openai-gpt', '--as_bertadam')
+        'finetune_gpt', (*_LAST, '--model=openai-gpt', '--as_bertadam')
     ),
     'pytorch_pretrained_bert/run_squad': Script(
         'finetune_squad',

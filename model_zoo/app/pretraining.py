@@ -7,6 +7,7 @@ from ..errors import InputError
 from ..tasks.masked_lm import TERMS, formatted_terms
 from ..training.callbacks import Profiler, ProgressLogger
 from ..util.display import new_figure, save_figure
+from .report import is_picture_due
 from .trainer import Trainer
 
 logger = logging.getLogger(__name__)
@@ -93,20 +94,18 @@ class PretrainingTrainer(Trainer):
         if workers.rank == 0:
             logger.info('Train cost=%.1fs', self.state.seconds)
             self.save(folder.file('model'))
-            self._curves.finish(self.state)
             self._results['model'] = 'model'
-            self._write_results()
+            self.write_results(is_final=True)
             logger.info('the model is in %s', folder.file('model'))
 
     def on_epoch(self, loop, record):
-        self._curves.update(loop.state)
-        self._write_results()
+        self.write_results()
 
-    def plot(self, path, state):
-        model = os.path.basename(os.path.normpath(self.settings.model))
-        plot_pretraining(path, state, f'pre-training {model}')
-
-    def _write_results(self):
+    def write_results(self, is_final=False):
+        curves = self.folder.file('curves.png')
+        if is_final or is_picture_due(curves):
+            model = os.path.basename(os.path.normpath(self.settings.model))
+            plot_pretraining(curves, self.state, f'pre-training {model}')
         self.folder.write('results.json', self.settings, self.state, **self._results)
         if self.state.epochs:
             record = self.state.epochs[-1]
@@ -132,9 +131,9 @@ class PretrainingTrainer(Trainer):
         elif path is None and not settings.resume and store.paths():
             if not settings.overwrite_output_dir:
                 raise InputError(
-                    f'{settings.ckpt_dir!r} has checkpoints of another training: add `resume` to '
+                    f'{settings.output_dir!r} has checkpoints of another training: add `resume` to '
                     'continue it, `overwrite_output_dir` to replace it, or name another folder',
-                    field='ckpt_dir',
+                    field='output_dir',
                 )
             if self.task.workers.rank == 0:
                 store.clear()

@@ -1,11 +1,9 @@
-"""What a run reports: results, curves, page, model card, the last lines of its log."""
+"""What a run reports: its results, and from them curves, a page, a card and the log's end."""
 
 import contextlib
-import dataclasses
 import html
 import importlib.metadata
 import itertools
-import json
 import logging
 import os
 import pathlib
@@ -13,14 +11,16 @@ import platform
 import re
 import shlex
 import shutil
-import string
 import sys
 import time
-from collections.abc import Sequence
+
+import jinja2
+import yaml
 
 from ..checkpoint.readers import kept_sums
 from ..util.display import new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
+from ..util.remote import join
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _FOLDERS = {'dev_mismatched': '-MM'}  # of what isn't the first dev set
 
 
 def library_versions():
-    """Versions of Python and of the libraries that results depend on, by name."""
+    """Return the versions of Python and of the libraries that results depend on, by name."""
     import gluonnlp
     import mxnet
     import numpy
@@ -52,18 +52,23 @@ def library_versions():
     return {'python': platform.python_version(), **versions}
 
 
+def training_results(state):
+    """Return the entry ``training`` of ``results.json`` for the state of a training."""
+    return {
+        'steps': state.step,
+        'seconds': state.seconds,
+        f'{state.unit}_per_second': state.examples / state.seconds if state.seconds else None,
+        'best_epoch': state.best['epoch'] if state.best else None,
+        'epochs': state.epochs,
+        'log': state.log,
+    }
+
+
 def write_results(path, args, state=None, **more):
     """Write ``results.json``, whole or not at all."""
     results = {'args': args, 'versions': library_versions()}
     if state is not None:
-        results['training'] = {
-            'steps': state.step,
-            'seconds': state.seconds,
-            f'{state.unit}_per_second': state.examples / state.seconds if state.seconds else None,
-            'best_epoch': state.best['epoch'] if state.best else None,
-            'epochs': state.epochs,
-            'log': state.log,
-        }
+        results['training'] = training_results(state)
     results.update(more)
     write_json(path, results)
     return results
@@ -100,31 +105,24 @@ def write_eval_results(folder, report, step=0, train_loss=None):
             file.writelines(f'{name} = {value}\n' for name, value in sorted(values.items()))
 
 
+# -- curves ----------------------------------------------------------------------------------------
+
 FEW_POINTS = 20
+_COLORS = {'train': 'C0', 'dev': 'C1'}
 #: while a training runs: a picture takes half a second
 SECONDS_BETWEEN_PICTURES = 30
 
 
-class Curves:
-    """The picture of a running training."""
-
-    def __init__(self, draw):
-        self._draw = draw
-        self._drawn = time.monotonic()
-
-    def update(self, state):
-        """Draw it again, unless that was done recently or the training has just begun."""
-        if time.monotonic() - self._drawn >= SECONDS_BETWEEN_PICTURES:
-            self.finish(state)
-
-    def finish(self, *made):
-        """Draw it."""
-        self._draw(*made)
-        self._drawn = time.monotonic()
+def is_picture_due(path):
+    """Return whether a picture that is updated during a training is missing or old."""
+    try:
+        return time.time() - os.path.getmtime(path) >= SECONDS_BETWEEN_PICTURES
+    except OSError:
+        return True
 
 
 def loss_points(log):
-    """The mean training loss over full log intervals.
+    """Return (step, mean training loss) for full log intervals.
 
     A short interval, as at the end of an epoch, has a noisy mean: neighbouring ones are joined, by
     their numbers of updates. If they still make no full interval, they join the one before.
@@ -148,151 +146,98 @@ def _joined(points):
     return [(points[-1][0], sum(p[1] * p[2] for p in points) / updates, updates)] if points else []
 
 
-def plot_curves(path, state, title='', score_name='score', guess=None):
-    """Draw the losses and the score by updates to a PNG file.
+def dev_loss(record):
+    """Return the loss of an epoch's first dev set, or None."""
+    metrics = next(iter(record['report'].values()), {})
+    parts = [metrics[name] for name in ('mlm_loss', 'nsp_loss') if name in metrics]
+    return metrics.get('loss', sum(parts) if parts else None)
 
-    `guess` is what a simple guess is called, and its score.
-    """
+
+def _charts(results):
+    """Return the lines and the dashed levels of the charts of loss and score."""
+    metric, training = results['description']['metric'], results['training']
+    epochs, (_, examined) = training['epochs'], _first_examination(results)
+    losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
+    losses = [point for point in losses if point[1] is not None]
+    scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
+    level = examined.get('baseline', {}).get(metric)
+    return [
+        {
+            'title': 'Loss',
+            'lines': [
+                {'name': 'training', 'color': 'train', 'points': loss_points(training['log'])},
+                {'name': 'dev set', 'color': 'dev', 'points': losses},
+            ],
+            'levels': [],
+        },
+        {
+            'title': f'Dev set: {metric}',
+            'lines': [{'name': metric, 'color': 'dev', 'points': scores}],
+            'levels': [] if level is None else [{'name': _guess(examined), 'value': level}],
+        },
+    ]
+
+
+def plot_curves(path, results):
+    """Draw the losses and the score by updates to a PNG file."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(10, 4, layout=None)  # to find one takes as long as to draw
-    loss_axes, score_axes = figure.subplots(1, 2)
-    points = loss_points(state.log)
-    # a line through one point can't be seen, and one through a few hides where they are
-    marker = 'o' if len(points) <= FEW_POINTS else None
-    loss_axes.plot(*zip(*points), marker=marker, label='training')
-    steps = [record['step'] for record in state.epochs]
-    losses = [dev_loss(record) for record in state.epochs]
-    if steps and None not in losses:
-        loss_axes.plot(steps, losses, marker='o', label='dev set')
-        loss_axes.legend()
-    score_axes.plot(steps, [record['score'] for record in state.epochs], marker='o', color='C1')
-    if guess and guess[1] is not None:
-        score_axes.axhline(guess[1], linestyle='--', color='grey', label=guess[0])
-        score_axes.legend()
-    for axes, label in ((loss_axes, 'loss'), (score_axes, score_name)):
+    metric = results['description']['metric']
+    labels = 'loss', f'dev {metric}' if metric else ''
+    for axes, chart, label in zip(figure.subplots(1, 2), _charts(results), labels):
+        for line in chart['lines']:
+            columns = list(zip(*line['points']))[:2]
+            # a line through one point can't be seen, and one through a few hides where they are
+            has_marks = line['color'] == 'dev' or len(line['points']) <= FEW_POINTS
+            if columns:
+                color, marker = _COLORS[line['color']], 'o' if has_marks else None
+                axes.plot(*columns, marker=marker, color=color, label=line['name'])
+        for level in chart['levels']:
+            axes.axhline(level['value'], linestyle='--', color='grey', label=level['name'])
+        if len(axes.lines) > 1:
+            axes.legend()
         axes.set(xlabel='updates', ylabel=label)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(alpha=0.3)
-    figure.suptitle(title)
+    figure.suptitle(_visible(results['description']['title']), parse_math=False)
     save_figure(path, figure)
 
 
-MOST_CLASSES = 12  # of a confusion matrix that fits a terminal
-MOST_MISTAKES = 5
+# -- page, card and log ----------------------------------------------------------------------------
 
 
-def log_summary(results, folder, command, location):
-    """Log the summary at the end of a run."""
-    for segment, examined in (results.get('examination') or {}).items():
-        for line in _examination(segment, results['best'].get(segment, {}), examined):
-            logger.info('%s', line)
-    names = (
-        'report.html',
-        'results.json',
-        'settings.yaml',
-        'curves.png',
-        'best_model',
-        'checkpoints',
-    )
-    names = [*names, *(results.get('predictions') or ())]
-    logger.info('written to %s:', location)
-    for name in names:
-        if os.path.exists(os.path.join(folder, name)):
-            logger.info('    %s', name)
-    if command:
-        logger.info('next: %s', re.sub(r'\b(zoo|python) ', _with_path, command, count=1))
+def write_report(folder, results, is_final=False):
+    """Write ``report.html`` and at times ``curves.png``; at the end also the model's card.
 
+    Parameters
+    ----------
+    folder : str
+        Folder of the run; at the end it has ``best_model/``.
+    results : dict
+        The content of ``results.json``. Its ``description`` has
 
-def _with_path(match):
-    """A program's path where the shell doesn't find it, so that the line can be pasted."""
-    path = os.path.join(os.path.dirname(sys.executable), match[1])
-    if shutil.which(match[1]) == path or not os.path.isfile(path):
-        return match[0]
-    return f'{shlex.quote(path)} '
+        - ``title``, and ``metric``, the score that chose the best epoch, or None
+        - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
+          or of what ``unit`` says; and ``labels``, or None
+        - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
+          ``{folder}``; ``call``, an argument of the pipeline in Python; and ``example``, a row of
+          the dev set for the card's ``widget``, or None
+        - ``location``, the path or URL of the folder after the run
 
-
-def _quoted(text):
-    return f'"{text}"' if text else '(none)'
-
-
-def _examination(segment, metrics, examined):
-    yield f'{segment}: {examined["examples"]} examples'
-    for name, value in metrics.items():
-        if name in examined['baseline']:
-            baseline = examined['baseline'][name]
-            yield f'    {name} {value:.4f}; always "{examined["guess"]}": {baseline:.4f}'
-    classes = examined['classes']
-    if classes is not None and len(classes) <= MOST_CLASSES:
-        yield 'confusion matrix (rows: labels, columns: predictions):'
-        width = max(6, *(min(len(name), 14) for name in classes))
-        yield '    ' + ' ' * width + ''.join(f' {name[:width]:>{width}}' for name in classes)
-        for name, row in zip(classes, examined['confusion']):
-            cells = ''.join(f' {count:>{width}}' for count in row)
-            yield f'    {name[:width]:<{width}}{cells}'
-    if examined['mistakes']:
-        yield 'worst mistakes (report.html has more):'
-    for mistake in examined['mistakes'][:MOST_MISTAKES]:
-        yield (
-            f'    loss {mistake["loss"]:.2f}, {_quoted(mistake["label"])} predicted as '
-            f'{_quoted(mistake["prediction"])}: {mistake["text"][:100]}'
-        )
-
-
-_PAIR = 'pairs'
-# pipeline's task, or pairs -> command ('' if there is none), and the pipeline's argument
-_USES = {
-    'text-classification': ("zoo predict {folder} 'A text.'", "'A text.'"),
-    _PAIR: (
-        "printf 'A text.\\tAnother.\\n' | zoo predict {folder} --pairs --file -",
-        "('A text.', 'Another.')",
-    ),
-    'question-answering': (
-        "zoo ask {folder} --text 'The film was red.' 'What colour was it?'",
-        "{'question': 'What colour was it?', 'context': 'The film was red.'}",
-    ),
-    'token-classification': ("zoo tag {folder} 'A text.'", "'A text.'"),
-    'multiple-choice': ('', '{"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}'),
-    'sentence-similarity': ('', '("A text.", "Another.")'),
-    'fill-mask': ("zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"),
-    'text-generation': ("zoo generate {folder} 'It was'", "'It was'"),
-}
-
-
-@dataclasses.dataclass
-class About:
-    """What is known of a training's model beside its figures.
-
-    `use` is a task of `model_zoo.pipeline`, or None.
-    `base` is the model that the training began with, and `sizes` has each data set's number of
-    examples, or of what `unit` says.
+        Its ``examination`` has for each segment what `Task.examine` found.
     """
-
-    use: str | None
-    base: str
-    sizes: dict[str, int]
-    unit: str = 'examples'
-    labels: Sequence[str] | None = None
-    takes_pairs: bool = False
-    mask: str | None = None
-
-    def uses(self):
-        """A command that uses the model, without its folder, and the argument of its pipeline."""
-        known = _USES.get(_PAIR if self.takes_pairs else self.use, ('', ''))
-        return [text.replace('{mask}', self.mask or '') for text in known]
+    curves = os.path.join(folder, 'curves.png')
+    if is_final or is_picture_due(curves):
+        plot_curves(curves, results)
+    with atomic_write(os.path.join(folder, 'report.html')) as file:
+        file.write(_render('report.html', results, is_final=is_final))
+    if is_final:
+        write_card(os.path.join(folder, 'best_model'), results, curves)
+        log_summary(folder, results)
 
 
-def next_command(about, folder):
-    """A command that uses the model in a folder, or None."""
-    command, argument = about.uses()
-    if command or not argument:
-        return command.replace('{folder}', shlex.quote(folder)) or None
-    name = json.dumps(folder, ensure_ascii=False)
-    pipeline = f'model_zoo.pipeline({json.dumps(about.use)}, {name})'
-    return f'python -c {shlex.quote(f"import model_zoo; print({pipeline}({argument}))")}'
-
-
-def write_card(folder, title, about, results, metric=None, curves=None):
+def write_card(folder, results, curves=None):
     """Write ``README.md``, in the Hugging Face hub's format, and the curves beside it."""
     card = os.path.join(folder, 'README.md')
     with kept_sums(folder, begin=True) as written, atomic_write(card) as file:
@@ -300,141 +245,137 @@ def write_card(folder, title, about, results, metric=None, curves=None):
             shutil.copyfile(curves, os.path.join(folder, 'curves.png'))
             written.append(os.path.join(folder, 'curves.png'))
         written.append(card)
-        file.write('\n'.join(_lines(title, about, results, metric, curves is not None)) + '\n')
+        file.write(_render('card.md', results, has_curves=curves is not None))
 
 
-def _lines(title, about, results, metric, has_curves):
-    best, training, args = results['best'], results['training'], results['args']
-    task = about.use
-    yield from ('---', 'library_name: gluon-transformer-zoo')
-    if task:
-        yield f'pipeline_tag: {task}'
-    yield f'tags: {json.dumps(["mxnet", "gluon"])}'
-    yield from ('---', '', f'# {_plain(title)}', '')
-    yield (
-        f'Trained from {_plain(about.base)} with gluon-transformer-zoo: {training["steps"]} '
-        f'updates in {training["seconds"]:.0f} s. These are the parameters of epoch '
-        f'{best["epoch"]} of {len(training["epochs"])}'
-        f'{f", the best by {metric}" if metric else ""}.'
-    )
-    yield from ('', '## Data', '', f'| set | {about.unit} |', '|---|---:|')
-    yield from (f'| {_plain(name)} | {size:,} |' for name, size in about.sizes.items())
-    if about.labels:
-        yield from ('', f'Labels: {", ".join(map(_plain, about.labels))}.')
-    yield from ('', '## Results', '')
-    yield from _metrics(best, results.get('examination') or {})
-    if has_curves:
-        yield from ('', '![training loss and score](curves.png)')
-    if task:
-        command, argument = about.uses()
-        yield from (
-            '',
-            '## Use',
-            '',
-            '```python',
-            'import model_zoo',
-            '',
-            f"pipe = model_zoo.pipeline('{task}', 'best_model')  # the path of this folder",
-            f'print(pipe({argument}))',
-            '```',
+def log_summary(folder, results):
+    """Log the summary at the end of a run."""
+    names = ('report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model')
+    names = (*names, 'checkpoints', *(results.get('predictions') or ()))
+    files = [name for name in names if os.path.exists(os.path.join(folder, name))]
+    for line in _render('summary.txt', results, files=files).splitlines():
+        logger.info('%s', line)
+
+
+def _render(name, results, **more):
+    segment, examined = _first_examination(results)
+    model = join(results['description']['location'], 'best_model')
+    return (
+        _environment()
+        .get_template(name)
+        .render(
+            **results,
+            **more,
+            segment=segment,
+            examined=examined,
+            model=shlex.quote(model),
+            guess=_guess(examined),
+            charts=_charts(results),
+            tiles=_tiles(results),
         )
-        if command:
-            yield from ('', '```console', f'$ {next_command(about, "best_model")}', '```')
-    yield from ('', '## Training', '', '| flag | value |', '|---|---|')
-    size = 'batch_tokens' if args.get('batch_tokens') else 'batch_size'
-    names = (size, 'accumulate', 'epochs', 'lr', 'optimizer', 'wd', 'warmup_ratio', 'seed')
-    yield from (f'| `--{name}` | {args[name]} |' for name in names if args.get(name) is not None)
-    versions = ', '.join(f'{name} {version}' for name, version in library_versions().items())
-    yield from ('', f'Versions: {versions}.')
+    )
 
 
-def _metrics(best, examination):
-    """A table of the first sets' figures, beside those of a guess."""
-    for segment, metrics in best.items():
-        if not isinstance(metrics, dict):
-            continue
-        examined = examination.get(segment) or {}
-        guessed = examined.get('baseline') or {}
-        head = f' always "{_plain(examined.get("guess"))}" |' if guessed else ''
-        yield from (f'| {_plain(segment)} | this model |{head}', f'|---|---:|{head and "---:|"}')
-        for name, value, other in _rows(metrics, guessed):
-            cell = '' if other is None else f'{other:.4g}'
-            yield f'| {name} | {value:.4g} |' + (f' {cell} |' if guessed else '')
-        yield ''
+def _environment():
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).with_name('templates')),
+        autoescape=jinja2.select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        short=_short, plain=_plain, yaml=_yaml, scores=_scores, with_path=_with_path, quote=_quoted
+    )
+    return environment
 
 
-def _plain(text):
-    """Text in a line of Markdown: nothing in it is markup, and no character is invisible."""
-    text = ' '.join(str(text).split())
-    text = ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-    text = re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', html.escape(text, quote=False))
-    return text.replace('~', '&#126;')
+def _first_examination(results):
+    """Return the segment that was examined, and what was found; None and {} if there is none."""
+    return next(iter((results.get('examination') or {}).items()), (None, {}))
 
 
-def dev_loss(record):
-    """The loss of an epoch's first dev set, or None."""
-    metrics = next(iter(record['report'].values()), {})
-    parts = [metrics[name] for name in ('mlm_loss', 'nsp_loss') if name in metrics]
-    return metrics.get('loss', sum(parts) if parts else None)
+def _guess(examined):
+    return f'always "{examined.get("guess")}"'
 
 
-def write_report_page(path, title, results, metric=None, next_command=None):
-    """Write the page, whole or not at all."""
-    page = pathlib.Path(__file__).with_name('report_page.html').read_text(encoding='utf-8')
-    data = json.dumps(_content(title, results, metric, next_command))  # in ASCII
-    for character in '<>&':  # no text in it can end the element of HTML
-        data = data.replace(character, f'\\u{ord(character):04x}')
-    with atomic_write(path) as file:
-        file.write(string.Template(page).substitute(data=data))
-
-
-def _content(title, results, metric, next_command):
-    training, best = results['training'], results['best']
-    epochs, examination = training['epochs'], results.get('examination') or {}
-    segment, examined = next(iter(examination.items()), (None, {}))
-    guessed = examined.get('baseline') or {}
-    guess = f'always "{examined.get("guess")}"'
-    losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
-    tiles = []
+def _tiles(results):
+    """Return the page's first figures: (value, caption, its kind)."""
+    description, training, best = results['description'], results['training'], results['best']
+    metric, (_, examined) = description['metric'], _first_examination(results)
+    baseline = examined.get('baseline', {}).get(metric)
+    tiles, headline = [], examined.get('headline')
+    if headline:
+        kind = _kind(headline['value'], headline['baseline'])
+        tiles.append((headline['value'], headline['name'], kind))
     if metric is not None:
-        score = max(record['score'] for record in epochs)
-        tiles.append((score, f'best {metric}', 'good'))
-    if metric in guessed:
-        tiles.append((guessed[metric], f'{metric}, {guess}'))
-    tiles.append((f'{best["epoch"]} of {len(epochs)}', 'best epoch' if metric else 'epoch'))
-    tiles.append((training['steps'], 'updates'))
-    tiles.append((_duration(training['seconds']), 'training time'))
-    sets = {name: metrics for name, metrics in best.items() if isinstance(metrics, dict)}
+        score = next(e['score'] for e in training['epochs'] if e['epoch'] == best['epoch'])
+        tiles.append((score, f'best {metric}', '' if headline else _kind(score, baseline)))
+    if baseline is not None:
+        tiles.append((baseline, f'{metric}, {_guess(examined)}', ''))
+    epochs = len(training['epochs'])
+    tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
+    tiles.append((training['steps'], 'updates', ''))
+    tiles.append((_duration(training['seconds']), 'training time', ''))
+    return tiles
+
+
+def _kind(score, baseline):
+    """Return the class of a score: good above the guess's, bad below it."""
+    if score > (baseline or 0):
+        return 'good'
+    return '' if baseline is None else 'bad'
+
+
+def _scores(metrics):
     return {
-        'title': title,
-        'subtitle': 'Training report by gluon-transformer-zoo',
-        'tiles': tiles,
-        'metric': metric,
-        'guess': guess,
-        'baseline': guessed.get(metric),
-        'train': loss_points(training['log']),
-        'dev': [point for point in losses if point[1] is not None],
-        'score': [(epoch['step'], epoch['score'], epoch['epoch']) for epoch in epochs if metric],
-        'sets': [
-            {'name': name, 'rows': _rows(metrics, guessed if name == segment else {})}
-            for name, metrics in sets.items()
-        ],
-        'classes': examined.get('classes'),
-        'confusion': examined.get('confusion'),
-        'per_class': examined.get('per_class'),
-        'mistakes': examined.get('mistakes') or [],
-        'next': next_command,
-        'args': results['args'],
-        'versions': results['versions'],
+        name: value
+        for name, value in metrics.items()
+        if isinstance(value, (int, float)) and not name.endswith('_per_second')
     }
 
 
-def _rows(metrics, guessed):
-    return [
-        (name, value, guessed.get(name))
-        for name, value in metrics.items()
-        if isinstance(value, (int, float)) and not name.endswith('_per_second')
-    ]
+def _short(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f'{value:,}'
+    size = abs(value)
+    if size and not 1e-3 <= size < 1e6:
+        return f'{value:.2e}'
+    return f'{value:.{1 if size >= 100 else 2 if size >= 10 else 4}f}'
+
+
+def _plain(text):
+    """Return text for a line of Markdown: nothing in it is markup, no character is invisible."""
+    text = html.escape(_visible(str(text)), quote=False)
+    return re.sub(r'[\\`*\[\]#|]|(?<!\w)_|_(?!\w)', r'\\\g<0>', text).replace('~', '&#126;')
+
+
+def _visible(text):
+    """Return text in one line, with escapes in place of invisible characters."""
+    text = ' '.join(text.split())
+    return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def _yaml(value):
+    return yaml.safe_dump(value, allow_unicode=True, width=float('inf'), sort_keys=False)
+
+
+def _quoted(text):
+    return f'"{text}"' if text else '(none)'
+
+
+def _with_path(command):
+    """Return a command with the program's path where the shell doesn't find it, to be pasted."""
+
+    def path_of(match):
+        path = os.path.join(os.path.dirname(sys.executable), match[1])
+        if shutil.which(match[1]) == path or not os.path.isfile(path):
+            return match[0]
+        return f'{shlex.quote(path)} '
+
+    return re.sub(r'\b(zoo|python) ', path_of, command, count=1)
 
 
 def _duration(seconds):

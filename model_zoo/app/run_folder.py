@@ -21,7 +21,6 @@ from .report import write_eval_results, write_results
 logger = logging.getLogger(__name__)
 
 _MARK = '.of-gluon-transformer-zoo'
-_NOT_SENT = '.', 'mapped_'  # locks and what is being written; what `MappedShards` unpacks
 
 
 class RemoteFolder:
@@ -68,7 +67,7 @@ class RemoteFolder:
         """Make the URL have what the folder of this machine has; checksums are sent last."""
         here = {}
         for where, folders, names in os.walk(self._root):
-            folders[:] = [name for name in folders if not name.startswith(_NOT_SENT)]
+            folders[:] = [name for name in folders if not name.startswith('.')]
             for name in names:
                 if not name.startswith('.'):
                     path = os.path.join(where, name)

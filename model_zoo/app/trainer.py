@@ -33,21 +33,16 @@ from ..training.settings import (
 from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
+from .arguments import check_engine
 from .cli import get_ctx
-from .engines import calibrate, check_engine, forward_of, load_exported
+from .engines import calibrate, forward_of, load_exported
 from .model_choice import ModelChoice
-from .report import (
-    About,
-    Curves,
-    log_summary,
-    next_command,
-    plot_curves,
-    write_card,
-    write_report_page,
-)
+from .report import write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
+
+FEW_UPDATES = 50
 
 
 class Evaluator:
@@ -139,8 +134,6 @@ class Trainer(Callback):
     metrics : callable, optional
         ``metrics(predictions, labels) -> dict``: further scores.
     callbacks : sequence of Callback
-    dev_share : float, optional
-        The share of the training set that is held out as the dev set.
     is_kept : bool
         Whether the folder stays after the run. Otherwise no more is written to it than the epochs'
         parameters, which the best of them is taken from.
@@ -173,12 +166,11 @@ class Trainer(Callback):
         *,
         metrics=None,
         callbacks=(),
-        dev_share=None,
         is_kept=True,
         setup_logging=None,
     ):
         self.task, self._data, self._opened = task, data, opened
-        self._metrics, self._callbacks, self._dev_share = metrics, callbacks, dev_share
+        self._metrics, self._callbacks = metrics, callbacks
         self._is_kept, self._setup_logging = is_kept, setup_logging
         self._results, self._ending = {}, contextlib.ExitStack()
 
@@ -255,8 +247,8 @@ class Trainer(Callback):
         task = self.task
         task.configure(choice and choice.located)
         rows = {name: task.read(source, name) for name, source in sources.items()}
-        if self._dev_share is not None:
-            rows['train'], rows['dev'] = task.split(rows['train'], self._dev_share)
+        if task.dev_share is not None and 'train' in rows:
+            rows['train'], rows['dev'] = task.split(rows['train'], task.dev_share)
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:
@@ -393,13 +385,21 @@ class Trainer(Callback):
         # Epochs may be a fraction; TensorFlow's scripts round their updates down.
         batches = len(self.sets['train'].loader)
         logger.info('%d batches per epoch', batches)
-        return max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+        num_steps = max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
+        if num_steps < FEW_UPDATES:
+            logger.warning(
+                'there will be only %d updates, from which a model may learn little: use more '
+                '`epochs`, or a smaller `batch_size`',
+                num_steps,
+            )
+        return num_steps
 
     def make_loop(self, num_steps, store, callbacks, **options):
         """Return the `TrainingLoop`, with further options of it."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
-        self._results = {**task.results(), 'data': described}
+        self._results = {'data': described, **task.results()}
+        self._results['description'] = self.describe()
         if settings.mirror:
             self.block.mirror()
         if settings.tensorboard and task.workers.rank == 0:
@@ -446,7 +446,7 @@ class Trainer(Callback):
 
     @property
     def _file_name(self):
-        return '_'.join(filter(None, ('model', self.task.prefix, self.task.name, '')))
+        return '_'.join([*filter(None, ('model', self.task.prefix, self.task.name)), ''])
 
     def on_epoch(self, loop, record):
         """Write the epoch's parameters, and the results so far."""
@@ -459,8 +459,7 @@ class Trainer(Callback):
             if re.fullmatch(rf'{re.escape(start)}\d+\.params', name) and name not in kept:
                 os.remove(self.folder.file(name))
         if self._is_kept:
-            self._curves.update(state)
-            self._write_results()
+            self.write_results()
 
     def write(self):
         """Write what a training leaves, and give the model the best epoch's parameters.
@@ -481,26 +480,19 @@ class Trainer(Callback):
         )
         if settings.save_last:
             self.save(self.folder.path, format=settings.save_last)
-            examination = self._examine()
+            self._examine()
         self.load_best()
         if not self._is_kept:
             return
-        folder = self.folder.file('best_model')
-        self.save(folder)
+        self.save(self.folder.file('best_model'))
         if not settings.save_last:
-            examination = self._examine()
-        about = self._about()
-        command = next_command(about, self.folder.location('best_model'))
-        self._curves.finish(state, examination)
-        results = self._write_results(command)
-        curves = self.folder.file('curves.png')
-        write_card(folder, self.title, about, results, self._metric, curves)
-        log_summary(results, self.folder.path, command, self.folder.location())
+            self._examine()
+        self.write_results(is_final=True)
         best, last = map(self.path, (state.best['epoch'], len(state.epochs)))
         self.folder.tidy({best, last}, settings)
 
     def _examine(self):
-        """Write the predictions of the model as it is; returns its `Examination`, or None."""
+        """Write the predictions of the model as it is, and note its scores and mistakes."""
         evaluator, results = self.evaluator, self._results
         if self.task.predicted is not None:
             evaluator.keep()
@@ -511,41 +503,36 @@ class Trainer(Callback):
         examination = evaluator.examine()
         if examination is not None:
             results['examination'] = {examination.segment: examination.to_dict()}
-        return examination
 
-    @functools.cached_property
-    def _curves(self):
-        return Curves(functools.partial(self.plot, self.folder.file('curves.png')))
+    def describe(self):
+        """Return the description of the training that `write_report` takes."""
+        task, evaluator = self.task, self.evaluator
+        dev, mask = evaluator.dev_sets, self.tokenizer.mask_token or ''
+        sizes = {name: task.size(data) for name, data in self.sets.items() if task.unit}
+        return {
+            'title': self.title,
+            'metric': task.score_name if dev else None,
+            'base': task.base,
+            'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
+            'unit': task.unit,
+            'labels': task.labels and list(task.labels),
+            'use': task.use,
+            'command': task.command.replace('{mask}', mask),
+            'call': task.call.replace('{mask}', mask),
+            'example': task.example(evaluator.sets[dev[0]].rows) if dev else None,
+            'location': self.folder.location(),
+        }
 
-    @property
-    def _metric(self):
-        return self.task.score_name if self.evaluator.dev_sets else None
-
-    def plot(self, path, state, examination=None):
-        """Draw the curves; the baseline is the one of the `Examination`."""
-        metric = self._metric
-        guess = examination and (f'always "{examination.guess}"', examination.baseline.get(metric))
-        plot_curves(path, state, self.title, f'dev {metric}' if metric else 'updates', guess)
-
-    def _about(self):
-        task = self.task
-        sizes = {name: task.size(self.sets[name]) for name in self.sets if task.unit}
-        sizes = {name: sizes[name] for name in sorted(sizes, key=lambda name: name != 'train')}
-        mask, pairs = self.tokenizer.mask_token, task.takes_pairs
-        return About(task.use, task.base, sizes, task.unit, task.labels, pairs, mask)
-
-    def _write_results(self, command=None):
+    def write_results(self, is_final=False):
+        """Write ``results.json``, ``eval_results.txt`` and the report of the best epoch so far."""
         state, settings = self.state, self.settings
         best = {'epoch': state.best['epoch'], **state.best['report']}
         best['parameters'] = os.path.basename(self.path(best['epoch']))
-        results = self.folder.write(
-            'results.json', settings, state, **{'best': best, **self._results}
-        )
+        more = {'best': best, **self._results}
+        results = self.folder.write('results.json', settings, state, **more)
         record = state.epochs[-1] if settings.save_last else state.best
         self.folder.write_eval_results(record['report'], record)
-        path = self.folder.file('report.html')
-        write_report_page(path, self.title, results, self._metric, command)
-        return results
+        write_report(self.folder.path, results, is_final)
 
     def load_best(self):
         """Give the model the best epoch's parameters, if an epoch has ended."""

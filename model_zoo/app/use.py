@@ -40,71 +40,17 @@ from ..util.display import counted
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
 from ..util.remote import is_url
-from . import cli
-from .engines import add_use_arguments, engine_of
+from .arguments import engine_of
 from .many_files import run_over_files
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
 _MANY = 1000  # texts that are encoded together
 
 
-# -- flags ----------------------------------------------------------------------------------------
-
-
-def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, engine=True):
-    """The parser of a command ``zoo VERB MODEL [TEXT ...]``."""
-    parser = cli.parser(doc.split('\n')[0])
-    add = parser.add_argument
-    add('model', help='folder or name of the model')
-    one = {'texts': 'text', 'questions': 'question', 'queries': 'query'}[dest]
-    add(dest, nargs='*', default=None, metavar=one, help=help)
-    add(
-        '--file',
-        help='file with one text per line (empty lines are skipped), or .csv, .tsv, .jsonl or '
-        '.parquet with a column of texts; -: standard input',
-    )
-    add_encoding(parser)
-    add(
-        '--text_column',
-        metavar='COLUMN',
-        help="with --file: the texts' column, by name or by number from 0",
-    )
-    if pairs:
-        add(
-            '--text_pair_column',
-            metavar='COLUMN',
-            help='with --file: the column of the second text of a pair',
-        )
-    if engine:
-        add_use_arguments(parser)
-    add(
-        '--format',
-        choices=FORMATS,
-        help='default: by the ending of --output (.csv, .tsv, .json); else a '
-        'table on a terminal, and jsonl (one JSON object per line) elsewhere',
-    )
-    add('--output', metavar='FILE', help='default: standard output')
-    return parser
-
-
-def add_encoding(parser):
-    """Add the flag ``--encoding``."""
-    parser.add_argument(
-        '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
-    )
-    parser.rank_last('encoding')
-
-
-def take_model(args, flag, words):
-    """Take the first of the words for the model, unless a flag has named that."""
-    if words and not args.is_given(flag):
-        setattr(args, flag, words[0])
-        words = words[1:]
-    return words
+# -- commands -------------------------------------------------------------------------------------
 
 
 def run_pipeline(task, args, texts, records):

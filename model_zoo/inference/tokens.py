@@ -13,13 +13,11 @@ from ..errors import InputError
 from ..tasks.entities import groups_of_entities
 from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
+from ..util.choices import STRATEGIES
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
 from .pipeline import NUMBER, Pipeline, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
-
-#: how labels of tokens become entities; see `TokenClassification`
-STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
 
 
 class _Token(NamedTuple):

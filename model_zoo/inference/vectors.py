@@ -8,7 +8,7 @@ from pydantic import Field
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import pool
-from ..util.choices import POOLINGS
+from ..util.choices import INDEXES, POOLINGS
 from ..util.fields import AnyText, CallOptions, Fields, Flag
 from .pipeline import NUMBER, Pipeline
 
@@ -127,8 +127,6 @@ class SentenceSimilarity(Vectors):
         return similarities if isinstance(item, dict) else similarities[0]
 
 
-#: exact is NumPy's search
-INDEXES = ('exact', 'faiss')
 BLOCK = 4096  # vectors of the corpus whose products are in memory at once
 QUERIES = 1024  # and the queries of those products
 

@@ -17,14 +17,13 @@ from mxnet.gluon import nn
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
+from ..util.choices import PRECISIONS
 
 __all__ = ['PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'set_precision']
 
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16
-#: the precisions that a block can be cast to
-PRECISIONS = ('float32', 'float16', 'bfloat16')
 
 _log = logging.getLogger(__name__)
 _logged = set()  # warnings

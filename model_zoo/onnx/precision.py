@@ -10,13 +10,9 @@ import types
 
 from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
+from ..util.choices import CALIBRATION_METHODS
 from .graph import save
 
-#: the precisions that `convert` makes
-PRECISIONS = ('float32', 'float16', 'int8')
-#: ways to find ranges of activations: smallest and largest values; ranges with the least
-#: divergence; without the largest 0.001 %
-CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
 _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that become integers
 
 

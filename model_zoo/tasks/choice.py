@@ -7,7 +7,6 @@ Stories", 2016. The CSV files are read as their authors give them out.
 
 import itertools
 import os
-import re
 from typing import NamedTuple
 
 import mxnet as mx
@@ -60,80 +59,75 @@ def read_swag(source, segment='data', encoding=None):
         with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
         this order.
     """
-    examples = []
-    for location, fields in _records(source, segment, encoding):
-        example = _example(fields, location, str(len(examples)))
-        first = examples[0] if examples else example
-        if len(example.endings) != len(first.endings):
-            raise InputError(
-                f'{location}: {len(example.endings)} endings, where the first example has '
-                f'{len(first.endings)}'
-            )
-        if (example.label is None) != (first.label is None):
-            raise InputError(f'{location}: give all examples a label, or none')
-        examples.append(example)
-    if not examples:
-        raise InputError(f'{str(source)!r} has no examples')
-    return examples
+    return _collected(_swag_examples(source, segment, encoding), source)
 
 
-def _records(source, segment, encoding):
-    """Yield places and fields with SWAG's names."""
+def _swag_examples(source, segment, encoding):
     parts, format = {3: (_TEXT, _CHOICES, _LABEL), 2: (_TEXT, _CHOICES)}, None
     if is_path(source) and not has_typed_values(source):
         format = 'json' if has_json(source, encoding) else 'csv'
-    for where, fields in read_records(source, parts, segment, format=format, encoding=encoding):
+    records = read_records(source, parts, segment, format=format, encoding=encoding)
+    for number, (where, fields) in enumerate(records):
         if _CHOICES in fields:
-            if isinstance(fields[_CHOICES], str) or len(fields[_CHOICES]) < 2:
-                raise InputError(
-                    f'{fields[_CHOICES]!r:.80}; give a list of two texts or more',
-                    where=where._replace(column=_CHOICES),
-                )
-            choices = {f'{_ENDING}{n}': text for n, text in enumerate(fields[_CHOICES])}
-            fields = {_CONTEXT: fields.get(_TEXT), _START: '', **choices, **fields}
-        yield where, fields
+            context, start, endings = fields.get(_TEXT), '', fields[_CHOICES]
+        else:
+            _check_columns(fields, (_CONTEXT, _START, 'ending0', 'ending1'), where, 'SWAG')
+            names = (f'{_ENDING}{number}' for number in itertools.count())
+            endings = [fields[name] for name in itertools.takewhile(fields.__contains__, names)]
+            context, start = fields[_CONTEXT], fields[_START]
+        guid, label = str(fields.get(_ID, number)), fields.get(_LABEL)
+        yield where, _example(guid, context, start, endings, label, where)
 
 
-def _example(fields, location, guid):
-    endings = (f'{_ENDING}{number}' for number in itertools.count())
-    names = (_CONTEXT, _START, *itertools.takewhile(fields.__contains__, endings))
-    missing = [name for name in (_CONTEXT, _START, 'ending0', 'ending1') if name not in fields]
+def _check_columns(fields, names, where, what):
+    missing = [name for name in names if name not in fields]
     if missing:
         raise InputError(
-            f'{location}: there is no {", ".join(missing)}; give a file of SWAG as it was '
-            'released: CSV with a first line that names the columns, or JSON lines'
+            f'there is no {", ".join(missing)}; use a file of {what} as it was released, whose '
+            'first line names the columns',
+            where=where,
         )
-    wrong = [name for name in names if not isinstance(fields[name], str)]
-    if wrong:
-        raise InputError(f'{location}: {wrong[0]} is {fields[wrong[0]]!r}, and must be a text')
-    context, start, *endings = (fields[name].strip() for name in names)
+
+
+def _example(guid, context, start, endings, label, where, first=0):
+    """Make an example of a row; `first` is the label of the first ending."""
+    endings = list(endings) if isinstance(endings, (list, tuple, np.ndarray)) else []
+    texts = [context, start, *endings]
+    if len(endings) < 2 or not all(isinstance(text, str) for text in texts):
+        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
+    context, start, *endings = map(str.strip, texts)
     if not context or not all(start or ending for ending in endings):
-        raise InputError(f'{location}: {_CONTEXT}, or a continuation of it, is empty')
-    label = fields.get(_LABEL)
-    if label in (None, ''):
-        label = None
-    else:
-        label = _number(label)
-        if label is None or not 0 <= label < len(endings):
+        raise InputError('the text, or an ending, is empty', where=where)
+    numbers = {str(number + first): number for number in range(len(endings))}
+    if label not in (None, '') and str(label).strip() not in numbers:
+        known = ', '.join(numbers)
+        raise InputError(
+            f'{label!r:.80} must be one of {known}', where=where._replace(column=_LABEL)
+        )
+    return SwagExample(guid, context, start, tuple(endings), numbers.get(str(label).strip()))
+
+
+def _collected(examples, source):
+    """Return a list of examples, which must be alike; they come with their places."""
+    found = []
+    for where, example in examples:
+        form = len(example.endings), example.label is None
+        if found and form != (len(found[0].endings), found[0].label is None):
             raise InputError(
-                f'{location}: {_LABEL} is {fields[_LABEL]!r}, and must be a number from 0 to '
-                f'{len(endings) - 1}'
+                'all examples must have the same number of endings, and all a label or none',
+                where=where,
             )
-    return SwagExample(str(fields.get(_ID, guid)), context, start, tuple(endings), label)
-
-
-def _number(value):
-    """An int from an int or its digits; None if it is neither."""
-    if isinstance(value, str) and re.fullmatch('[0-9]{1,9}', value.strip()):
-        return int(value)
-    return int(value) if isinstance(value, (int, np.integer)) and value is not True else None
+        found.append(example)
+    if not found:
+        raise InputError(f'{str(source)!r} has no examples')
+    return found
 
 
 def encode_swag(examples, tokenizer, max_length=128):
-    """Samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
+    """Make samples ``[CLS] context [SEP] start ending [SEP]``, one row for each ending.
 
-    If that is longer than `max_length`, the longer one of the two texts loses tokens at its end
-    until it fits. The log counts the truncated examples.
+    The longer of the two texts loses tokens at its end until the sample fits `max_length`. The log
+    counts the truncated examples.
     """
     check_room(max_length, 3, 2)
     pairs = [
@@ -153,7 +147,7 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
     ----------
     probabilities : numpy.ndarray, shape (examples, endings)
     columns : (str, str)
-        What the columns of the examples' names and of their labels are called.
+        Names of the columns of the examples' ids and labels.
     first : int
         The number of the first ending.
     """
@@ -170,6 +164,8 @@ class MultipleChoice(Task):
     """Base of tasks whose rows have a `context`, `endings` and a `label`."""
 
     head, use = 'multiple_choice', 'multiple-choice'
+    command = 'zoo serve {folder}'
+    call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
 
@@ -183,8 +179,13 @@ class MultipleChoice(Task):
         write_choices(path, data.rows, softmax(outputs), self.columns, self.first)
         return [name]
 
+    def example(self, rows):
+        row = rows[0]
+        choices = [f'{row.start} {ending}'.strip() for ending in row.endings]
+        return {'text': row.context, 'choices': choices}
+
     def file_of(self, segment):
-        """The file of a segment's predictions."""
+        """Return the name of the file of a segment's predictions."""
         return f'{segment}_predictions.tsv'
 
     def examine(self, segment, data, outputs):
@@ -214,8 +215,9 @@ class ChoiceTask(MultipleChoice):
     lowers = property(lambda self: self.settings.do_lower_case or None)
 
     def locate(self, given=None):
-        files = super().locate(given)
-        if given is None and self.settings.do_eval and not {'dev', 'test'}.intersection(files):
+        files, held_out = super().locate(given), self.settings.dev_split is not None
+        is_missing = not held_out and not {'dev', 'test'}.intersection(files)
+        if given is None and self.settings.do_eval and is_missing:
             raise InputError('there is no dev set: give `dev_file`, or `data_dir`')
         return files
 
@@ -227,7 +229,7 @@ class ChoiceTask(MultipleChoice):
         return examples
 
     def encode(self, rows, tokenizer):
-        return encode_swag(rows, tokenizer, self.settings.max_seq_length)
+        return encode_swag(rows, tokenizer, self.settings.max_length)
 
     def prepare(self, rows):
         self._choices = len(next(iter(rows.values()))[0].endings)
@@ -255,37 +257,23 @@ def read_story_cloze(path, encoding=None):
     list of SwagExample
         Its `context` is the whole story; labels are counted from 0.
     """
-    columns, stories = (_STORY_ID, *_SENTENCES, *_ENDINGS), []
-    advice = 'give a CSV file of the Story Cloze Test as it was released'
-    for location, fields in read_records(path, format='csv', encoding=encoding):
-        missing = [name for name in columns if name not in fields]
-        if missing:
-            raise InputError(f'{str(path)!r}: its first line lacks {", ".join(missing)}; {advice}')
-        stories.append(_story(fields, location))
-    if not stories:
-        raise InputError(
-            f'{str(path)!r} has no stories below the columns {", ".join(columns)}; {advice}'
-        )
-    return stories
+    return _collected(_stories(path, encoding), path)
 
 
-def _story(fields, location):
-    texts = [' '.join(fields[name].strip() for name in _SENTENCES)]
-    texts += [fields[name].strip() for name in _ENDINGS]
-    if not all(text.strip() for text in texts):
-        raise InputError(f'{location}: a story or an ending is empty')
-    label = fields.get(_STORY_ANSWER)
-    if label not in (None, '1', '2'):
-        raise InputError(f'{location}: {_STORY_ANSWER} is {label!r}, and must be 1 or 2')
-    label = None if label is None else int(label) - 1
-    return SwagExample(fields[_STORY_ID], texts[0], '', (texts[1], texts[2]), label)
+def _stories(path, encoding):
+    names = (_STORY_ID, *_SENTENCES, *_ENDINGS)
+    for where, fields in read_records(path, format='csv', encoding=encoding):
+        _check_columns(fields, names, where, 'the Story Cloze Test')
+        guid, *texts = (fields[name].strip() for name in names)
+        context, endings, label = ' '.join(texts[:4]), texts[4:], fields.get(_STORY_ANSWER)
+        yield where, _example(guid, context, '', endings, label, where, first=1)
 
 
 def encode_stories(stories, encode, special, max_length):
-    """Samples ``start story delimiter ending classify``, one row for each ending.
+    """Make samples ``start story delimiter ending classify``, one row for each ending.
 
-    ``encode(text)`` gives a text's ids, and `special` has those of the three tokens. Two long texts
-    get half of the length each; a short one leaves its rest to the other. The log counts the
+    ``encode(text)`` returns a text's ids, and `special` has the ids of the three tokens. Two long
+    texts get half of the length each; a short one leaves its rest to the other. The log counts the
     truncated stories.
 
     References
@@ -318,26 +306,33 @@ class StoryTask(MultipleChoice):
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
     in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
+    command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
 
     trains = property(lambda self: self.settings.do_train)
 
     def locate(self, given=None):
+        segments = 'train', 'dev', 'test'
         if given is not None:
-            self.settings = self.settings.copy(
-                train_dataset=given.get('train'), eval_dataset=given.get('dev')
-            )
+            files = {f'{segment}_file': given.get(segment) for segment in segments}
+            self.settings = self.settings.copy(**files)
         settings = self.settings
         check_work(settings)
-        if settings.do_train and not settings.train_dataset:
-            raise InputError('needs `train_dataset`', field='do_train')
-        if not (settings.train_dataset or settings.eval_dataset):
-            raise InputError('needs `eval_dataset`', field='do_eval')
-        if settings.do_eval and not (settings.eval_dataset or settings.n_valid):
-            raise InputError('needs a dev set: give `eval_dataset`, or `n_valid`', field='do_eval')
-        check_files(settings, 'train_dataset', 'eval_dataset')
-        sources = {'train': settings.train_dataset, 'dev': settings.eval_dataset}
+        if settings.do_train and not settings.train_file:
+            raise InputError('needs `train_file`', field='do_train')
+        if not (settings.train_file or settings.dev_file or settings.test_file):
+            raise InputError('needs `dev_file` or `test_file`', field='do_eval')
+        if settings.do_eval and not (
+            settings.dev_file or settings.test_file or settings.n_valid or settings.dev_split
+        ):
+            raise InputError('needs a dev set: give `dev_file`, or `n_valid`', field='do_eval')
+        check_files(settings, 'train_file', 'dev_file', 'test_file')
+        sources = {
+            'train': settings.train_file,
+            'dev': settings.dev_file,
+            'test': settings.test_file,
+        }
         return {name: path for name, path in sources.items() if path}
 
     def read(self, source, segment):
@@ -345,18 +340,18 @@ class StoryTask(MultipleChoice):
 
     def prepare(self, rows):
         settings, train = self.settings, rows.get('train', [])
-        if 'dev' not in rows and settings.n_valid:
+        if 'dev' not in rows and train and settings.n_valid:
             if settings.n_valid >= len(train):
                 raise InputError(
-                    f'{settings.n_valid}: {settings.train_dataset!r} has {len(train)} '
-                    'stories; give a smaller number, or `eval_dataset`',
+                    f'{settings.n_valid}: {settings.train_file!r} has {len(train)} '
+                    'stories; give a smaller number, or `dev_file`',
                     field='n_valid',
                 )
             rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
         self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
         if not settings.do_train:
             rows.pop('train', None)
-        elif any(story.label is None for stories in rows.values() for story in stories):
+        elif any(story.label is None for name in ('train', 'dev') for story in rows.get(name, ())):
             raise InputError('a set has no answers: training needs the column')
 
     def model_options(self):
@@ -382,11 +377,8 @@ class StoryTask(MultipleChoice):
     def describe(self, data):
         return self._describe(data, 'stories')
 
-    def job(self, train):
-        return {'train_dataset': train}
-
     def objective(self, model, data):
-        """The mean loss of the stories, plus a weight times the mean loss of the tokens."""
+        """Return the mean loss of the stories, plus a weight times the mean loss of the tokens."""
         weight = self.settings.lm_coef
 
         def losses(batch, **labels):
@@ -406,7 +398,7 @@ class StoryTask(MultipleChoice):
         return Objective(both, counts, names=('lm', 'choice'))
 
     def forward(self, model, batch):
-        """Scores of the endings, (batch, 2), without those of the language model."""
+        """Return scores of the endings, (batch, 2), without the language model's scores."""
         hidden = model.transformer(batch.words, valid_length=batch.valid_length)
         last = mx.nd.SequenceLast(  # the token _classify_
             hidden.reshape((-3, 0, 0)),
@@ -417,7 +409,7 @@ class StoryTask(MultipleChoice):
         return model.mc_head(last).reshape(batch.words.shape[:2])
 
     def file_of(self, segment):
-        return 'predictions.tsv'
+        return 'test_predictions.tsv' if segment == 'test' else 'predictions.tsv'
 
     def results(self):
         return {'stories': self._sizes}

@@ -39,7 +39,7 @@ _UNCLASSIFIED = {'swag', 'sentence_embedding'}  # tasks of other scripts, which 
 def adopt_labels(
     task, located, labels=None, parameters=None, teacher=None, trains=False, order=GLUONNLP
 ):
-    """A task with its labels in the order of a model's outputs.
+    """Return a task with its labels in the order of a model's outputs.
 
     Parameters
     ----------
@@ -59,23 +59,22 @@ def adopt_labels(
     stated = located.labels
     if parameters is not None:
         other = Labels.of(parameters, find_files(path=parameters, vocab=False))
-        if other.names is not None or stated.names is None:
-            stated = other
-        else:
-            stated = dataclasses.replace(stated, order=other.order, reason=other.reason)
+        if other.names is None and stated.names is not None:
+            other = dataclasses.replace(stated, order=other.order, reason=other.reason)
+        stated = other
     if trains:
         task = infer_labels(task)
     if labels is not None:
-        return _override(task, labels, None if trains else stated)
+        return _in_users_order(task, labels, None if trains else stated)
     if teacher is not None:
         task = _follow(task, locate(teacher, weights=None, vocab=False).labels)
     if not trains:
         return _follow(task, stated)
-    if task.regression:
+    if not task.target.has_classes:
         return task
-    known = stated.names and task.match(stated.names)
+    known = stated.names and task.target.match(stated.names)
     if teacher is None:
-        return task.with_labels(known or task.in_order(order))
+        return task.with_labels(known or task.target.in_order(order))
     if known and known != task.labels:
         raise InputError(
             f'the outputs of the model {located.name!r} are {", ".join(known)}, and those of its '
@@ -84,21 +83,20 @@ def adopt_labels(
     return task
 
 
-def _override(task, labels, stated):
-    """The task with the labels that the user names."""
-    if task.regression:
-        raise InputError(f'{task.name} is a regression: leave out `labels`')
-    ordered = task.match(labels)
+def _in_users_order(task, labels, stated):
+    """Return the task with the labels in the order that the user names."""
+    ordered = task.target.match(labels) if task.target.has_classes else None
     if ordered is None:
         raise InputError(
-            f'{", ".join(labels)}: {task.name} has {", ".join(task.require_labels())}; '
-            "give each once, in the order of the model's outputs",
+            f'{", ".join(labels)}: must be the labels of {task.name}, '
+            f"{', '.join(task.labels or ()) or 'which has none'}, in the order of the model's "
+            'outputs',
             field='labels',
         )
     names = stated and stated.names
     if names and len(names) != len(ordered):
         _refuse(task, stated, names)
-    if names and not stated.numbered and task.match(names) != ordered:
+    if names and not stated.numbered and task.target.match(names) != ordered:
         logger.warning(
             'the outputs are read as %s, as `labels` says; the model calls them %s',
             ', '.join(ordered),
@@ -108,20 +106,25 @@ def _override(task, labels, stated):
 
 
 def _follow(task, stated):
-    """The task with the labels of a trained model."""
-    known = None
+    """Return the task with the labels of a trained model: the table above."""
+    known, target, names = None, task.target, stated.names
     with contextlib.suppress(UnknownNameError):
         known = stated.task and get_task(stated.task)
-    names = _classes(task, stated, known)
-    if names is not None and bool(names) == task.regression:
-        _refuse(task, stated, names)
-    if not task.regression and task.labels is None:
-        task = _take_names(task, stated, known, names)
-    elif not task.regression:
-        task = task.with_labels(_in_model_order(task, stated, names))
+    if names is not None:
+        has_classes = len(names) > 1
+    elif known is not None:
+        has_classes = known.target.has_classes
+    else:  # nothing says it, but for these
+        has_classes = stated.task not in _UNCLASSIFIED and target.has_classes
+    if has_classes != target.has_classes:
+        _refuse(task, stated, (names or known.labels) if has_classes else ())
+    if target.has_classes and target.labels is None:
+        task = _with_names(task, stated, known)
+    elif target.has_classes:
+        task = task.with_labels(_ordered(task, stated))
     is_other = stated.task in _UNCLASSIFIED or (known is not None and known.name != task.name)
     # names that are words mean the same in another task
-    if is_other and not task.is_custom and (task.regression or not task.has_words):
+    if is_other and not task.is_custom and not (target.has_classes and target.has_words):
         raise InputError(
             f'the model {stated.model!r} was trained for {stated.task}, not for {task.name}; '
             'data of another task with the same labels goes with `task_name` custom'
@@ -129,26 +132,16 @@ def _follow(task, stated):
     return task
 
 
-def _classes(task, stated, known):
-    """The names of a model's classes: empty if it has none, None if nothing says what they are."""
-    if stated.names is not None:
-        return stated.names if len(stated.names) > 1 else ()
-    if stated.task in _UNCLASSIFIED or (known is not None and known.regression):
-        return ()
-    return known.labels if known is not None and task.regression else None
-
-
-def _take_names(task, stated, known, names):
-    """A task whose labels nobody has named, with the model's, or else with its file's."""
+def _with_names(task, stated, known):
+    """Return a task whose labels nobody has named with the model's, or else with its file's."""
+    names = stated.names
     if names is None and known is not None:  # version 0.2 wrote the task alone
-        names = known.in_order(stated.order)
+        names = known.target.in_order(stated.order)
     inferred = infer_labels(task) if 'train' in task.files else task
     if names is None:
         return inferred
-    named = task.with_labels(names)
-    labels = inferred.labels or ()
-    words = [label for label in labels if not label.isdigit() and not named.find_label(label)]
-    if not stated.numbered or not words:
+    named, labels = task.with_labels(names), inferred.labels or ()
+    if not stated.numbered or all(each.isdigit() or named.target.find(each) for each in labels):
         return named
     if len(labels) != len(names):
         _refuse(inferred, stated, names)
@@ -160,15 +153,16 @@ def _take_names(task, stated, known, names):
     return inferred
 
 
-def _in_model_order(task, stated, names):
-    """The task's labels in the order of a model's outputs."""
-    ordered = names and task.match(names)
+def _ordered(task, stated):
+    """Return the known labels of a task in the order of a model's outputs."""
+    target, names = task.target, stated.names
+    ordered = names and target.match(names)
     if ordered:
         return ordered
-    if names and (not stated.numbered or len(names) != len(task.labels)):
+    if names and (not stated.numbered or len(names) != len(target.labels)):
         _refuse(task, stated, names)
-    ordered = task.in_order(stated.order)
-    if stated.order is None or not task.has_words:
+    ordered = target.in_order(stated.order)
+    if stated.order is None or not target.has_words:
         return ordered
     assumed = ', '.join(ordered), _AUTHORS[stated.order], stated.reason
     if not stated.numbered:
@@ -177,7 +171,7 @@ def _in_model_order(task, stated, names):
             *assumed,
         )
         return ordered
-    other = task.in_order('hub')
+    other = target.in_order('hub')
     logger.warning(
         'the model only numbers its labels; its outputs are assumed to be %s, the order of %s (%s).'
         ' `labels` names them in another order%s',
@@ -190,7 +184,7 @@ def _in_model_order(task, stated, names):
 def _refuse(task, stated, names):
     here, there = (
         f'tells {", ".join(classes)} apart' if classes else 'has no classes'
-        for classes in (() if task.regression else task.require_labels(), names)
+        for classes in (task.labels, names)
     )
     if stated.task is not None:
         raise InputError(

@@ -86,7 +86,7 @@ class BlockLoader(SampleLoader):
 
 
 def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
-    """Perplexity of a text: e to the mean loss of its tokens, and of its words; for `Evaluation`.
+    """Compute the perplexity of a text: e to the mean loss of its tokens, and of its words.
 
     Parameters
     ----------
@@ -123,14 +123,16 @@ def evaluate_perplexity(loss_sum, loader, num_words, segment='dev', guard=None):
 
 
 class BlockReading:
-    """How OpenAI GPT and GPT-2 read a text: in independent blocks.
+    """Reading of a text by OpenAI GPT and GPT-2: in independent blocks.
 
     A head whose model reads otherwise has a class like this one as its attribute ``reading``.
 
     Attributes
     ----------
     block : Block
-        What is trained.
+        The block to train.
+    settings : Settings
+        The settings, with the model's own values for what they leave open.
     not_for : tuple of str
         Settings that have no meaning for the model.
     """
@@ -139,16 +141,14 @@ class BlockReading:
     needs_vocab = False
 
     def __init__(self, model, tokenizer, settings, workers):
-        self._settings, self._tokenizer, self._workers = settings, tokenizer, workers
-        self.block = model
-        if settings.block_size is None:
-            settings.block_size = model.context_length
-        if not 2 <= settings.block_size <= model.context_length:
+        size = model.context_length if settings.max_length is None else settings.max_length
+        if not 2 <= size <= model.context_length:
             raise InputError(
-                f'{settings.block_size}: give 2 to {model.context_length}, the tokens '
-                'that the model takes',
-                field='block_size',
+                f'{size} must be 2 to {model.context_length}, the tokens that the model takes',
+                field='max_length',
             )
+        self.settings = settings.copy(max_length=size)
+        self._tokenizer, self._workers, self.block = tokenizer, workers, model
 
     @staticmethod
     def learn_vocab(path, size, folder):
@@ -157,27 +157,27 @@ class BlockReading:
 
     @staticmethod
     def options(settings, tokenizer):
-        """Options of a new model; ``tokenizer()`` opens the tokenizer."""
+        """Return options of a new model; ``tokenizer()`` opens the tokenizer."""
         return {}
 
     def load(self, path, batch_size, train, contexts):
-        """Loader of a text's batches, the number of its words, and its tokens."""
+        """Return the loader of a text's batches, the number of its words, and its tokens."""
         text = read_text(path)
         tokens = np.array(self._encode(text), np.int32)
         loader = BlockLoader(
             tokens,
-            self._settings.block_size,
+            self.settings.max_length,
             batch_size,
             train,
-            self._settings.seed,
+            self.settings.seed,
             contexts,
             self._workers if train else None,
         )
         return loader, len(text.split()), tokens
 
     def _encode(self, text):
-        """The ids of a text, with or without those of special tokens in it."""
-        tokenizer, splits = self._tokenizer, self._settings.split_special_tokens
+        """Return the ids of a text, in which special tokens may be parts of the text."""
+        tokenizer, splits = self._tokenizer, self.settings.split_special_tokens
         special = {
             getattr(tokenizer, f'{role}_token'): getattr(tokenizer, f'{role}_token_id')
             for role in ROLES
@@ -200,11 +200,11 @@ class BlockReading:
         ]
 
     def mean_loss(self, batch):
-        """The mean loss of a batch's tokens."""
+        """Return the mean loss of a batch's tokens."""
         return self.block(batch.words, valid_length=batch.valid_length, lm_labels=batch.words)
 
     def loss_sum(self, batch):
-        """The sum of the losses of a batch's tokens."""
+        """Return the sum of the losses of a batch's tokens."""
         return self.mean_loss(batch) * batch.count
 
 
@@ -217,7 +217,8 @@ class LanguageModelTask(TextTask):
     settings_class, name, head = LanguageModelSettings, 'lm', 'language_model'
     family = trained_for = None
     metric, use, unit = 'loss', 'text-generation', 'tokens'
-    score_name, length = 'log-likelihood of a token', 'block_size'
+    score_name = 'log-likelihood of a token'
+    command, call = "zoo generate {folder} 'It was'", "'It was'"
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -229,15 +230,22 @@ class LanguageModelTask(TextTask):
     def locate(self, given=None):
         sources, settings = given, self.settings
         if given is None:
-            sources = {'train': settings.train_file, 'dev': settings.eval_file}
+            sources = {
+                'train': settings.train_file,
+                'dev': settings.dev_file,
+                'test': settings.test_file,
+            }
             sources = {name: path for name, path in sources.items() if path is not None}
+        if not sources:
+            raise InputError('give a text: `train_file`, `dev_file` or `test_file`')
         if 'train' not in sources and settings.resume:
             raise InputError('continues a training: it needs `train_file`', field='resume')
         if 'train' not in sources and settings.learn_vocab:
             raise InputError('learns from a training text: give `train_file`', field='learn_vocab')
         sources = {name: self.text_file(source, name) for name, source in sources.items()}
-        self.settings = settings.copy(train_file=sources.get('train'), eval_file=sources.get('dev'))
-        check_files(self.settings, 'train_file', 'eval_file')
+        files = {f'{segment}_file': sources.get(segment) for segment in ('train', 'dev', 'test')}
+        self.settings = settings.copy(**files)
+        check_files(self.settings, *files)
         return sources
 
     def split(self, rows, share):
@@ -287,6 +295,7 @@ class LanguageModelTask(TextTask):
     def setup(self, model, tokenizer):
         self._model = model
         self._reading = self._reading_of(model)(model, tokenizer, self.settings, self.workers)
+        self.settings = self._reading.settings
         return self._reading.block
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):

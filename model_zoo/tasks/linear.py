@@ -27,15 +27,13 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
         See scikit-learn's ``LogisticRegression``.
     """
     units = dense.weight.shape[0]
-    scale = (
-        float(vectors.std()) or 1.0
-    )  # one factor for all: the strengths mean the same everywhere
+    scale = float(vectors.std()) or 1.0  # one factor for all: the strengths are comparable
     scaled = vectors / scale
     if labels.ndim == 2:
         fits = [_binary(scaled, column, class_weight, seed) for column in labels.T]
         weight, bias = (np.concatenate(part) for part in zip(*fits))
     elif labels.dtype.kind == 'f':
-        weight, bias = _ridge(scaled, labels)
+        weight, bias = _ridge(scaled, labels.astype(np.float32))
     else:
         weight, bias = _classes(scaled, labels, units, class_weight, seed)
     dense.weight.set_data(mx.nd.array(weight / scale))

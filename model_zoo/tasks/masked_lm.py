@@ -7,8 +7,6 @@ shards of samples, in phases.
 import dataclasses
 import itertools
 import logging
-import os
-import socket
 import time
 
 import mxnet as mx
@@ -24,7 +22,6 @@ from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
 from .pretraining import (
-    MappedShards,
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
@@ -70,6 +67,7 @@ class MaskedLMTask(TextTask):
     trains, draws_updates, prefix, trained_for, unit = True, True, '', None, None
     metric, score_name, use = 'mlm_loss', 'negative loss', 'fill-mask'
     title = 'pre-trained further'
+    command, call = "zoo fill {folder} 'A {mask} text.'", "'A {mask} text.'"
 
     most_batches = None
     num_processes = property(lambda self: self.settings.num_workers)
@@ -78,10 +76,13 @@ class MaskedLMTask(TextTask):
         super().__init__(settings)
         self._objective = None
 
-    @property
-    def reads_text(self):
-        """Whether samples are made on the fly."""
-        return bool(self.settings.train_corpus or self.settings.dev_corpus)
+    def files(self, segment):
+        """Return a pattern of the files of a set, and whether they are texts."""
+        settings = self.settings
+        text, samples = settings.train_file, settings.pregenerated_data
+        if segment == 'dev':
+            text, samples = settings.dev_file, settings.dev_data
+        return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
 
@@ -89,18 +90,19 @@ class MaskedLMTask(TextTask):
         if given is not None:
             self._copy_given(given)
         settings = self.settings
-        if bool(settings.train_corpus) == bool(settings.pregenerated_data):
-            raise InputError('give `train_corpus`, a text, or `pregenerated_data`, samples')
-        if settings.early_stop and not (settings.dev_corpus or settings.dev_data):
-            raise InputError('needs `dev_corpus` or `dev_data`', field='early_stop')
-        for name in ('train_corpus', 'pregenerated_data', 'dev_corpus', 'dev_data'):
+        if bool(settings.train_file) == bool(settings.pregenerated_data):
+            raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
+        if settings.early_stop and not (settings.dev_file or settings.dev_data or self.dev_share):
+            raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
+        if self.dev_share and not settings.train_file:
+            raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
+        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     files = matching_files(getattr(settings, name))
-                    if name.endswith('corpus'):
+                    if name.endswith('file'):
                         self._copy(name, files)
-        dev = bool(settings.dev_corpus or settings.dev_data)
-        return {'train': 'train', **({'dev': 'dev'} if dev else {})}
+        return {name: name for name in ('train', 'dev') if self.files(name)[0]}
 
     def _copy(self, name, files):
         """Let a setting name copies of its files, where these are tables or not UTF-8."""
@@ -116,7 +118,7 @@ class MaskedLMTask(TextTask):
     def _copy_given(self, sources):
         if 'test' in sources:
             raise InputError("is a set that 'fill-mask' lacks: give `dev`", field='test')
-        for segment, name in (('train', 'train_corpus'), ('dev', 'dev_corpus')):
+        for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
             if segment in sources:
                 source = sources[segment]
                 if not is_path(source):
@@ -125,8 +127,8 @@ class MaskedLMTask(TextTask):
 
     def split(self, rows, share):
         settings = self.settings
-        train, dev = split_text(settings.train_corpus, share, self.rows_folder, '\n\n')
-        self.settings = settings.copy(train_corpus=train, dev_corpus=dev)
+        train, dev = split_text(settings.train_file, share, self.rows_folder, '\n\n')
+        self.settings = settings.copy(train_file=train, dev_file=dev, dev_split=None)
         return 'train', 'dev'
 
     def configure(self, located):
@@ -138,26 +140,19 @@ class MaskedLMTask(TextTask):
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
-        if self.reads_text:
-            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+        if any(is_text for _, is_text in map(self.files, ('train', 'dev'))):
+            self.settings = self.settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(self.settings, self._has_pairs)
         return model
 
     def load(self, segment, rows, tokenizer, contexts, accumulate):
         options = {'ctx': contexts, 'workers': self.workers}
-        loader = self._loader(segment == 'train', tokenizer, accumulate, options)
-        return Data(rows, None, loader)
+        return Data(rows, None, self._loader(segment, tokenizer, accumulate, options))
 
-    def _loader(self, trains, tokenizer, accumulate, options):
-        settings = self.settings
-        if not trains:
-            source = self._source(settings.dev_corpus, settings.dev_data, tokenizer)
+    def _loader(self, segment, tokenizer, accumulate, options):
+        settings, source = self.settings, self._source(segment, tokenizer)
+        if segment != 'train':
             return PretrainingLoader(source, settings.dev_batch_size, shuffle=False, **options)
-        source = self._source(
-            settings.train_corpus, settings.pregenerated_data, tokenizer, settings.reduce_memory
-        )
-        if self._has_epochs:
-            source.take_one_an_epoch()
         by_tokens = settings.batch_tokens is not None
         loader = PretrainingLoader(
             source,
@@ -169,7 +164,7 @@ class MaskedLMTask(TextTask):
             **options,
         )
         # epochs of a text, or of epochs' files, have different numbers of batches
-        if settings.training_steps is None and (settings.train_corpus or self._has_epochs):
+        if settings.training_steps is None and (settings.train_file or self._has_epochs):
             batches = sum(map(loader.count_batches, range(int(settings.epochs))))
             self.settings = settings.copy(training_steps=batches // accumulate)
         return loader
@@ -177,29 +172,27 @@ class MaskedLMTask(TextTask):
     @property
     def _has_epochs(self):
         """Whether the samples are in pytorch-pretrained-bert's files, one for each epoch."""
-        return not self.settings.train_corpus and all(
-            epoch_of(path) is not None for path in matching_files(self.settings.pregenerated_data)
+        files, is_text = self.files('train')
+        return not is_text and all(epoch_of(path) is not None for path in matching_files(files))
+
+    def _source(self, segment, tokenizer):
+        files, is_text = self.files(segment)
+        if is_text:
+            return TextFiles(files, tokenizer, self._options, num_workers=self.num_processes)
+        return ShardFiles(
+            files,
+            tokenizer.vocab,
+            self._context,
+            next_sentence=self._has_pairs,
+            workers=self.workers,
+            one_per_epoch=segment == 'train' and self._has_epochs,
         )
 
-    def _source(self, corpus, samples, tokenizer, is_mapped=False):
-        settings = self.settings
-        if corpus:
-            return TextFiles(corpus, tokenizer, self._options, num_workers=self.num_processes)
-        options = {'next_sentence': self._has_pairs, 'max_len': self._context}
-        options['workers'] = self.workers
-        if is_mapped:  # to a folder of this machine's own
-            folder = os.path.join(settings.output_dir, f'mapped_{socket.gethostname()}')
-            return MappedShards(samples, tokenizer.vocab, folder, **options)
-        return ShardFiles(samples, tokenizer.vocab, **options)
-
     def describe(self, data):
-        settings = self.settings
-        if data.rows == 'train':
-            return describe_files(settings.train_corpus or settings.pregenerated_data)
-        return describe_files(settings.dev_corpus or settings.dev_data)
+        return describe_files(self.files(data.rows)[0])
 
     def job(self, train):
-        name = 'train_corpus' if self.settings.train_corpus else 'pregenerated_data'
+        name = 'train_file' if self.settings.train_file else 'pregenerated_data'
         return {'vocab_file': describe_vocab(self._vocab), name: train}
 
     def objective(self, model, data):
@@ -216,23 +209,25 @@ class MaskedLMTask(TextTask):
 
 
 def make_sample_options(settings, next_sentence):
-    """How samples are made from a text; masks that get lost are warned of."""
+    """Return how samples are made from a text, and warn of masks that get lost."""
     if not next_sentence and settings.is_given('short_seq_prob'):
         raise InputError(
             'is of pairs with next sentences: samples of masked words alone are '
             'packed with as many sentences as fit',
             field='short_seq_prob',
         )
-    names = (field.name for field in dataclasses.fields(SampleOptions))
-    given = {name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    options = SampleOptions(**given, next_sentence=next_sentence)
+    names = {field.name for field in dataclasses.fields(SampleOptions)}
+    given = {name: value for name, value in vars(settings).items() if name in names}
+    options = SampleOptions(
+        **given, max_seq_length=settings.max_length, next_sentence=next_sentence
+    )
     options.warn_of_lost_masks()
     return options
 
 
 def pretraining_class(settings, located):
-    """The class of the block to pre-train: that of 'pretraining', or of 'masked_lm' if that is
-    asked for, or the model has no next sentences.
+    """Return the class of the block to pre-train: with next sentences, if the family has them and
+    the settings don't ask for masked words alone.
     """
     family = located.family
     if 'replaced_words' in family.tasks and not settings.from_scratch:
@@ -248,9 +243,8 @@ def _check_generator(located):
         refused = 'decoder' in get_entry(located.model, located.dataset).lacks
     if refused:
         raise InputError(
-            f'{located.name!r} is a discriminator, which finds words that a generator has '
-            'replaced: this needs both at a time, and is not built here. Its generator can be '
-            'trained on masked words: name that, such as google/electra-small-generator'
+            f'{located.name!r} is a discriminator, whose pre-training is not built here: use its '
+            'generator, such as google/electra-small-generator'
         )
 
 
@@ -263,7 +257,7 @@ class PretrainingTask(MaskedLMTask):
     trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
     most_batches = property(lambda self: self.settings.max_eval_steps)
-    reads_text = property(lambda self: self.settings.raw)
+    _has_epochs = False
     num_processes = property(lambda self: self.settings.num_dataset_workers)
 
     def __init__(self, settings):
@@ -271,6 +265,12 @@ class PretrainingTask(MaskedLMTask):
         given = given or settings.pretrained or settings.init_checkpoint
         from_scratch = not (given or names_files(settings.model))
         super().__init__(settings.copy(from_scratch=from_scratch))
+
+    def files(self, segment):
+        settings = self.settings
+        if segment == 'train':
+            return settings.data, settings.raw
+        return settings.data_eval, settings.raw and not settings.eval_use_npz
 
     def locate(self, given=None):
         settings = self.settings
@@ -288,26 +288,25 @@ class PretrainingTask(MaskedLMTask):
     def setup(self, model, tokenizer):
         self._objective = pretraining_objective(model, not self.settings.no_compute_acc)
         if self.settings.synthetic_data:
-            self.settings = self.settings.fit_length('max_seq_length', model.context_length)
+            self.settings = self.settings.fit_length('max_length', model.context_length)
         return super().setup(model, tokenizer)
 
-    def _loader(self, trains, tokenizer, accumulate, options):
-        workers = self.workers
-        if not trains:
-            settings = self._set_batch_size('batch_size_eval', workers.size)
-            is_text = settings.raw and not settings.eval_use_npz
-            source = self._source_of(settings.data_eval, is_text, tokenizer)
-            return PretrainingLoader(source, settings.batch_size_eval, shuffle=is_text, **options)
-        settings = self._set_batch_size('batch_size', accumulate * workers.size)
+    def _loader(self, segment, tokenizer, accumulate, options):
+        workers, settings = self.workers, self.settings
+        if segment != 'train':
+            sizes = settings.batch_size_eval, settings.total_batch_size_eval
+            size = self._set_batch_size('batch_size_eval', *sizes, workers.size)
+            source, (_, is_text) = self._source(segment, tokenizer), self.files(segment)
+            return PretrainingLoader(source, size, shuffle=is_text, **options)
+        sizes = settings.batch_size, settings.total_batch_size
+        size = self._set_batch_size('batch_size', *sizes, accumulate * workers.size)
         options['seed'] = settings.seed
         if settings.synthetic_data:
-            masks = min(settings.max_predictions_per_seq, settings.max_seq_length)
-            return SyntheticLoader(
-                settings.batch_size, settings.max_seq_length, masks, tokenizer.vocab, **options
-            )
+            masks = min(settings.max_predictions_per_seq, settings.max_length)
+            return SyntheticLoader(size, settings.max_length, masks, tokenizer.vocab, **options)
         return PretrainingLoader(
-            self._source_of(settings.data, settings.raw, tokenizer),
-            settings.batch_size,
+            self._source(segment, tokenizer),
+            size,
             num_buckets=settings.num_buckets,
             use_avg_len=settings.use_avg_len,
             circle_length=settings.circle_length,
@@ -315,38 +314,29 @@ class PretrainingTask(MaskedLMTask):
             **options,
         )
 
-    def _set_batch_size(self, name, count):
-        """Compute a batch size from the total of `count` batches where that was given."""
-        settings = self.settings
-        total, size = getattr(settings, f'total_{name}'), getattr(settings, name)
-        if total is None:
-            self.settings = settings.copy(**{name: size or 8})
-            return self.settings
-        if total % count:
-            parts = f'{count} workers'
-            if name == 'batch_size':
-                parts = f'{count}: the product of the numbers of workers, GPUs and `accumulate`'
-            raise InputError(f'`total_{name}` {total} is not divisible by {parts}')
-        if size is not None and size * count != total:
+    def _set_batch_size(self, name, size, total, count):
+        """Return a batch size, computed from the total of `count` batches if that is given."""
+        if total is not None and (total % count or size not in (None, total // count)):
             raise InputError(
-                f'{size} and `total_{name}` {total}: the total is {size * count}; give one of them',
-                field=name,
+                f'is {total}, and must be {count} (workers, GPUs and `accumulate`) x `{name}`',
+                field=f'total_{name}',
             )
-        self.settings = settings.copy(**{name: total // count})
-        return self.settings
+        size = size or 8 if total is None else total // count
+        self.settings = self.settings.copy(**{name: size})
+        return size
 
-    def _source_of(self, files, is_text, tokenizer):
-        source = self._source(files if is_text else None, files, tokenizer)
-        if not is_text:
+    def _source(self, segment, tokenizer):
+        source = super()._source(segment, tokenizer)
+        if isinstance(source, ShardFiles):
             self._check_sizes(source)
         return source
 
     def _check_sizes(self, source):
         """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
         path = source.paths[0]
-        for name in filter(self.settings.is_given, ('max_seq_length', 'max_predictions_per_seq')):
+        for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
             samples, value = source.read(path), getattr(self.settings, name)
-            is_length = name == 'max_seq_length'
+            is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):
                 raise InputError(
@@ -354,10 +344,8 @@ class PretrainingTask(MaskedLMTask):
                 )
 
     def describe(self, data):
-        settings = self.settings
-        if data.rows == 'train':
-            return None if settings.synthetic_data else describe_files(settings.data)
-        return describe_files(settings.data_eval)
+        synthetic = data.rows == 'train' and self.settings.synthetic_data
+        return None if synthetic else super().describe(data)
 
     def job(self, train):
         return {'vocab_file': describe_vocab(self._vocab), 'data': train}
@@ -424,7 +412,7 @@ class PretrainingLoss(HybridBlock):
 
 
 def pretraining_objective(model, accuracies=True):
-    """What pre-training minimizes: the sum of the terms 'mlm' and 'nsp', or 'mlm' alone."""
+    """Return the objective of pre-training: the sum of 'mlm' and 'nsp', or 'mlm' alone."""
     names = model.pretraining_terms
     with_sentences = names == TERMS
     loss = PretrainingLoss(accuracies)
@@ -448,7 +436,7 @@ def pretraining_objective(model, accuracies=True):
 
 
 def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batches=None):
-    """Losses and accuracies over a data set.
+    """Compute losses and accuracies over a data set.
 
     Parameters
     ----------
@@ -461,8 +449,8 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
     (float, dict)
         The score, which is the negative sum of the losses; and, under the name 'eval', 'mlm_loss'
         and 'nsp_loss', means over all masked words and over all samples, with 'mlm_acc' and
-        'nsp_acc' where the objective has accuracies. What is of next sentences is missing where
-        the objective hasn't got them.
+        'nsp_acc' where the objective has accuracies; 'nsp_loss' and 'nsp_acc' only with next
+        sentences.
     """
     started = time.perf_counter()
     names, sums = objective.names, np.zeros(objective.num_sums)
@@ -490,7 +478,7 @@ def evaluate_pretraining(objective, loader, workers=None, guard=None, max_batche
 
 
 def formatted_terms(record, losses, accuracies):
-    """The losses and accuracies of a record, in the form of GluonNLP's log."""
+    """Format the losses and accuracies of a record as in GluonNLP's log."""
     parts = []
     for term in TERMS:
         if f'{term}_loss' in record:

@@ -20,9 +20,9 @@ from ..records import (
     read_records,
 )
 from ..training.objective import mean_over_examples
-from .classification import pearson, spearman
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
+from .targets import pearson, spearman
 from .task import Task, check_room, encode_several, tell_cut
 
 __all__ = [
@@ -78,7 +78,7 @@ def read_sentences(
         Leave out rows without a text, instead of refusing them.
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
-        raise InputError(f'{" ".join(text_columns)!r}: give two or three', field='text_columns')
+        raise InputError(f'{" ".join(text_columns)!r}: must be two or three', field='text_columns')
     if score_column is not None and text_columns is not None and len(text_columns) == 3:
         raise InputError(
             f'{score_column!r} goes with two texts, not with three', field='score_column'
@@ -132,7 +132,7 @@ def _score(value, where):
 
 
 def make_loss(name, scale=20.0, margin=0.5):
-    """A loss of vectors.
+    """Return a loss of vectors.
 
     Returns
     -------
@@ -163,7 +163,9 @@ class SentenceTask(Task):
     """
 
     settings_class, name, trained_for = SentenceSettings, 'sentences', 'sentence_embedding'
-    head, use, length = 'sentence_embedding', 'sentence-similarity', 'max_len'
+    head, use = 'sentence_embedding', 'sentence-similarity'
+    command = "zoo embed {folder} 'A text.' --pooling model"
+    call = "('A text.', 'Another.')"
     files = {name: (*(f'{name}.{end}' for end in EXTENSIONS), *SPLITS[name]) for name in SPLITS}
 
     def read(self, source, segment):
@@ -206,7 +208,7 @@ class SentenceTask(Task):
         self._highest = self._highest_score(rows['train'])
 
     def _highest_score(self, rows):
-        """What a label of 1 stands for; all scores must be from 0 to that."""
+        """Return the score that a label of 1 stands for; all scores must be from 0 to it."""
         scores = [row.score for row in rows if row.score is not None]
         highest = self.settings.max_score or max(scores, default=1.0) or 1.0
         if scores and not 0 <= min(scores) <= max(scores) <= highest:
@@ -217,13 +219,13 @@ class SentenceTask(Task):
         return highest
 
     def is_labelled(self, rows):
-        return True  # pairs and triplets tell by themselves
+        return True  # pairs and triplets need no scores
 
     def model_options(self):
         return {'pooling': self.settings.pooling}
 
     def encode(self, rows, tokenizer):
-        length = self.settings.max_len
+        length = self.settings.max_length
         check_room(length, 2)
         prepare = str.lower if self._own.lowers else str
         texts = [[(prepare(text), None) for text in row.texts] for row in rows]
@@ -233,13 +235,13 @@ class SentenceTask(Task):
         return samples
 
     def load(self, segment, *args, **options):
-        # other texts of the batch are the negatives: those of similar length alone won't do
+        # other texts of the batch are the negatives, which must not only be of similar length
         if segment == 'train' and self.settings.loss == 'in_batch':
             options['num_buckets'] = 1
         return super().load(segment, *args, **options)
 
     def forward(self, model, batch):
-        """Vectors (batch, texts, units)."""
+        """Compute vectors (batch, texts, units)."""
         return vectors_of(lambda flat: model(*flat.inputs), batch)
 
     def objective(self, model, data):
@@ -283,7 +285,7 @@ class SentenceTask(Task):
             model.config.hidden_size,
             settings.pooling,
             settings.normalize,
-            settings.max_len,
+            settings.max_length,
             self._own.lowers,
         )
 
@@ -292,20 +294,20 @@ class SentenceTask(Task):
 
 
 def vectors_of(forward, batch):
-    """Vectors (batch, texts, units), from a forward of single texts."""
+    """Compute vectors (batch, texts, units) by a forward of single texts."""
     shape = batch.words.shape
     flat = type(batch)(*(array.reshape((-3, 0)[: array.ndim - 1]) for array in batch.inputs))
     return forward(flat).reshape((*shape[:2], -1))
 
 
 def _cosines(vectors):
-    """Of the first text of each row with the others: (rows, texts - 1)."""
+    """Compute the cosines of each row's first text with the others, (rows, texts - 1)."""
     return np.einsum('bu,btu->bt', vectors[:, 0], vectors[:, 1:])
 
 
 def _recalls(vectors, examples):
-    """Recalls among the texts that come second."""
-    # a text that is there several times counts once
+    """Compute the recalls among the second texts."""
+    # equal texts count once
     positions = {}
     for number, example in enumerate(examples):
         positions.setdefault(example.texts[1], number)

@@ -14,18 +14,17 @@ from ..training.settings import (
     DeviceSettings,
     FileSettings,
     FinetuneSettings,
-    ModelSettings,
     NamedModelSettings,
     OptimizerSettings,
     ScheduleSettings,
     Settings,
+    SplitSettings,
     TrainingSettings,
     lower_case,
-    pretrained_file,
-    pretraining_set,
     setting,
     settings,
     text_encoding,
+    token_limit,
 )
 from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
 
@@ -141,22 +140,33 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
         'by label; `seed` selects the examples',
+        above=0,
+        below=1,
         flag={'metavar': 'SHARE'},
         usual=True,
+        excludes=('dev_file',),
     )
     text_columns: list[str] | None = setting(
-        None, 'custom task: name or number of one or two text columns; default: the usual names'
+        None,
+        'custom task: name or number of one or two text columns; default: the usual names',
+        on_resume='free',
+        excludes=('text_column', 'text_pair_column'),
     )
     text_column: str | None = setting(
-        None, 'custom task: name or number of the text column', usual=True
+        None, 'custom task: name or number of the text column', usual=True, on_resume='free'
     )
     text_pair_column: str | None = setting(
-        None, 'custom task: the column of the second text of a pair', usual=True
+        None,
+        'custom task: the column of the second text of a pair',
+        usual=True,
+        on_resume='free',
+        needs=('text_column',),
     )
     label_column: str | None = setting(
         None,
         'custom task: name or number (from 0) of the label column; default: the usual names',
         usual=True,
+        on_resume='free',
     )
     labels: list[str] | None = setting(
         None,
@@ -192,7 +202,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         choices=[GLUONNLP, ORIGINALS],
         on_resume='free',
     )
-    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
+    max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
     do_predict: bool = setting(
         False,
@@ -206,6 +216,11 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
         flag=YES_OR_NO,
         on_resume='free',
     )
+
+    def check(self):
+        super().check()
+        if self.labels is not None and len(self.labels) == 1:
+            self.labels = [label.strip() for label in self.labels[0].split(',')]
 
 
 def check_work(settings):
@@ -221,7 +236,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
 
     do_train: bool = setting(False, 'train, and evaluate after each epoch')
     do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
-    max_seq_length: int = setting(128, 'in tokens, including special tokens', usual=True)
+    max_length: int = token_limit(128)
     do_lower_case: bool | None = setting(
         False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
@@ -233,6 +248,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
 
 
 @settings(
+    model='gpt_12_768_12',
     optimizer='openaiadam',
     batch_size=8,
     dev_batch_size=16,
@@ -241,29 +257,37 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     warmup_ratio=0.002,
     seed=42,
 )
-class StorySettings(ModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings):
+class StorySettings(
+    SplitSettings, NamedModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings
+):
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
     title = 'task'
 
     do_train: bool = setting(False)
-    do_eval: bool = setting(False, 'write the predictions of `eval_dataset`', on_resume='free')
-    train_dataset: str | None = setting(
-        None, 'CSV file of the Story Cloze Test', usual=True, on_resume='free'
+    do_eval: bool = setting(False, 'write the predictions of `dev_file`', on_resume='free')
+    train_file: str | None = setting(
+        None,
+        'CSV file of the Story Cloze Test',
+        usual=True,
+        on_resume='free',
+        aliases=('train_dataset',),
     )
-    eval_dataset: str | None = setting(
-        None, 'default: stories held out from `train_dataset`', usual=True, on_resume='free'
+    dev_file: str | None = setting(
+        None,
+        'default: stories held out from `train_file`',
+        usual=True,
+        on_resume='free',
+        aliases=('eval_dataset',),
+    )
+    test_file: str | None = setting(
+        None, 'stories whose endings to predict', usual=True, on_resume='free'
     )
     encoding: str | None = text_encoding()
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
     lm_coef: float = setting(
         0.9, 'weight of the language model loss', at_least=0, below=float('inf')
     )
-    gpt_model: str = setting(
-        'gpt_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
-    )
-    gpt_dataset: str | None = pretraining_set()
-    pretrained_gpt_parameters: str | None = pretrained_file()
 
 
 # MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
@@ -280,11 +304,15 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         usual=True,
         on_resume='free',
     )
-    predict_file: str | None = setting(
+    dev_file: str | None = setting(
         None,
         'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
         usual=True,
         on_resume='free',
+        aliases=('predict_file',),
+    )
+    test_file: str | None = setting(
+        None, 'questions to answer with the trained model', usual=True, on_resume='free'
     )
     version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer', usual=True)
     f1_characters: bool | None = setting(
@@ -301,16 +329,13 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
         'answer "no answer" if its score exceeds the best answer\'s by more than this; '
         'usually -1 to -5',
     )
-    max_seq_length: int = setting(384, 'in tokens, including special tokens', usual=True)
+    max_length: int = token_limit(384)
     doc_stride: int = setting(
         128, 'tokens between the starts of two windows', at_least=1, usual=True
     )
     max_query_length: int = setting(64, 'in tokens; longer questions are truncated', at_least=1)
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
-    cache_dir: str | None = setting(
-        None, 'folder for encoded data; default: cache in `output_dir`', on_resume='free'
-    )
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
     sentencepiece: str | None = setting(
         None,
@@ -334,12 +359,12 @@ class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
                 f"{self.sentencepiece!r}: a SentencePiece model's file ends in .model or .spiece",
                 field='sentencepiece',
             )
-        weights = (self.model_parameters, self.pretrained_bert_parameters, self.from_scratch)
+        weights = (self.model_parameters, self.pretrained_parameters, self.from_scratch)
         weights = (*weights, self.init_checkpoint, self.bert_config_file)
-        if not (any(weights) or self.deploy or os.path.isdir(self.bert_model)):
+        if not (any(weights) or self.deploy or os.path.isdir(self.model)):
             raise InputError(
                 'is set, but pretrained weights have a vocabulary of their own; it goes with '
-                '`from_scratch`, `model_parameters` or `pretrained_bert_parameters`',
+                '`from_scratch`, `model_parameters` or `pretrained_parameters`',
                 field='sentencepiece',
             )
 
@@ -359,8 +384,8 @@ class TaggingSettings(FileSettings, FinetuneSettings):
     )
     no_test_labels: bool = setting(False, 'the test file has no label column')
     labels: list[str] | None = setting(None, "default: the model's, or the training file's")
-    max_seq_length: int = setting(
-        180, 'in tokens, including special tokens; longer sentences are read in windows', usual=True
+    max_length: int = token_limit(
+        180, 'in tokens, including special tokens; longer sentences are read in windows'
     )
     dropout_prob: float | None = setting(
         None, "dropout of the last layer; default: BERT's", at_least=0, below=1
@@ -369,16 +394,16 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         None,
         'use the weights for cased English, not uncased',
         flag=YES_OR_NO,
-        excludes=('bert_dataset',),
+        excludes=('dataset',),
     )
 
     def check(self):
         super().check()
         if self.cased is not None:
-            self.bert_dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+            self.dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
 
 
-@settings(lr=2e-5, dev_batch_size=32, epochs=1, bert_model='bert_6_384_12')
+@settings(lr=2e-5, dev_batch_size=32, epochs=1, model='bert_6_384_12')
 class SentenceSettings(FileSettings, FinetuneSettings):
     """Settings of a sentence encoder."""
 
@@ -415,7 +440,7 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     normalize: bool = setting(
         True, 'the saved model returns vectors of length 1; no loss depends on it', flag=YES_OR_NO
     )
-    max_len: int = setting(128, 'in tokens, including special tokens', usual=True)
+    max_length: int = token_limit(128)
 
 
 @settings(
@@ -426,25 +451,28 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     warmup_ratio=0.01,
     lr_schedule='warmup_cosine',
 )
-class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSettings):
+class LanguageModelSettings(SplitSettings, NamedModelSettings, BackendSettings, ScheduleSettings):
     """Settings for training a language model on a text."""
 
     title = 'text'
 
     train_file: str | None = setting(None, 'text', usual=True, on_resume='free')
-    eval_file: str | None = setting(
+    dev_file: str | None = setting(
         None,
         'text whose perplexity to measure',
-        flag={'required': True},
         usual=True,
         on_resume='free',
+        aliases=('eval_file',),
+    )
+    test_file: str | None = setting(
+        None, 'text whose perplexity the trained model is measured by', usual=True, on_resume='free'
     )
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
     )
     encoding: str | None = text_encoding()
-    block_size: int | None = setting(
-        None, "tokens per block; default: the model's context", usual=True
+    max_length: int | None = token_limit(
+        None, "tokens per block; default: the model's context", aliases=('block_size',)
     )
     tgt_len: int | None = setting(
         None, "length of Transformer-XL's segments; default: the model's own", at_least=1
@@ -479,7 +507,7 @@ class LanguageModelSettings(NamedModelSettings, BackendSettings, ScheduleSetting
         from .tables import check_files
 
         super().check()
-        check_files(self, 'train_file', 'eval_file')
+        check_files(self, 'train_file', 'dev_file', 'test_file')
         if self.vocab_file and os.path.isdir(self.vocab_file):
             self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
 
@@ -496,8 +524,8 @@ class SampleSettings(Settings):
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
         flag={'action': 'store_true', 'rank_last': True},
     )
-    max_seq_length: int = setting(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5, usual=True
+    max_length: int = token_limit(
+        128, 'samples made from a text: tokens, including special tokens', at_least=5
     )
     max_predictions_per_seq: int = setting(
         20, 'samples made from a text: masks per sample', at_least=1
@@ -524,30 +552,39 @@ def _samples_in(folder):
 
 @settings(dev_batch_size=32, seed=42)
 class MaskedLMSettings(
-    SampleSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
+    SampleSettings,
+    SplitSettings,
+    BertSettings,
+    BatchTokensSettings,
+    BackendSettings,
+    TrainingSettings,
 ):
     """Settings for continuing BERT's pre-training on a text, or on samples made from it."""
 
     title = 'data'
 
-    train_corpus: str | None = setting(
-        None, 'text; wildcards and commas for several files', usual=True
+    train_file: str | None = setting(
+        None,
+        'text; wildcards and commas for several files',
+        usual=True,
+        aliases=('train_corpus',),
     )
     pregenerated_data: str | None = setting(
         None,
-        'instead of `train_corpus`: .npz of create_pretraining_data.py, or '
+        'instead of `train_file`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
         usual=True,
     )
-    dev_corpus: str | None = setting(
+    dev_file: str | None = setting(
         None,
         'text to evaluate on after each epoch, always with the same masks',
         usual=True,
         on_resume='free',
         excludes=('dev_data',),
+        aliases=('dev_corpus',),
     )
     dev_data: str | None = setting(
-        None, 'instead of `dev_corpus`: .npz, or their folder', on_resume='free'
+        None, 'instead of `dev_file`: .npz, or their folder', on_resume='free'
     )
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
@@ -555,8 +592,7 @@ class MaskedLMSettings(
     encoding: str | None = text_encoding()
     reduce_memory: bool = setting(
         False,
-        'with `pregenerated_data`: unpack the samples to memory-mapped files in '
-        '`output_dir`, all mixed; `train_corpus` is read in small parts anyway',
+        "the original's flag, without an effect: files of samples are read one after the other",
         on_resume='free',
     )
     do_lower_case: bool | None = lower_case()
@@ -577,7 +613,7 @@ class MaskedLMSettings(
 
 @settings(
     model='bert_12_768_12',
-    max_seq_length=512,
+    max_length=512,
     max_predictions_per_seq=80,
     lr=1e-4,
     warmup_ratio=0.01,
@@ -598,9 +634,14 @@ class PretrainingSettings(
 
     vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
     data: str | None = setting(
-        None, 'training data: .npz of create_pretraining_data.py; wildcards, commas', usual=True
+        None,
+        'training data: .npz of create_pretraining_data.py; wildcards, commas',
+        usual=True,
+        aliases=('train_file',),
     )
-    data_eval: str | None = setting(None, 'data to evaluate on', usual=True, on_resume='free')
+    data_eval: str | None = setting(
+        None, 'data to evaluate on', usual=True, on_resume='free', aliases=('dev_file',)
+    )
     batch_size: int | None = setting(
         None, 'per GPU or worker; default: 8', at_least=1, usual=True, on_resume='size'
     )
@@ -613,7 +654,11 @@ class PretrainingSettings(
         excludes=('batch_tokens',),
     )
     batch_size_eval: int | None = setting(
-        None, 'per worker; default: 8', at_least=1, on_resume='free'
+        None,
+        'per worker; default: 8',
+        at_least=1,
+        on_resume='free',
+        aliases=('dev_batch_size', 'eval_batch_size'),
     )
     total_batch_size_eval: int | None = setting(
         None, '`batch_size_eval` x workers', at_least=1, on_resume='free'
@@ -647,7 +692,14 @@ class PretrainingSettings(
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
-    num_steps: int = setting(20, 'number of updates', at_least=1, usual=True, on_resume='total')
+    num_steps: int = setting(
+        20,
+        'number of updates',
+        at_least=1,
+        usual=True,
+        on_resume='total',
+        aliases=('training_steps', 'num_train_steps'),
+    )
     accumulate: int = setting(1, 'number of batches per update', at_least=1, on_resume='number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
     start_step: int | None = setting(
@@ -658,7 +710,7 @@ class PretrainingSettings(
     )
     phase1_num_steps: int | None = setting(
         None,
-        '`num_steps` of the first phase, whose `ckpt_dir` is the same',
+        '`num_steps` of the first phase, whose `output_dir` is the same',
         at_least=1,
         needs=('phase2',),
     )
@@ -670,9 +722,9 @@ class PretrainingSettings(
         excludes=('overwrite_output_dir',),
     )
     overwrite_output_dir: bool = setting(
-        False, 'replace the training in `ckpt_dir`', usual=True, on_resume='run'
+        False, 'replace the training in `output_dir`', usual=True, on_resume='run'
     )
-    ckpt_dir: str = setting('./ckpt_dir', usual=True, on_resume='run')
+    output_dir: str = setting('./ckpt_dir', usual=True, on_resume='run', aliases=('ckpt_dir',))
     ckpt_interval: int = setting(25000, 'in updates', at_least=1, on_resume='free')
     keep_checkpoints: int = setting(
         2, 'number of newest checkpoints to keep', at_least=1, on_resume='free'
@@ -690,8 +742,6 @@ class PretrainingSettings(
         False, 'start from the pretrained weights of `model`', excludes=('from_scratch',)
     )
 
-    output_dir = property(lambda self: self.ckpt_dir)
-
     def check(self):
         super().check()
         if self.batch_tokens is not None:
@@ -699,7 +749,7 @@ class PretrainingSettings(
             if self.num_buckets == 1:
                 self.num_buckets = NUM_BUCKETS
         if self.dummy_data_len is not None:
-            self.synthetic_data, self.max_seq_length = True, self.dummy_data_len
+            self.synthetic_data, self.max_length = True, self.dummy_data_len
         if not (self.data or self.data_eval or self.synthetic_data):
             raise InputError('give `data` to train, `data_eval` to evaluate, or both')
         if self.phase2 and self.start_step is None:

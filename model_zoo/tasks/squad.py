@@ -1,11 +1,11 @@
 """SQuAD: question answering by a span of a text, from JSON to answers and their scores.
 
-``read_squad`` -> ``encode_squad`` (kept on disk) -> ``SquadFeatures`` -> the model ->
-``find_answers`` -> ``score_v1`` or ``score_v2``.
+``read_squad`` -> ``encode_squad`` -> ``SquadFeatures`` -> the model -> ``find_answers`` ->
+``score_v1`` or ``score_v2``.
 
 Sources: ``write_predictions`` and ``get_final_text`` in pytorch-pretrained-bert 0.6.2's
 ``run_squad.py``, which gives the same answers on the same scores; the web site's
-``evaluate-v1.1.py`` and ``evaluate-v2.0.py``, whose metrics, in percent, are equal to these.
+``evaluate-v1.1.py`` and ``evaluate-v2.0.py``, whose metrics, in percent, are equal.
 """
 
 import collections
@@ -19,31 +19,28 @@ import math
 import os
 import re
 import string
-import tempfile
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import tokenizers
+from pydantic import ConfigDict
 from tqdm import tqdm
 
 from ..batches import Sample
 from ..batches.loaders import check_positive
 from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windows
-from ..checkpoint.numpy_files import ArrayArchive
-from ..environment import available_processors
-from ..errors import CheckpointError, InputError
+from ..errors import InputError, Where, reporting
 from ..records import is_path, read_records
 from ..tokenization.encoding import UNLIMITED
 from ..training.objective import outputs_of
 from ..util.arrays import softmax
-from ..util.files import atomic_write, make_writable_dir, write_json
-from ..util.reading import read_json, sha256_of
-from .pretraining.processes import LostProcessError, Processes
+from ..util.fields import AnyText, Fields, Flag, Whole
+from ..util.files import write_json
+from ..util.reading import check_json, read_json
 from .settings import SquadSettings
 from .tables import check_files, downloading
-from .task import Examination, Task, check_finite
+from .task import Examination, Task, check_finite, tell_cut
 
 __all__ = [
     'Answers',
@@ -89,14 +86,14 @@ class SquadSet(NamedTuple):
     checksum: str
 
     def first(self, count):
-        """The set with only its first `count` questions."""
+        """Return the set with only its first `count` questions."""
         questions = self.questions[:count]
         paragraphs = self.paragraphs[: questions[-1].paragraph + 1] if questions else []
         return self._replace(questions=questions, paragraphs=paragraphs)
 
 
 def find_squad(segment, version_2=False, root=None):
-    """Path of a file of SQuAD that GluonNLP has downloaded, or downloads now.
+    """Return the path of a file of SQuAD, which GluonNLP downloads where it is missing.
 
     Parameters
     ----------
@@ -108,8 +105,7 @@ def find_squad(segment, version_2=False, root=None):
 
     version = '2.0' if version_2 else '1.1'
     root = root or os.path.join(get_home_dir(), 'datasets', 'squad')
-    flag = 'train_file' if segment == 'train' else 'predict_file'
-    with downloading(f'the {segment} set of SQuAD {version}', f'give a local file with `{flag}`'):
+    with downloading(f'the {segment} set of SQuAD {version}', f'use a local `{segment}_file`'):
         SQuAD(segment, version=version, root=root)
     return os.path.join(root, f'{segment}-v{version}.json')
 
@@ -117,16 +113,16 @@ def find_squad(segment, version_2=False, root=None):
 def read_squad(source, version_2=False, training=False, strict=False, encoding=None):
     """Read a file of SQuAD and check it.
 
-    Questions that can't be used are skipped, with one warning: those whose answers aren't at their
-    place, where they are learned, and answerable ones without an answer.
+    Questions that can't be used are skipped, with one warning: in training those whose answers
+    aren't at their place, and always answerable ones without an answer.
 
     Parameters
     ----------
     source : str, os.PathLike, dict or iterable
         A path, the file's content, or rows: (question, context, answer, start), with None for no
         answer, (question, context), or dicts with these names, with ``answers`` as on the Hugging
-        Face hub, or with SQuAD's articles. A file has SQuAD's form, or such rows: JSON lines, an
-        array, or a folder of `datasets`.
+        Face hub, or SQuAD's articles. A file has SQuAD's form, or rows: JSON lines, an array, or a
+        folder of `datasets`.
     version_2 : bool
         Whether questions may have no answer.
     training : bool
@@ -139,41 +135,30 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
     Raises
     ------
     InputError
-        If the file can't be read, a field is missing, a question is without an answer without
+        If the file can't be read, a field is missing, a question has no answer without
         `version_2`, or two questions have the same id. The message names the question.
     """
-    path = os.fspath(source) if is_path(source) else 'the questions'
-    articles, checksum = _read_articles(source, encoding)
-    paragraphs, questions, locations, skipped = [], [], {}, []
-    for number, article in enumerate(_field(articles, 'data', list, path), 1):
-        where = f'{path}, article {number}'
-        for part, paragraph in enumerate(_field(article, 'paragraphs', list, where), 1):
-            inside = f'{where}, paragraph {part}' if is_path(source) else f'row {part - 1}'
-            paragraphs.append(_field(paragraph, 'context', str, inside))
-            for entry in _field(paragraph, 'qas', list, inside):
-                name, problem = _id(entry, inside), None
-                try:
-                    question = _question(entry, name, paragraphs, version_2, training, inside)
-                except _UnusableError as error:
-                    problem = error
-                if name in locations:
-                    raise InputError(
-                        f'{inside}: the id {name!r} is that of a question in {locations[name]} '
-                        'already'
-                    )
-                locations[name] = f'article {number}, paragraph {part}'
-                if problem is None:
-                    questions.append(question)
-                else:
-                    skipped.append(problem)
-    if not locations:
+    path, digest = os.fspath(source) if is_path(source) else 'the questions', hashlib.sha256()
+    paragraphs, questions, ids, skipped = [], [], set(), []
+    for where, entry in _read_entries(source, path, digest, encoding):
+        if not paragraphs or paragraphs[-1] != entry.context:
+            paragraphs.append(entry.context)
+        name = str(entry.id)
+        if name in ids:
+            raise InputError(f'the id {name!r} is already in use', where=where)
+        ids.add(name)
+        try:
+            questions.append(_question(name, entry, len(paragraphs) - 1, version_2, training))
+        except ValueError as error:
+            problem = InputError(f'the question {name!r} {error}', where=where)
+            if isinstance(error, InputError):
+                raise problem from None
+            skipped.append(problem)
+    if not ids:
         raise InputError(f'{path} has no questions')
     if any(question.answers is not None for question in questions):
-        skipped += [
-            _UnusableError(f'{path}: the question {question.id!r} has no answers, as others have')
-            for question in questions
-            if question.answers is None
-        ]
+        unknown = [question.id for question in questions if question.answers is None]
+        skipped += [InputError(f'{path}: the question {name!r} has no answers') for name in unknown]
         questions = [question for question in questions if question.answers is not None]
     if skipped and (strict or not questions):
         raise skipped[0]
@@ -182,102 +167,116 @@ def read_squad(source, version_2=False, training=False, strict=False, encoding=N
             '%s: %d of %d questions cannot be used and are skipped: %s%s',
             path,
             len(skipped),
-            len(locations),
+            len(ids),
             '; '.join(map(str, skipped[:3])),
             '; ...' if skipped[3:] else '',
         )
-    return SquadSet(path, paragraphs, questions, training, checksum)
-
-
-class _UnusableError(InputError):
-    """A question that can be skipped."""
+    return SquadSet(path, paragraphs, questions, training, digest.hexdigest())
 
 
 _ROWS = ('.jsonl', '.ndjson', '.parquet', '.csv', '.tsv')  # endings of files of rows
+_PARTS = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
 
 
-def _read_articles(source, encoding):
-    """Read a file, or rows, in the form of SQuAD's files; and its checksum."""
-    in_rows = is_path(source) and (
-        os.path.isdir(source) or os.path.splitext(source)[1].lower() in _ROWS
+class _File(Fields):
+    """Base of the objects in SQuAD's files, which may have further fields."""
+
+    model_config = ConfigDict(extra='ignore')
+
+
+class _Paragraph(_File):
+    context: AnyText
+    qas: list[dict]
+
+
+class _Answer(_File):
+    text: AnyText
+    answer_start: Any = None
+
+
+class _Entry(_File):
+    id: AnyText | Whole
+    question: AnyText
+    context: AnyText
+    answers: list[_Answer] | None = None
+    is_impossible: Flag | None = None
+
+
+def _read_entries(source, path, digest, encoding):
+    """Yield the place of each question, and its fields in SQuAD's form with the context.
+
+    `digest` is updated with the file's content.
+    """
+    is_rows = is_path(source) and (
+        os.path.isdir(source) or os.path.splitext(path)[1].lower() in _ROWS
     )
-    if is_path(source) and not in_rows:
-        digest = hashlib.sha256()
-        content = read_json(source, digest=digest, encoding=encoding)
-        rows = content.get('data') if isinstance(content, dict) else content
-        first = rows[0] if isinstance(rows, list) and rows else None
-        if rows is content or (isinstance(first, dict) and 'context' in first):
-            content = _articles(rows)
-        return content, digest.hexdigest()
-    articles = source if isinstance(source, dict) else _articles(source, encoding)
-    return articles, hashlib.sha256(json.dumps(articles).encode()).hexdigest()
+    if isinstance(source, dict) or (is_path(source) and not is_rows):
+        content = read_json(source, digest=digest, encoding=encoding) if is_path(source) else source
+        rows = content.get('data', content) if isinstance(content, dict) else content
+        with reporting(path, errors=ValueError):
+            check_json(rows, list[dict], 'data')
+        rows = ((Where(path, number, unit='item'), row) for number, row in enumerate(rows))
+    else:
+        rows = read_records(source, _PARTS, 'questions', encoding=encoding)
+    for number, (where, row) in enumerate(rows):
+        if not is_path(source) or is_rows:
+            digest.update(json.dumps(row, default=str).encode())
+        with reporting(str(where), errors=(LookupError, TypeError, ValueError)):
+            yield from ((where, entry) for entry in _entries(row, number))
 
 
-def _articles(source, encoding=None):
-    """Read rows in the form of SQuAD's files."""
-    names = {4: ('question', 'context', 'answer', 'start'), 2: ('question', 'context')}
-    paragraphs = []
-    for number, (_, row) in enumerate(read_records(source, names, encoding=encoding)):
-        if 'paragraphs' in row:  # an article
-            paragraphs += row['paragraphs']
-            continue
-        entry = {'id': str(row.get('id', number)), 'question': row.get('question')}
-        answers = row.get('answers')
-        if answers is None and 'answer' in row:
-            known = row['answer'] is not None
-            answers = {'text': [row['answer']] * known, 'answer_start': [row.get('start')] * known}
-        if isinstance(answers, dict):
-            starts = np.asarray(answers['answer_start']).tolist()  # not NumPy's numbers
-            answers = [
-                {'text': text, 'answer_start': start}
-                for text, start in zip(answers['text'], starts)
-            ]
-        if answers is not None:
-            entry['is_impossible'] = not len(answers)
-            entry['answers'] = list(answers)
-        paragraphs.append({'context': row.get('context'), 'qas': [entry]})
-    return {'data': [{'paragraphs': paragraphs}]}
+def _entries(row, number):
+    """Return the questions of an article, or of a row."""
+    if 'paragraphs' not in row:
+        answers = _answers(row)
+        is_impossible = None if answers is None else not answers
+        row = {'id': number, 'is_impossible': is_impossible, **row, 'answers': answers}
+        return [_Entry.read(row)]
+    check_json(row['paragraphs'], list, 'paragraphs')
+    paragraphs = map(_Paragraph.read, row['paragraphs'])
+    return [_Entry.read({**entry, 'context': p.context}) for p in paragraphs for entry in p.qas]
 
 
-def _id(entry, where):
-    name = entry.get('id') if isinstance(entry, dict) else None
-    return str(name) if type(name) is int else _field(entry, 'id', str, f'{where}, a question')
+def _answers(row):
+    """Return a row's answers in SQuAD's form, or None."""
+    answers = row.get('answers')
+    if answers is None and 'answer' in row:
+        known = row['answer'] is not None
+        return [{'text': row['answer'], 'answer_start': row.get('start')}] if known else []
+    if isinstance(answers, dict):  # the hub's form
+        pairs = zip(answers['text'], np.asarray(answers['answer_start']).tolist())
+        return [{'text': text, 'answer_start': start} for text, start in pairs]
+    return None if answers is None else list(answers)
 
 
-def _question(entry, name, paragraphs, version_2, training, where):
-    """Question of the last one of the paragraphs; `_UnusableError` if it is to be skipped."""
-    where = f'{where}, question {name!r}'
-    text = _field(entry, 'question', str, where)
-    number = len(paragraphs) - 1
-    impossible = entry.get('is_impossible')
-    if not isinstance(impossible, (bool, type(None))):
-        raise InputError(f"{where}: 'is_impossible' is {impossible!r:.40}, not true or false")
-    if entry.get('answers') is None and not impossible:
+def _question(name, entry, paragraph, version_2, training):
+    """Make a question; a ValueError says that it must be skipped."""
+    answers, impossible = entry.answers, entry.is_impossible
+    question = Question(name, entry.question, paragraph, None, None)
+    if answers is None and not impossible:
         if training:
-            raise _UnusableError(f'{where} has no answers')
-        return Question(name, text, number, None, None)
-    entries = [] if entry.get('answers') is None else _field(entry, 'answers', list, where)
-    answers = tuple(_field(answer, 'text', str, where) for answer in entries)
-    if impossible and answers:
-        raise _UnusableError(f"{where}: 'is_impossible' is true, and there are answers")
+            raise ValueError('has no answers')
+        return question
+    texts = tuple(answer.text for answer in answers or ())
+    if impossible and texts:
+        raise ValueError("has answers, and its 'is_impossible' is true")
     if impossible and not version_2:
-        raise InputError(f'{where} has no answer: use `version_2` for data with such questions')
-    if not answers and (impossible is False or not version_2):
-        raise _UnusableError(f'{where} has no answer, and does not say that it is impossible')
-    start = None
-    if training and answers:
-        places = [_place(answer, paragraphs[-1]) for answer in entries]
-        learned = next((n for n, place in enumerate(places) if isinstance(place, int)), None)
-        if learned is None:
-            raise _UnusableError(f'{where}: {places[0]}')
-        start = places[learned]
-        answers = (answers[learned], *answers[:learned], *answers[learned + 1 :])
-    return Question(name, text, number, answers, start)
+        raise InputError('has no answer: use `version_2` for data with such questions')
+    if not texts and (impossible is False or not version_2):
+        raise ValueError("has no answer, and its 'is_impossible' is not true")
+    if not training or not texts:
+        return question._replace(answers=texts)
+    places = [_place(answer, entry.context) for answer in answers]
+    first = next((number for number, place in enumerate(places) if isinstance(place, int)), None)
+    if first is None:
+        raise ValueError(f'cannot be learned: {places[0]}')
+    texts = (texts[first], *texts[:first], *texts[first + 1 :])
+    return question._replace(answers=texts, start=places[first])
 
 
 def _place(answer, context):
-    """Where an answer begins, or what is wrong with it."""
-    text, start = answer['text'], answer.get('answer_start')
+    """Return where an answer begins, or what is wrong with it."""
+    text, start = answer.text, answer.answer_start
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
         whole = int(start)
         start = whole if isinstance(start, str) or whole == start else start
@@ -292,27 +291,12 @@ def _place(answer, context):
     return f'the answer {text!r} is not at its answer_start {start}; {hint}'
 
 
-def _field(mapping, name, value_type, where):
-    """The value of a field that has to be there."""
-    if not isinstance(mapping, dict) or name not in mapping:
-        raise InputError(f'{where}: the field {name!r} is missing; is this a file of SQuAD?')
-    value = mapping[name]
-    if not isinstance(value, value_type) or isinstance(value, bool):
-        names = {list: 'a list', str: 'a text', int: 'a whole number'}
-        raise InputError(f'{where}: {name!r} is {str(value)[:40]!r} and not {names[value_type]}')
-    return value
-
-
-FORMAT = 1  # of the files and of what is in them: another number for other pieces or places
-CHUNK = 64  # paragraphs that are encoded at once
-PARALLEL = 4096  # questions from which processes are worth their start of a few seconds
-
 # The white space at which the originals part words; more kinds separate words for the tokenizer.
 _WORD = re.compile('[^ \t\r\n\u202f]+')
 
 
 def split_words(text):
-    """The words of a text between white space, and the characters at which they begin."""
+    """Return the words of a text between white space, and the places where they begin."""
     matches = list(_WORD.finditer(text))
     starts = np.array([match.start() for match in matches], dtype=np.int64)
     return [match.group() for match in matches], starts
@@ -321,183 +305,61 @@ def split_words(text):
 class SquadEncoding(NamedTuple):
     """The pieces of a `SquadSet`.
 
-    Lists of different lengths stand one after the other in one array: number i is
-    ``array[bounds[i] : bounds[i + 1]]``.
-
     Parameters
     ----------
-    paragraph_bounds : numpy.ndarray, shape (number of paragraphs + 1,), int64
-    question_bounds : numpy.ndarray, shape (number of questions + 1,), int64
-    spans : numpy.ndarray, shape (number of questions, 2), int32
-        First and last piece of the answer in the paragraph; -1 where there is none to learn.
+    paragraphs, questions : list of numpy.ndarray, int32
+        Ids of each paragraph and of each question.
+    words : list of numpy.ndarray
+        The numbers of the words of each paragraph's pieces.
+    spans : numpy.ndarray, shape (questions, 2), int32
+        First and last piece of each answer that is learned, or -1.
     """
 
-    paragraph_bounds: np.ndarray
-    paragraph_ids: np.ndarray
-    paragraph_words: np.ndarray
-    question_bounds: np.ndarray
-    question_ids: np.ndarray
+    paragraphs: list[np.ndarray]
+    words: list[np.ndarray]
+    questions: list[np.ndarray]
     spans: np.ndarray
 
-    def paragraph(self, number):
-        """(ids, words) of a paragraph's pieces."""
-        part = slice(*self.paragraph_bounds[number : number + 2])
-        return self.paragraph_ids[part], self.paragraph_words[part]
 
-    def question(self, number):
-        """Ids of a question's pieces."""
-        return self.question_ids[slice(*self.question_bounds[number : number + 2])]
+def encode_squad(squad, tokenizer):
+    """Encode a set: return its `SquadEncoding`."""
+    started, name = time.perf_counter(), os.path.basename(squad.path)
 
+    def encode(texts, unit):
+        # without a length, texts over the model's would be warned of: windows cut them
+        pairs = [(text, None) for text in texts]
+        rows = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
+        return tqdm(rows, name, len(pairs), unit=f' {unit}', disable=None, leave=False)
 
-def encode_squad(squad, tokenizer, cache_dir=None, processes=None):
-    """Encode a set, or read the cache of an earlier call.
-
-    Parameters
-    ----------
-    tokenizer : object
-        As ``bert.BertTokenizer``: it has ``encode_pairs`` and ``save_pretrained`` (which
-        identifies the tokenizer), and can be pickled.
-    cache_dir : str, optional
-        Folder for files ``squad-KEY.npz``, whose key comes from the set's file, the number of its
-        questions and the tokenizer. Created if missing. By default nothing is kept.
-    processes : int, optional
-        By default one per processor, and only one for small sets.
-    """
-    name = os.path.basename(squad.path)
-    path = None
-    if cache_dir is not None:
-        key = _key(squad, tokenizer)
-        path = os.path.join(make_writable_dir(cache_dir), f'squad-{key}.npz')
-        kept = _load(path, squad)
-        if kept is not None:
-            logger.info('%s: taking its pieces from %s', name, path)
-            return kept
-    if processes is None:
-        processes = 1
-        if len(squad.questions) >= PARALLEL:
-            # Horovod's processes of one machine share its processors
-            here = int(os.environ.get('HOROVOD_LOCAL_SIZE', 1))
-            processes = max(1, available_processors() // here)
-    started = time.perf_counter()
-    logger.info(
-        '%s: encoding %d questions on %d paragraphs with %d processes',
-        name,
-        len(squad.questions),
-        len(squad.paragraphs),
-        processes,
-    )
-    with tqdm(total=len(squad.questions), unit=' questions', desc=name, disable=None) as bar:
-        parts = [], [], [], []  # pieces of paragraphs, their words, pieces of questions, spans
-        for chunk in _encode_all(list(_chunks(squad)), tokenizer, processes):
-            for part, more in zip(parts, chunk):
-                part.extend(more)
-            bar.update(len(chunk[-1]))
-    docs, words, queries, spans = parts
-    encoding = SquadEncoding(
-        _bounds(docs),
-        _flat(docs),
-        _flat(words),
-        _bounds(queries),
-        _flat(queries),
-        np.array(spans, dtype=np.int32).reshape(-1, 2),
-    )
+    encoding = SquadEncoding([], [], [], np.full((len(squad.questions), 2), -1, np.int32))
+    starts = []  # of each paragraph's words
+    for text, row in zip(squad.paragraphs, encode(squad.paragraphs, 'paragraphs')):
+        starts.append(split_words(text)[1])
+        places = np.array([start for start, _ in row.offsets], np.int64)
+        encoding.paragraphs.append(row.input_ids)
+        encoding.words.append(np.searchsorted(starts[-1], places, side='right') - 1)
+    texts = [question.text for question in squad.questions]
+    encoding.questions.extend(row.input_ids for row in encode(texts, 'questions'))
+    learned = [number for number, q in enumerate(squad.questions) if q.start is not None]
+    answers = [squad.questions[number].answers[0] for number in learned]
+    prefixes = dict.fromkeys(('', tokenizer.word_prefix or ''))
+    # the ids of each answer alone, and behind another word
+    forms = [[row.input_ids for row in encode([p + a for a in answers], '')] for p in prefixes]
+    for number, answer, *ids in zip(learned, answers, *forms):
+        _, _, paragraph, _, start = squad.questions[number]
+        ends = np.searchsorted(starts[paragraph], [start, start + len(answer) - 1], side='right')
+        pieces, words = encoding.paragraphs[paragraph], encoding.words[paragraph]
+        encoding.spans[number] = _answer_span(pieces, words, *np.maximum(ends - 1, 0), ids)
     seconds = time.perf_counter() - started
-    logger.info('%s: %d pieces in %.1f s', name, len(encoding.paragraph_ids), seconds)
-    if path is not None:
-        with atomic_write(path, 'wb') as file:
-            np.savez(file, **encoding._asdict())
+    logger.info('%s: encoded %d questions in %.1f s', name, len(texts), seconds)
     return encoding
 
 
-def _key(squad, tokenizer):
-    """Checksum of all that the pieces depend on, for the file's name."""
-    parts = [FORMAT, tokenizers.__version__, squad.checksum, squad.is_training]
-    parts += [len(squad.questions), type(tokenizer).__name__]
-    with tempfile.TemporaryDirectory() as folder:
-        for path in sorted(tokenizer.save_pretrained(folder)):
-            parts += [os.path.basename(path), sha256_of(path)]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
-
-
-def _load(path, squad):
-    """The encoding that a file holds, or None if there is no file or a damaged one."""
-    if not os.path.exists(path):
-        return None
-    try:
-        with ArrayArchive(path) as file:
-            encoding = SquadEncoding(*(file.read(name) for name in SquadEncoding._fields))
-        if encoding.spans.shape[:1] == (len(squad.questions),):
-            return encoding
-    except CheckpointError:
-        pass
-    logger.warning('%s is damaged and will be made again', path)
-    return None
-
-
-def _chunks(squad):
-    """The set in parts: each a list of paragraphs and a list, for each, of its questions."""
-    asked = [[] for _ in squad.paragraphs]
-    for question in squad.questions:
-        asked[question.paragraph].append(question)
-    for start in range(0, len(asked), CHUNK):
-        yield squad.paragraphs[start : start + CHUNK], asked[start : start + CHUNK]
-
-
-def _encode_all(chunks, tokenizer, processes):
-    """Encodings of the chunks, in order, each as soon as it is there."""
-    done, encode = 0, functools.partial(_encode_chunk, tokenizer=tokenizer)
-    try:
-        with Processes(encode, processes if processes > 1 else 0) as pool:
-            for part in pool.map((chunk,) for chunk in chunks):
-                done += 1
-                yield part
-    except LostProcessError:
-        logger.warning('the processes cannot be started or have died; continuing without them')
-        yield from map(encode, chunks[done:])
-
-
-def _encode_chunk(chunk, tokenizer):
-    """Of some paragraphs the pieces and their words; of their questions the pieces and spans."""
-    paragraphs, asked = chunk
-    questions = [question for group in asked for question in group]
-
-    def encode(texts):
-        # a length is given, or those over the model's are warned of: windows cut them to it
-        pairs = [(text, None) for text in texts]
-        return list(tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False))
-
-    def ids_of(texts):
-        return [row.input_ids for row in encode(texts)]
-
-    rows = encode(paragraphs)
-    docs = [row.input_ids for row in rows]
-    queries = ids_of([question.text for question in questions])
-    learnt = [question for question in questions if question.start is not None]
-    answers = [question.answers[0] for question in learnt]
-    forms = [ids_of(answers)]
-    if tokenizer.word_prefix:
-        forms.append(ids_of([tokenizer.word_prefix + answer for answer in answers]))
-    answers = zip(*forms)
-    words, spans = [], []
-    for text, group, row, ids in zip(paragraphs, asked, rows, docs):
-        _, starts = split_words(text)
-        pieces = np.array([start for start, _ in row.offsets], dtype=np.int64)
-        words.append(np.searchsorted(starts, pieces, side='right') - 1)
-        for question in group:
-            span = -1, -1
-            if question.start is not None:
-                ends = question.start, question.start + len(question.answers[0]) - 1
-                first, last = np.maximum(np.searchsorted(starts, ends, side='right') - 1, 0)
-                span = _answer_span(ids, words[-1], first, last, next(answers))
-            spans.append(span)
-    return docs, words, queries, spans
-
-
 def _answer_span(ids, words, first_word, last_word, forms):
-    """First and last piece of an answer that is in the words from the first to the last."""
+    """Return the first and last piece of an answer in the words from the first to the last."""
     first = np.searchsorted(words, first_word, side='left')
     last = np.searchsorted(words, last_word, side='right') - 1
-    for answer in forms:  # the ids of the answer alone, and behind another word
+    for answer in forms:
         size = len(answer)
         for start in range(first, last - size + 2 if size else first):
             if np.array_equal(ids[start : start + size], answer):
@@ -505,20 +367,12 @@ def _answer_span(ids, words, first_word, last_word, forms):
     return first, last
 
 
-def _bounds(lists):
-    return np.cumsum([0, *map(len, lists)], dtype=np.int64)
-
-
-def _flat(lists):
-    return np.concatenate([np.zeros(0, np.int32), *lists]).astype(np.int32)
-
-
 class SquadFeatures(collections.abc.Sequence):
     """A sequence of windows as samples, which are made on access.
 
     A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
-    last position of the answer. Both are 0 (the position of ``[CLS]``) if the window doesn't have
-    the whole answer or there is none. Windows and labels are those of pytorch-pretrained-bert
+    last position of the answer; both are 0, the position of ``[CLS]``, without a whole answer in
+    the window. Windows and labels are those of pytorch-pretrained-bert
     0.6.2's ``run_squad.py``.
 
     Parameters
@@ -536,24 +390,27 @@ class SquadFeatures(collections.abc.Sequence):
     ):
         if max_seq_length <= max_query_length + 3:
             raise InputError(
-                f'max_seq_length {max_seq_length}: give more than max_query_length + 3, which is '
-                f'{max_query_length + 3}, so that there is room for the paragraph'
+                f'{max_seq_length} must be more than `max_query_length` + 3, which is '
+                f'{max_query_length + 3}, so that there is room for the paragraph',
+                field='max_length',
             )
         check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
         self.encoding = encoding
         self.tokenizer = tokenizer
         self._max_query_length = max_query_length
+        cut = sum(len(ids) > max_query_length for ids in encoding.questions)
+        tell_cut(cut, len(encoding.questions), 'questions', max_query_length)
         rows, bounds = [], [0]
         for number, question in enumerate(squad.questions):
             room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
-            size = np.diff(encoding.paragraph_bounds[question.paragraph : question.paragraph + 2])
-            windows = split_windows(int(size[0]), room, doc_stride)
+            size = len(encoding.paragraphs[question.paragraph])
+            windows = split_windows(size, room, doc_stride)
             if len(windows) > 1 and doc_stride > room:
                 raise InputError(
-                    f'doc_stride {doc_stride}: with max_seq_length {max_seq_length} there is room '
-                    f'for {room} tokens of a paragraph beside the question {question.id!r}, and '
-                    'what lies between two windows would not be read; give a smaller doc_stride'
+                    f'{doc_stride} must be at most {room}, the tokens of a paragraph that fit '
+                    f'beside the question {question.id!r}, or some of them are not read',
+                    field='doc_stride',
                 )
             rows += [(number, *window) for window in windows]
             bounds.append(len(rows))
@@ -567,7 +424,7 @@ class SquadFeatures(collections.abc.Sequence):
     def __getitem__(self, number):
         question, start, length = self.rows[number]
         query = self.query(question)
-        ids, _ = self.encoding.paragraph(self.squad.questions[question].paragraph)
+        ids = self.encoding.paragraphs[self.squad.questions[question].paragraph]
         part = ids[start : start + length]
         input_ids, token_types, head = self.tokenizer.with_special_tokens(query, part)
         label = None
@@ -579,11 +436,11 @@ class SquadFeatures(collections.abc.Sequence):
         return Sample(input_ids, token_types, label)
 
     def query(self, question):
-        """Ids of question number `question`, cut to `max_query_length`."""
-        return self.encoding.question(question)[: self._max_query_length]
+        """Return the ids of question number `question`, cut to `max_query_length`."""
+        return self.encoding.questions[question][: self._max_query_length]
 
     def windows_of(self, question):
-        """The numbers of the windows of question number `question`, a range."""
+        """Return the numbers of the windows of question number `question`, a range."""
         return range(self._bounds[question], self._bounds[question + 1])
 
 
@@ -617,7 +474,7 @@ def find_answers(
     version_2=False,
     null_score_diff_threshold=0.0,
 ):
-    """The best answers to the questions of a set.
+    """Find the best answers to the questions of a set.
 
     Parameters
     ----------
@@ -649,11 +506,15 @@ def find_answers(
     return answers
 
 
-def write_answers(folder, answers):
-    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``."""
-    files = {'predictions.json': answers.predictions, 'nbest_predictions.json': answers.nbest}
+def write_answers(folder, answers, prefix=''):
+    """Write ``predictions.json``, ``nbest_predictions.json`` and, if any, ``null_odds.json``.
+
+    The names begin with `prefix`.
+    """
+    files = {'predictions': answers.predictions, 'nbest_predictions': answers.nbest}
     if answers.null_odds:
-        files['null_odds.json'] = answers.null_odds
+        files['null_odds'] = answers.null_odds
+    files = {f'{prefix}{name}.json': content for name, content in files.items()}
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)
@@ -668,7 +529,7 @@ def _with_probabilities(best):
 
 
 class _Finder:
-    """Finds the best answers to one question after the other."""
+    """A search for the best answers to one question after the other."""
 
     def __init__(self, features, n_best_size, max_answer_length, version_2):
         self._features = features
@@ -678,7 +539,7 @@ class _Finder:
         self._normalized = functools.lru_cache(maxsize=None)(features.tokenizer.normalized)
 
     def find(self, question, scores):
-        """The best (text, start score, end score), at least one, and the score of no answer."""
+        """Return the best (text, start score, end score), and the score of no answer."""
         windows = self._features.windows_of(question)
         rows = [[np.asarray(row, np.float64) for row in scores[number]] for number in windows]
         for starts, ends in rows:
@@ -692,7 +553,7 @@ class _Finder:
         return self._best(question, spans, null), null[0]
 
     def _spans(self, question, windows, rows):
-        """(first piece, last piece, start score, end score) of the spans that may be answers."""
+        """Return (first piece, last piece, start score, end score) of possible answers."""
         spans = []
         parts = self._features.rows[windows.start : windows.stop, 1:]
         query = self._features.query(question)
@@ -712,7 +573,7 @@ class _Finder:
         return spans
 
     def _best(self, question, spans, null):
-        """The best spans with different texts."""
+        """Return the best spans with different texts."""
         best, seen = [], set()
         for first, last, *values in spans:
             if len(best) >= self._size:
@@ -730,10 +591,11 @@ class _Finder:
         return best or [NOTHING]
 
     def _text(self, question, first, last):
-        """The text of a span of pieces of a question's paragraph."""
+        """Return the text of a span of pieces of a question's paragraph."""
         number = self._features.squad.questions[question].paragraph
         words, _ = self._words(self._features.squad.paragraphs[number])
-        ids, word_numbers = self._features.encoding.paragraph(number)
+        encoding = self._features.encoding
+        ids, word_numbers = encoding.paragraphs[number], encoding.words[number]
         words = words[word_numbers[first] : word_numbers[last] + 1]
         normalized = ' '.join(filter(None, map(self._normalized, words)))
         part = self._features.tokenizer.spell(ids[first : last + 1])
@@ -762,9 +624,9 @@ _QUOTES = str.maketrans(dict.fromkeys('\'"()<>〈〉《》‘’', ' '))
 
 
 def normalize_answer(text, characters=False):
-    """The text in lower case, without ASCII punctuation, articles and superfluous white space.
+    """Return the text in lower case, without ASCII punctuation, articles and extra white space.
 
-    With `characters` as KorQuAD's own script does it: without quotes and brackets, with articles.
+    With `characters` as in KorQuAD's script: without quotes and brackets, with articles.
     """
     if characters:
         return ' '.join(text.translate(_QUOTES).lower().translate(_PUNCTUATION).split())
@@ -772,7 +634,7 @@ def normalize_answer(text, characters=False):
 
 
 def _overlap_f1(words, answer, version_2):
-    """F1 of two lists of words; if both are empty, SQuAD 2.0 counts 1, and 1.1 counts 0."""
+    """Return F1 of two lists of words; of two empty ones, 1 in SQuAD 2.0, and 0 in 1.1."""
     common = sum((collections.Counter(words) & collections.Counter(answer)).values())
     if not common:
         return float(version_2 and words == answer)
@@ -780,19 +642,8 @@ def _overlap_f1(words, answer, version_2):
     return 2 * precision * recall / (precision + recall)
 
 
-def _check(questions, predictions):
-    """Raise InputError unless there are right answers and predictions for all questions."""
-    if not questions:
-        raise InputError('no questions to evaluate predictions on')
-    for question in questions:
-        if question.answers is None:
-            raise InputError(f'there are no right answers to question {question.id!r}')
-        if question.id not in predictions:
-            raise InputError(f'there is no prediction for question {question.id!r}')
-
-
 def score_v1(questions, predictions, characters=False):
-    """Metrics of SQuAD 1.1.
+    """Compute the metrics of SQuAD 1.1.
 
     Parameters
     ----------
@@ -810,8 +661,7 @@ def score_v1(questions, predictions, characters=False):
 
 
 def _scores(questions, predictions, version_2=True, characters=False):
-    """Id -> 0 or 1 for an exact match, and id -> F1, with the best of the right answers."""
-    _check(questions, predictions)
+    """Return id -> 0 or 1 for an exact match, and id -> F1; the best right answer counts."""
     exact, f1 = {}, {}
     parts = _characters if characters else str.split
     for question in questions:
@@ -819,8 +669,6 @@ def _scores(questions, predictions, version_2=True, characters=False):
         answers = [normalize_answer(answer, characters) for answer in question.answers]
         if version_2:
             answers = [answer for answer in answers if answer] or ['']
-        elif not answers:
-            raise InputError(f'question {question.id!r} has no answer: SQuAD 1.1 has none of these')
         exact[question.id] = int(predicted in answers)
         f1[question.id] = max(
             _overlap_f1(parts(predicted), parts(answer), version_2) for answer in answers
@@ -837,7 +685,7 @@ def _percent(scores, questions):
 
 
 def score_v2(questions, predictions, characters=False):
-    """Metrics of SQuAD 2.0.
+    """Compute the metrics of SQuAD 2.0.
 
     Parameters
     ----------
@@ -868,7 +716,7 @@ def score_v2(questions, predictions, characters=False):
 
 
 def best_thresholds(questions, predictions, null_odds, characters=False):
-    """The best metrics that another threshold for no answer would give to the same predictions."""
+    """Return the best metrics of the same predictions with other thresholds for no answer."""
     metrics = {}
     answers = {question.id: question.answers for question in questions}
     scored = _scores(questions, predictions, True, characters)
@@ -902,18 +750,23 @@ class SquadTask(Task):
     settings_class, name, trained_for = SquadSettings, 'squad', None
     head, use, unit, metric = 'question_answering', 'question-answering', 'questions', 'f1'
     title, most_lost = 'SQuAD', 0.5
-    predicted = ('dev',)
+    predicted = ('dev', 'test')
+    command = "zoo ask {folder} --text 'The film was red.' 'What colour was it?'"
+    call = "{'question': 'What colour was it?', 'context': 'The film was red.'}"
 
     lowers = property(lambda self: self.settings.do_lower_case)
 
     def locate(self, given=None):
         settings, files = self.settings, {}
-        check_files(settings, 'train_file', 'predict_file', 'sentencepiece')
+        check_files(settings, 'train_file', 'dev_file', 'test_file', 'sentencepiece')
         if given is not None:
             return given
-        # with a training file of one's own nothing is downloaded that wasn't asked for
-        if settings.predict_file or settings.only_inference or not settings.train_file:
-            files['dev'] = settings.predict_file or find_squad('dev', settings.version_2)
+        # with the user's own files nothing is downloaded that wasn't asked for
+        own = settings.test_file if settings.only_inference else settings.train_file
+        if settings.dev_file or not (own or settings.dev_split):
+            files['dev'] = settings.dev_file or find_squad('dev', settings.version_2)
+        if settings.test_file:
+            files['test'] = settings.test_file
         if not settings.only_inference:
             files['train'] = settings.train_file or find_squad('train', settings.version_2)
         return files
@@ -930,6 +783,10 @@ class SquadTask(Task):
     def size(self, data):
         return len(data.rows.questions)
 
+    def example(self, rows):
+        question = rows.questions[0]
+        return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
+
     def is_labelled(self, rows):
         return rows.questions[0].answers is not None
 
@@ -937,16 +794,11 @@ class SquadTask(Task):
         settings = self.settings
         if settings.uncased and not tokenizer.do_lower_case:
             raise InputError("is set, but the model's vocabulary is cased", field='uncased')
-        cache_dir = settings.cache_dir
-        if cache_dir is None and settings.output_dir is not None:
-            cache_dir = os.path.join(settings.output_dir, 'cache')
-        with self.workers.first_alone():  # it fills the cache
-            encoding = encode_squad(rows, tokenizer, cache_dir)
         samples = SquadFeatures(
             rows,
-            encoding,
+            encode_squad(rows, tokenizer),
             tokenizer,
-            settings.max_seq_length,
+            settings.max_length,
             settings.doc_stride,
             settings.max_query_length,
         )
@@ -983,18 +835,14 @@ class SquadTask(Task):
 
     def score(self, data, outputs):
         """The official metrics."""
-        questions = data.rows.questions
+        questions, predictions = data.rows.questions, outputs.predictions
         by_characters = self._by_characters(data)
-        scores = self._score(questions, outputs.predictions, by_characters)
-        if self.settings.version_2:
-            scores.update(
-                best_thresholds(questions, outputs.predictions, outputs.null_odds, by_characters)
-            )
-        return scores
-
-    def _score(self, questions, predictions, by_characters):
-        score = score_v2 if self.settings.version_2 else score_v1
-        return score(questions, predictions, by_characters)
+        if not self.settings.version_2:
+            return score_v1(questions, predictions, by_characters)
+        return {
+            **score_v2(questions, predictions, by_characters),
+            **best_thresholds(questions, predictions, outputs.null_odds, by_characters),
+        }
 
     def _by_characters(self, data):
         given = self.settings.f1_characters
@@ -1002,7 +850,7 @@ class SquadTask(Task):
         return name.startswith(('korquad', 'drcd')) if given is None else given
 
     def write(self, folder, segment, data, outputs):
-        return write_answers(folder, outputs)
+        return write_answers(folder, outputs, 'test_' if segment == 'test' else '')
 
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
@@ -1024,7 +872,9 @@ class SquadTask(Task):
                 _loss(outputs.nbest[q.id], answers, normalize)
                 for q, answers in zip(questions, correct)
             ],
-            self._score(questions, {question.id: '' for question in questions}, by_characters),
+            (score_v2 if self.settings.version_2 else score_v1)(
+                questions, {question.id: '' for question in questions}, by_characters
+            ),
             'no answer',
         )
 

@@ -75,14 +75,16 @@ def split_text(path, share, folder, between='\n'):
     parts = [part for part in read_text(path).split(between) if part.strip()]
     count = max(1, round(share * len(parts)))
     if count >= len(parts):
-        raise InputError(f'{share} of {len(parts)} texts leaves nothing on one side', field='dev')
+        raise InputError(
+            f'{share} of {len(parts)} texts leaves nothing on one side', field='dev_split'
+        )
     sets = {'part_train': parts[:-count], 'part_dev': parts[-count:]}
     return [_write_texts(folder, name, sets[name], between) for name in sets]
 
 
 @contextlib.contextmanager
 def downloading(what, advice):
-    """Let GluonNLP download a data set where it is missing; its failure is an InputError."""
+    """Report a failed download of a data set by GluonNLP as an InputError."""
     logger.info("using GluonNLP's copy of %s; it is downloaded if it is missing", what)
     try:
         with contextlib.redirect_stdout(io.StringIO()):  # it prints each try to download
@@ -119,7 +121,7 @@ def check_files(settings, *names):
 
 
 def segment_files(settings, is_source, **names):
-    """The files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
+    """Return the files of a task's segments, named by `SEGMENT_file` or found in `data_dir`.
 
     Parameters
     ----------

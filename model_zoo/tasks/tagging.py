@@ -6,6 +6,8 @@ have columns; the first is usually the word and the last its tag. Lines that beg
 CoNLL-U and GermEval. Tables of JSON and `datasets` have a row per sentence.
 """
 
+import collections
+import contextlib
 import itertools
 import logging
 import numbers
@@ -18,7 +20,7 @@ import numpy as np
 from ..batches import Sample
 from ..batches.batch import NO_LABEL
 from ..batches.windows import even_windows
-from ..errors import InputError
+from ..errors import InputError, Where
 from ..records import (
     choose_columns,
     class_names,
@@ -35,13 +37,22 @@ from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
 from .settings import TaggingSettings
 from .tables import write_table
-from .task import Examination, Task, check_room, cross_entropies, mean_cross_entropy
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    class_report,
+    cross_entropies,
+    mean_cross_entropy,
+    usual_row,
+)
 
 __all__ = [
     'Sentence',
     'TaggingFeatures',
     'TaggingSettings',
     'TaggingTask',
+    'entity_report',
     'labels_of_sentences',
     'predict_words',
     'read_conll',
@@ -71,37 +82,38 @@ class Sentence(NamedTuple):
     line: int
 
 
+class Sentences(list):
+    """Sentences; `source` is their file in CoNLL's format, whose lines the predictions repeat."""
+
+    source = None
+
+
 IGNORED = '-100'  # as in PyTorch's losses
 
 
 def read_conll(path, word_column=0, label_column=-1, encoding=None):
     """Read a file of tagged words."""
-    sentences, rows, width = [], [], None
-    for line, text, fields, kind in itertools.chain(
-        _lines(path, encoding), [(None, '', [], BREAK)]
-    ):
-        if kind == BREAK and rows:
-            words, labels, lines = zip(*rows)
-            labels = None if label_column is None else labels
-            sentences.append(Sentence(words, labels, lines[0]))
-            rows = []
-        if kind != WORD:
-            continue
-        is_first, width = width is None, width or len(fields)
-        if len(fields) != width:
-            raise InputError(
-                f'{path}, line {line}: {len(fields)} columns, where the lines before have {width}: '
-                f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?'
-            )
-        word, label = _field(fields, word_column, 'word', path, line), None
-        if label_column is not None:
-            label = _field(fields, label_column, 'label', path, line)
-            if is_first and range(width)[word_column] == range(width)[label_column]:
+    columns = [word_column] if label_column is None else [word_column, label_column]
+    sentences, width = [], None
+    for _, block in itertools.groupby(_lines(path, encoding), lambda line: line[-1] == BREAK):
+        lines = [line for line in block if line[-1] == WORD]
+        for line, text, fields, _ in lines:
+            where = Where(str(path), line)
+            if width is None:
+                width = len(fields)
+                _check_columns(columns, width, where)
+            if len(fields) != width:
                 raise InputError(
-                    f'{path}, line {line}: column {range(width)[word_column]} would be both the '
-                    'word and the label; for a test file without labels there is `no_test_labels`'
+                    f'{len(fields)} columns, where the lines before have {width}: '
+                    f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?',
+                    where=where,
                 )
-        rows.append((word, label, line))
+            for column in columns:
+                if not fields[column]:
+                    raise InputError('it is empty', where=where._replace(column=column))
+        if lines:
+            words, *labels = zip(*([fields[c] for c in columns] for _, _, fields, _ in lines))
+            sentences.append(Sentence(words, labels[0] if labels else None, lines[0][0]))
     if not sentences:
         raise InputError(f'{str(path)!r} has no sentences: one word per line is expected')
     if all(each.words == tuple(map(str, range(1, len(each.words) + 1))) for each in sentences):
@@ -109,13 +121,22 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             f'{path}: column {word_column} numbers the words; `word_column` and `label_column` '
             'name other columns, such as 1 and 3 in CoNLL-U, and 1 and 2 in GermEval'
         )
-    all_labels = [label for sentence in sentences for label in sentence.labels or ()]
-    if len(set(all_labels)) > 50 and 2 * len(set(all_labels)) > len(all_labels):
-        raise InputError(
-            f'{path}: column {label_column} has {len(set(all_labels))} different labels for '
-            f'{len(all_labels)} words, such as {all_labels[0]!r:.40}: is it a plain text?'
-        )
     return sentences
+
+
+def _check_columns(columns, width, where):
+    for column in columns:
+        if not -width <= column < width:
+            raise InputError(
+                f'there is no column {column}: the line has {width} columns, counted from 0',
+                where=where,
+            )
+    if len({column % width for column in columns}) < len(columns):
+        raise InputError(
+            f'column {columns[0] % width} would be both the word and the label; for a test file '
+            'without labels there is `no_test_labels`',
+            where=where,
+        )
 
 
 WORD, BREAK, COMMENT, OTHER = 'word', 'break', 'comment', 'other'
@@ -124,7 +145,7 @@ _NUMBER = re.compile(r'(\d+)(?:[-.](\d+))?')
 
 
 def _lines(path, encoding=None):
-    """(number, text, columns, kind) of each line.
+    """Yield (number, text, columns, kind) of each line.
 
     A comment begins with # where a sentence begins, and has another number of columns than words
     have. In a sentence whose words are numbered, as in CoNLL-U, ranges and words that are not
@@ -156,7 +177,7 @@ def _is_comment(line, shape):
 
 
 def _are_numbered(cells):
-    """Whether cells are 1, 2, ... and, between these, ranges and numbers of words not written."""
+    """Return whether cells are 1, 2, ..., with ranges and numbers of words not written between."""
     matches = list(map(_NUMBER.fullmatch, cells))
     count = sum(match is not None and match[2] is None for match in matches)
     if count == len(cells) or not all(matches):  # of plain numbers there is nothing to leave out
@@ -167,7 +188,7 @@ def _are_numbered(cells):
 
 
 def _fields(text):
-    """The columns of a line; none of an empty one."""
+    """Return the columns of a line; none of an empty line."""
     text = text.rstrip('\r\n')
     if not text.strip():
         return []
@@ -177,50 +198,37 @@ def _fields(text):
     return [field for field in text.split(' ') if field]
 
 
-def _field(fields, column, what, path, line):
-    if not -len(fields) <= column < len(fields):
-        raise InputError(
-            f'{path}, line {line}: there is no column {column} for the {what}: the line has '
-            f'{len(fields)} columns, which are counted from 0'
-        )
-    if not fields[column]:
-        raise InputError(f'{path}, line {line}: the {what} in column {column} is empty')
-    return fields[column]
-
-
 def write_conll(path, source, predictions, label_column=-1, encoding=None):
     """Copy a file with an additional column: the predicted label of each word.
 
     The other columns are those of the source. With the correct labels in the column before, CoNLL's
     own script ``conlleval`` can score the result.
     """
-    labels = (label for sentence in predictions for label in sentence)
+    lines, labels = list(_lines(source, encoding)), list(itertools.chain(*predictions))
+    count = sum(kind == WORD for *_, kind in lines)
+    if count != len(labels):
+        raise InputError(
+            f'{str(source)!r} has {count} words, and {len(labels)} labels were predicted: was it '
+            'changed meanwhile?'
+        )
+    labels = iter(labels)
     with atomic_write(path) as file:
-        for _, text, fields, kind in _lines(source, encoding):
-            if not fields:
-                file.write('\n')
+        for _, text, fields, kind in lines:
+            text = text.rstrip('\r\n')
+            if not fields or kind == COMMENT:
+                file.write(f'{text}\n' if fields else '\n')
                 continue
-            if kind == COMMENT:
-                file.write(text.rstrip('\r\n') + '\n')
-                continue
-            if kind == OTHER:
-                label = '_'
-            elif kind == BREAK:
-                has_label = label_column is not None and -len(fields) <= label_column < len(fields)
-                label = fields[label_column] if has_label else 'O'
-            else:
-                label = next(labels, None)
-                _check_count(label is not None, source)
-            text = text.rstrip(' \r\n')
+            label = next(labels) if kind == WORD else '_' if kind == OTHER else OUTSIDE
+            if kind == BREAK and label_column is not None:
+                with contextlib.suppress(IndexError):
+                    label = fields[label_column]
+            text = text.rstrip(' ')
             separator = '\t' if '\t' in text else ' '
             file.write(f'{text}{separator}{label}\n')
-        _check_count(next(labels, None) is None, source)
 
 
 def write_sentences(path, sentences, predictions):
-    """Write sentences that come from no file: one word per line, its label if there is one, and the
-    label that was predicted.
-    """
+    """Write the words of sentences, their labels, if known, and the predicted labels, as TSV."""
     rows = []
     for sentence, labels in zip(sentences, predictions):
         correct = [] if sentence.labels is None else [sentence.labels]
@@ -228,16 +236,8 @@ def write_sentences(path, sentences, predictions):
     write_table(path, rows)
 
 
-def _check_count(is_right, source):
-    if not is_right:
-        raise InputError(
-            f'{str(source)!r} has another number of words than labels were predicted for: was it '
-            'changed meanwhile?'
-        )
-
-
 class TaggingFeatures:
-    """Turns sentences into samples: whole sentences, or windows over long ones.
+    """Encoding of sentences as samples: whole sentences, or windows over long ones.
 
     A word's label belongs to its first piece. Nothing is cut: a sentence of more than `max_len`
     pieces, including special ones, is read in overlapping windows. Each word is learned and
@@ -255,7 +255,7 @@ class TaggingFeatures:
     def __call__(self, sentences, source='the data'):
         """Encode sentences, all with labels or all without, and log how many need windows.
 
-        InputError if a label isn't one of those known.
+        A label that isn't known is an InputError.
         """
         pieces = self._pieces({word for sentence in sentences for word in sentence.words})
         features, long = [], 0
@@ -266,7 +266,7 @@ class TaggingFeatures:
             features += windows
         if long:
             logger.info(
-                '%s: %d of %d sentences have more than %d pieces: they are seen in windows',
+                '%s: %d of %d sentences have more than %d pieces and are read in windows',
                 source,
                 long,
                 len(sentences),
@@ -275,7 +275,7 @@ class TaggingFeatures:
         return features
 
     def _pieces(self, words):
-        """Word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
+        """Return word -> ids of its pieces; [UNK] where the tokenizer leaves nothing of it."""
         words, prefix = sorted(words), self._tokenizer.word_prefix
         unknown = np.array([self._tokenizer.unk_token_id], np.int32)
         ids, counts = self._encoder.encode([prefix + word for word in words])
@@ -283,7 +283,7 @@ class TaggingFeatures:
         return {word: piece if len(piece) else unknown for word, piece in zip(words, pieces)}
 
     def _label(self, sentence, source):
-        """Numbers of the labels, or None."""
+        """Return the numbers of the labels, or None."""
         if sentence.labels is None:
             return None
         try:
@@ -291,13 +291,13 @@ class TaggingFeatures:
         except KeyError as error:
             line = sentence.line + sentence.labels.index(error.args[0])
             raise InputError(
-                f'{source}, line {line}: the label {error.args[0]!r} is none of those known: '
-                f'{", ".join([*self._numbers][1:])} (of the training set, or the model); for a '
-                'training, name all of them with `labels`'
+                f'the label {error.args[0]!r} is unknown; the training set, or the model, has '
+                f'{", ".join([*self._numbers][1:])}: name all of them with `labels`',
+                where=Where(str(source), line),
             ) from None
 
     def _windows(self, pieces, label):
-        """The samples of a sentence."""
+        """Return the samples of a sentence."""
         ids = np.concatenate(pieces)
         *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
         firsts = np.array(firsts, np.int32)  # of the words' pieces
@@ -322,7 +322,7 @@ _AS_IOBES = {'L': 'E', 'U': 'S'}
 
 
 def labels_of_sentences(sentences):
-    """The labels of sentences, sorted, beginning with O; whole numbers by size."""
+    """Return the labels of sentences, sorted, O first; whole numbers by size."""
     labels = {label for sentence in sentences for label in sentence.labels} - {IGNORED}
     if all(label.isdigit() for label in labels):
         return sorted(labels, key=int)
@@ -330,47 +330,74 @@ def labels_of_sentences(sentences):
 
 
 def score_tags(labels, predicted, entities=None):
-    """Scores of predicted labels.
+    """Score predicted labels.
 
     Parameters
     ----------
     entities : bool, optional
         Whether the labels mark entities, in any of the schemes IOB1, IOB2, IOBES and BILOU; by
-        default `has_entities` of those that there are. Words with the label `IGNORED` don't count.
+        default `has_entities` of the labels. Words with the label `IGNORED` don't count.
 
     Returns
     -------
     dict of str to float
         ``accuracy`` of the words; with `entities` also ``precision``, ``recall`` and ``f1`` of
-        these, of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
+        the entities of all types together, by seqeval, which counts as CoNLL's ``conlleval`` does.
     """
-    sentences = [
-        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
-    ]
-    labels, predicted = zip(*(zip(*pairs) for pairs in sentences if pairs))
-    pairs = list(itertools.chain(*sentences))
-    metrics = {'accuracy': sum(tag == predicted for tag, predicted in pairs) / len(pairs)}
+    labels, predicted = _counted(labels, predicted)
+    pairs = list(zip(itertools.chain(*labels), itertools.chain(*predicted)))
+    metrics = {'accuracy': sum(tag == guess for tag, guess in pairs) / len(pairs)}
     if entities is None:
         entities = has_entities({label for pair in pairs for label in pair})
     if entities:
-        from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
-
-        scores = precision_recall_fscore_support(
-            _as_iobes(labels), _as_iobes(predicted), average='micro', zero_division=0
-        )
+        scores = _entity_scores(_as_iobes(labels), _as_iobes(predicted), 'micro')
         metrics.update(zip(('precision', 'recall', 'f1'), map(float, scores)))
     return metrics
 
 
+def entity_report(labels, predicted):
+    """Return the scores of each type of entity, as `more` of an `Examination`."""
+    from seqeval.metrics.sequence_labeling import get_entities
+
+    labels, predicted = map(_as_iobes, _counted(labels, predicted))
+    right, found = (
+        collections.Counter(kind for kind, _, _ in get_entities(tags))
+        for tags in (labels, predicted)
+    )
+    types = sorted(right | found)
+    scores = _entity_scores(labels, predicted, None) if types else ()
+    names = ('label', 'precision', 'recall', 'f1', 'examples', 'predicted')
+    rows = [
+        dict(zip(names, (kind, *map(float, row), int(count), found[kind])))
+        for kind, *row, count in zip(types, *scores)
+    ]
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    return {'tables': {'Scores per entity type': rows}, 'never_predicted': missing}
+
+
+def _counted(labels, predicted):
+    """Return the labels of sentences without words whose label is `IGNORED`."""
+    sentences = [
+        [pair for pair in zip(*pairs) if pair[0] != IGNORED] for pairs in zip(labels, predicted)
+    ]
+    return zip(*(zip(*pairs) for pairs in sentences if pairs))
+
+
+def _entity_scores(labels, predicted, average):
+    from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
+
+    return precision_recall_fscore_support(labels, predicted, average=average, zero_division=0)
+
+
 def _as_iobes(sentences):
-    """The labels with the letters that seqeval knows."""
+    """Return the labels with the letters that seqeval knows."""
     return [
         [_AS_IOBES.get(label[0], label[0]) + label[1:] for label in labels] for labels in sentences
     ]
 
 
 def predict_words(forward, loader, guard=None):
-    """Scores of the labels of all words, each from the window that decides on it.
+    """Compute the scores of the labels of all words, each from the window that decides on it.
 
     Parameters
     ----------
@@ -393,7 +420,7 @@ def predict_words(forward, loader, guard=None):
 
 
 def _marked(words, number):
-    """A word marked among its neighbours."""
+    """Return a word marked among its neighbours."""
     shown = [*words[max(number - 12, 0) : number], f'[{words[number]}]']
     return ' '.join([*shown, *words[number + 1 : number + 13]])
 
@@ -409,6 +436,7 @@ class TaggingTask(Task):
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
     head, use, unit = 'tagging', 'token-classification', 'sentences'
+    command, call = "zoo tag {folder} 'A text.'", "'A text.'"
     predicted = ('dev', 'test')
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
@@ -431,21 +459,21 @@ class TaggingTask(Task):
             )
             if segment == 'train':
                 self.given_labels, self._names = given, class_names(source, column)
-            return rows
+            return Sentences(rows)
         unlabelled = segment == 'test' and settings.no_test_labels
         column = None if unlabelled else settings.label_column
-        rows = read_conll(source, settings.word_column, column, settings.encoding)
-        self._paths[id(rows)] = source
+        rows = Sentences(read_conll(source, settings.word_column, column, settings.encoding))
+        rows.source = source
         return rows
 
-    def __init__(self, settings):
-        super().__init__(settings)
-        self._paths = {}  # id of rows -> their file, whose lines the predictions repeat
-        self._names = None  # of the training set's classes, if it has these
+    def split(self, rows, share):
+        return list(map(Sentences, super().split(rows, share)))
+
+    _names = None  # of the training set's classes, if its column has names
 
     def prepare(self, rows):
-        """Determine the labels and their order."""
-        model, given = self.settings.bert_model, self.settings.labels
+        """Choose the labels and their order."""
+        model, given = self.settings.model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:
             raise InputError(
@@ -478,8 +506,8 @@ class TaggingTask(Task):
 
     def encode(self, rows, tokenizer):
         if self._features is None:
-            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_seq_length)
-        return self._features(rows, self._paths.get(id(rows), 'the data'))
+            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
+        return self._features(rows, rows.source or 'the data')
 
     _features = None
 
@@ -509,11 +537,20 @@ class TaggingTask(Task):
         outputs = outputs[_labels(data.rows) != IGNORED]
         return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
 
+    def example(self, rows):
+        return {'text': usual_row([' '.join(row.words) for row in rows[:50]], str)}
+
     def examine(self, segment, data, outputs):
-        labels = _labels(data.rows)
+        labels, correct = _labels(data.rows), [row.labels for row in data.rows]
         counted = labels != IGNORED
+        predicted = self.decode(data, outputs)
         expected, outputs = labels[counted].tolist(), outputs[counted]
         guess = max(self.labels, key=expected.count)
+        if self._entities:
+            more = entity_report(correct, predicted)
+        else:
+            numbers = self.numbers(data.rows), outputs.argmax(axis=-1), self.labels.index(guess)
+            more = class_report('Scores per label', self.labels, *numbers)
         guesses = [[guess] * len(row.words) for row in data.rows]
         texts = [_marked(row.words, n) for row in data.rows for n in range(len(row.words))]
         return Examination(
@@ -522,13 +559,14 @@ class TaggingTask(Task):
             expected,
             [self.labels[number] for number in outputs.argmax(axis=-1)],
             cross_entropies(self.numbers(data.rows), outputs),
-            score_tags([row.labels for row in data.rows], guesses, self._entities),
+            score_tags(correct, guesses, self._entities),
             guess,
             self.labels,
+            more,
         )
 
     def write(self, folder, segment, data, outputs):
-        name, source = f'{segment}_predictions.txt', self._paths.get(id(data.rows))
+        name, source = f'{segment}_predictions.txt', data.rows.source
         path, predicted = os.path.join(folder, name), self.decode(data, outputs)
         if source is None:
             write_sentences(path, data.rows, predicted)
@@ -571,21 +609,19 @@ def _read_records(source, segment, tag_column=None, encoding=None):
         words, labels = row.get(words_column), row.get(column)
         if words is None or isinstance(words, str) or not len(words):
             raise InputError(
-                f'the words are {words!r:.80}; give a list of texts',
+                f'a list of words is expected: {words!r:.80}',
                 where=where._replace(column=words_column),
             )
         where = where._replace(column=column)
-        if isinstance(labels, str) or (labels is not None and len(labels) != len(words)):
-            raise InputError(f'the labels of {len(words)} words are {labels!r:.80}', where=where)
-        for number, label in enumerate(labels if labels is not None else ()):
-            if not isinstance(label, (str, numbers.Integral)):
+        if labels is not None:
+            is_list = not isinstance(labels, str) and len(labels) == len(words)
+            if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
                 raise InputError(
-                    f'word {number}, {str(words[number])!r}, has the label {label!r}; give a text '
-                    f'or a whole number, and {IGNORED} for none',
+                    f'{len(words)} labels are expected, texts or whole numbers, and {IGNORED} for '
+                    f'none: {labels!r:.80}',
                     where=where,
                 )
-            if not isinstance(label, str):
-                given[str(label)] = int(label)
+            given.update((str(each), int(each)) for each in labels if not isinstance(each, str))
         labels = None if labels is None else tuple(map(str, labels))
         if sentences and (labels is None) != (sentences[0].labels is None):
             raise InputError('give all sentences labels, or none', where=where)

@@ -19,7 +19,7 @@ from ..optimizer import finetune_schedule, get_schedule
 from ..records import is_table
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings
+from ..training.settings import FinetuneSettings, ScheduleSettings, SplitSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.remote import is_file
@@ -32,6 +32,7 @@ __all__ = [
     'TextTask',
     'check_finite',
     'check_room',
+    'class_report',
     'class_scores',
     'cross_entropies',
     'encode_several',
@@ -40,6 +41,7 @@ __all__ = [
     'save_trained',
     'squeeze',
     'tell_cut',
+    'usual_row',
 ]
 
 logger = logging.getLogger(__name__)
@@ -74,7 +76,9 @@ def check_room(max_length, special, texts=1):
 def tell_cut(cut, count, unit, max_length):
     """Log how many of the texts were cut, if any."""
     if cut:
-        logger.warning('%d of %d %s are longer than %d tokens: cut', cut, count, unit, max_length)
+        logger.warning(
+            '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
+        )
 
 
 def encode_several(tokenizer, examples, labels, max_length):
@@ -122,8 +126,9 @@ class Task:
         evaluated again.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
-    takes_pairs : bool
-        Whether that reads pairs of texts.
+    command, call : str
+        A command that uses the trained model, with ``{folder}`` in its place, and an argument of
+        its pipeline in Python; ``{mask}`` is the model's mask token. Empty if there is none.
     labels : list of str or None
         Names of the classes, in the order of their numbers.
     family : str
@@ -158,12 +163,17 @@ class Task:
 
     settings_class = FinetuneSettings
     name = head = use = None
-    metric, unit, length = 'accuracy', 'examples', 'max_seq_length'
+    metric, unit, length = 'accuracy', 'examples', 'max_length'
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
-    has_own_head, draws_updates, takes_pairs = True, False, False
+    has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = None
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if 'max_seq_length' in cls.settings_class.defaults():  # as tasks for version 0.3 call it
+            cls.length = 'max_seq_length'
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -218,6 +228,11 @@ class Task:
         return self.family or ''
 
     @property
+    def dev_share(self):
+        """The share of the training set's rows that is the dev set, or None."""
+        return self.settings.dev_split if isinstance(self.settings, SplitSettings) else None
+
+    @property
     def trains(self):
         """Whether the settings ask for a training."""
         return not self.settings.only_inference
@@ -269,7 +284,9 @@ class Task:
         """Return rows to train on, and held-out rows: always the same for a seed."""
         parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
         if not all(parts):
-            raise InputError(f'{share} of {len(rows)} rows leaves nothing on one side', field='dev')
+            raise InputError(
+                f'{share} of {len(rows)} rows leaves nothing on one side', field='dev_split'
+            )
         return parts
 
     def prepare(self, rows):
@@ -446,6 +463,9 @@ class Task:
         """Return a row's text in the report's table of mistakes."""
         return str(row)
 
+    def example(self, rows):
+        """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
+
     def examine(self, segment, data, outputs):
         """Return the `Examination` of a labelled set, or None; by default of classes."""
         if self.labels is None:
@@ -461,6 +481,7 @@ class Task:
             {'accuracy': float((labels == guess).mean())},
             self.labels[guess],
             self.labels,
+            class_report('Scores per class', self.labels, labels, predictions, guess),
         )
 
     def save(self, folder, model, tokenizer, **options):
@@ -549,7 +570,15 @@ MOST_CHARACTERS = 300  # of a text
 
 @dataclasses.dataclass
 class Examination:
-    """The answers of a model to a dev set, example by example."""
+    """The answers of a model to a dev set, example by example.
+
+    Parameters
+    ----------
+    more : dict
+        Further entries of the report: ``tables``, title -> list of dicts with the same keys;
+        ``headline``, a dict with ``name``, ``value`` and ``baseline`` of the score to show first;
+        and ``never_predicted``, names of classes.
+    """
 
     segment: str
     texts: Sequence[str]
@@ -559,7 +588,7 @@ class Examination:
     baseline: dict[str, float] = dataclasses.field(default_factory=dict)
     guess: str | None = None
     classes: Sequence[str] | None = None
-    per_class: list[dict] | None = None
+    more: dict = dataclasses.field(default_factory=dict)
 
     def confusion(self):
         """The confusion matrix: rows are labels, columns predictions; None without `classes`."""
@@ -591,12 +620,34 @@ class Examination:
             'classes': None if self.classes is None else list(self.classes),
             'confusion': self.confusion(),
             'mistakes': self.worst(),
-            **({} if self.per_class is None else {'per_class': self.per_class}),
+            **self.more,
         }
 
 
+def usual_row(rows, text_of):
+    """Return an example for a person: of the first rows, the one that is about a line long."""
+    return min(rows[:50], key=lambda row: abs(len(text_of(row)) - 80))
+
+
+def class_report(title, classes, labels, predictions, guess=None):
+    """Return the scores of each class, as `more` of an `Examination`.
+
+    `guess` is the number of the most frequent class. With it, macro F1 is the headline if that
+    class has more than twice as many examples as the rarest.
+    """
+    rows = class_scores(classes, labels, predictions)
+    counts = [row['examples'] for row in rows]
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    report = {'tables': {title: rows}, 'never_predicted': missing}
+    if guess is not None and max(counts) > 2 * min(counts):
+        guessed = class_scores(classes, labels, np.full_like(labels, guess))
+        value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
+        report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
+    return report
+
+
 def class_scores(classes, labels, predictions):
-    """Precision, recall and F1 of each class; 0 where they aren't defined.
+    """Return precision, recall, F1 and counts of each class; 0 where they aren't defined.
 
     Parameters
     ----------
@@ -608,6 +659,7 @@ def class_scores(classes, labels, predictions):
     columns = precision_recall_fscore_support(
         labels, predictions, labels=range(len(classes)), zero_division=0
     )
+    has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
     return [
         {
             'label': label,
@@ -615,8 +667,11 @@ def class_scores(classes, labels, predictions):
             'recall': float(recall),
             'f1': float(f1),
             'examples': int(count),
+            'predicted': int(predicted),
         }
-        for label, precision, recall, f1, count in zip(classes, *columns)
+        for label, precision, recall, f1, count, predicted in zip(
+            classes, *columns, has_class.sum(axis=0)
+        )
     ]
 
 

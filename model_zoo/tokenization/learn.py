@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from ..errors import InputError
 from ..pretrained.files import BPE_NAMES
+from ..util.choices import BERT_TOKENS
 from ..util.files import atomic_write, make_writable_dir
 from ..util.reading import read_lines
 from .basic import GluonBasicTokenizer
@@ -21,8 +22,6 @@ __all__ = ['learn_byte_pairs', 'learn_sentence_pieces', 'learn_word_pieces']
 
 _log = logging.getLogger(__name__)
 
-#: BERT's special tokens, in the order of Google's files
-BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 
 #: most characters of a word that a vocabulary is learned from: the libraries' time and memory grow
 #: at least with the square of a word's length

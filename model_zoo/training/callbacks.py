@@ -8,11 +8,11 @@ import shutil
 import sys
 import tempfile
 import time
-import warnings
 
 import mxnet as mx
 
 from ..errors import InputError, MissingExtraError
+from ..util.display import has_viewer, open_bar
 from ..util.files import atomic_write, make_writable_dir
 
 logger = logging.getLogger(__name__)
@@ -40,8 +40,9 @@ class Callback:
 class ProgressLogger(Callback):
     """Shows loss, learning rate, samples per second and the time left.
 
-    Terminals and notebooks show a bar, and the log file gets lines. Elsewhere there are only the
-    lines. The environment variable ``TQDM_DISABLE=1`` turns the bar off.
+    Terminals and notebooks show a bar with epoch, loss and the last score, and the log file gets
+    lines. Elsewhere there are only the lines. The environment variable ``TQDM_DISABLE=1`` turns the
+    bar off.
 
     Parameters
     ----------
@@ -50,29 +51,21 @@ class ProgressLogger(Callback):
     """
 
     def __init__(self, terminal=None):
-        if terminal is None:
-            shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
-            terminal = sys.stderr.isatty() or hasattr(shell, 'kernel')  # a notebook's has one
-        self._terminal = terminal
-        self._bar = None
+        self._terminal = has_viewer() if terminal is None else terminal
+        self._bar, self._shown = None, {}
         self._cleanup = contextlib.ExitStack()
 
     def on_start(self, loop):
         if not self._terminal:
             return
-        from tqdm import tqdm
-
-        with warnings.catch_warnings():
-            # a notebook has this bar, which wants no ipywidgets
-            warnings.filterwarnings('ignore', 'IProgress not found')
-            from tqdm.contrib.logging import logging_redirect_tqdm
-
-        self._bar = tqdm(
+        self._bar = open_bar(
             total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
         )
         self._cleanup.callback(self._bar.close)
         if self._bar.disable:  # by TQDM_DISABLE
             return
+        from tqdm.contrib.logging import logging_redirect_tqdm
+
         # other lines appear above the bar instead of in it
         self._cleanup.enter_context(logging_redirect_tqdm())
         for handler in logging.getLogger().handlers:
@@ -84,9 +77,17 @@ class ProgressLogger(Callback):
             self._bar.update(1)
 
     def on_log(self, loop, record):
-        if self._bar is not None:
-            self._bar.set_postfix_str(f'loss {record["loss"]:.4f}, lr {record["lr"]:.2e}')
+        self._show(epoch=record['epoch'], loss=f'{record["loss"]:.4f}')
         logger.info('%s', self.line(loop, record), extra={'progress': True})
+
+    def on_epoch(self, loop, record):
+        if record['report']:
+            self._show(score=f'{record["score"]:.4f}')
+
+    def _show(self, **values):
+        if self._bar is not None:
+            self._shown.update(values)
+            self._bar.set_postfix(self._shown)
 
     def line(self, loop, record):
         """The log line for a record."""

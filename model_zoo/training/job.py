@@ -33,6 +33,8 @@ class Job:
     defaults : dict
         Values of the fields that an earlier version hasn't saved. Fields that this version doesn't
         know are ignored.
+    aliases : dict
+        Names of fields, by the names that an earlier version has saved them with.
     """
 
     config: dict = dataclasses.field(default_factory=dict)
@@ -40,6 +42,7 @@ class Job:
     numbers: tuple[str, ...] = ()
     totals: tuple[str, ...] = ()
     defaults: dict = dataclasses.field(default_factory=dict)
+    aliases: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, settings, gpus=1, draws_updates=False, **described):
@@ -65,6 +68,7 @@ class Job:
             (*settings.on_resume('number'), 'gpus') if draws_updates else (),
             settings.on_resume('total'),
             defaults,
+            settings.aliases(),
         )
 
     def with_workers(self, count):
@@ -76,6 +80,7 @@ class Job:
     def check(self, saved):
         """Raise InputError, naming the fields, unless a saved configuration is of this job."""
         current = self.config
+        saved = {self.aliases.get(name, name): value for name, value in saved.items()}
         saved = {**self.defaults, **saved}
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]

@@ -36,14 +36,14 @@ __all__ = [
     'OutputSettings',
     'ScheduleSettings',
     'Settings',
+    'SplitSettings',
     'TrainingSettings',
     'check_fields',
     'lower_case',
-    'pretrained_file',
-    'pretraining_set',
     'setting',
     'settings',
     'text_encoding',
+    'token_limit',
     'value_type',
 ]
 
@@ -66,6 +66,7 @@ def setting(
     excludes=(),
     takes_numbers=False,
     flag=None,
+    aliases=(),
 ):
     """A field of a `Settings` class.
 
@@ -91,12 +92,15 @@ def setting(
         Whether a text may be given as a number.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
+    aliases : tuple of str
+        Other names, of earlier versions and other projects, that the command line, files of
+        settings, Python and saved jobs accept.
     """
     bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
     bounds = {name: value for name, value in bounds.items() if value is not None}
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
     metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
-    metadata['takes_numbers'] = takes_numbers
+    metadata.update(takes_numbers=takes_numbers, aliases=aliases)
     if isinstance(default, list):
         return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -121,14 +125,10 @@ def text_encoding():
     )
 
 
-def pretraining_set():
-    """The field with the data set that a named model was pretrained on."""
-    return setting(None, "the data set it was pretrained on; default: the model's usual one")
-
-
-def pretrained_file():
-    """The field with the parameters that a named model begins with."""
-    return setting(None, 'file of pretrained parameters without a head')
+def token_limit(default, help='in tokens, including special tokens', *, aliases=(), **options):
+    """The field with the largest number of tokens."""
+    aliases = ('max_len', 'max_seq_length', 'max_seq_len', *aliases)
+    return setting(default, help, usual=True, aliases=aliases, **options)
 
 
 def settings(**defaults):
@@ -226,8 +226,15 @@ class _Given:
     __slots__ = ('given',)
 
 
+class _TakesAliases(type):
+    """Lets the keywords of a class of settings have other names; see `setting`."""
+
+    def __call__(cls, **fields):
+        return super().__call__(**cls.by_names(fields))
+
+
 @dataclasses.dataclass
-class Settings(_Given):
+class Settings(_Given, metaclass=_TakesAliases):
     """Base of all settings. Creating one checks the fields, then calls `check`."""
 
     #: title of the fields' group in a command's help
@@ -269,6 +276,23 @@ class Settings(_Given):
         }
 
     @classmethod
+    def aliases(cls):
+        """The names of the fields, by their other names."""
+        fields = dataclasses.fields(cls)
+        return {alias: field.name for field in fields for alias in field.metadata['aliases']}
+
+    @classmethod
+    def by_names(cls, values):
+        """Return values by the names of their fields instead of other names of these."""
+        aliases, named = cls.aliases(), {}
+        for name, value in values.items():
+            field = name if name in cls.__dataclass_fields__ else aliases.get(name, name)
+            if field in named:
+                raise InputError(f'and `{name}` are the same setting: use one', field=field)
+            named[field] = value
+        return named
+
+    @classmethod
     def on_resume(cls, *kinds):
         """Names of the fields of some kinds of `on_resume`; see `setting`."""
         return tuple(
@@ -281,6 +305,7 @@ class Settings(_Given):
 
     def copy(self, **changes):
         """Return settings with other values of some fields, which are checked."""
+        changes = self.by_names(changes)
         made = copy.copy(self)
         made.given = self.given.union(changes)
         for field in dataclasses.fields(self):
@@ -347,15 +372,30 @@ class OptimizerSettings(Settings):
         'bertadam, also for small data; openaiadam, which needs more updates or a '
         "higher learning rate; lamb; or one of MXNet's",
     )
-    lr: float = setting(3e-5, 'highest learning rate', at_least=0, below=float('inf'), usual=True)
+    lr: float = setting(
+        3e-5,
+        'highest learning rate',
+        at_least=0,
+        below=float('inf'),
+        usual=True,
+        aliases=('learning_rate',),
+    )
     epsilon: float | None = setting(
         1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
     )
     wd: float = setting(
-        0.01, 'weight decay; none on biases and layer norms', at_least=0, below=float('inf')
+        0.01,
+        'weight decay; none on biases and layer norms',
+        at_least=0,
+        below=float('inf'),
+        aliases=('weight_decay',),
     )
     warmup_ratio: float = setting(
-        0.1, 'share of the updates in which the learning rate rises', at_least=0, below=1
+        0.1,
+        'share of the updates in which the learning rate rises',
+        at_least=0,
+        below=1,
+        aliases=('warmup_proportion',),
     )
     seed: int = setting(2, usual=True)
 
@@ -421,15 +461,38 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     title = 'training'
 
     epochs: float = setting(
-        3, above=0, below=float('inf'), flag={'type': 'whole_number'}, usual=True, on_resume='total'
+        3,
+        'times to read the training set; may be a fraction',
+        above=0,
+        below=float('inf'),
+        flag={'type': 'number'},
+        usual=True,
+        on_resume='total',
+        aliases=('num_train_epochs',),
     )
     training_steps: int | None = setting(
-        None, 'number of updates; overrides `epochs`', at_least=1, on_resume='total'
+        None,
+        'number of updates; overrides `epochs`',
+        at_least=1,
+        on_resume='total',
+        aliases=('max_steps',),
     )
-    batch_size: int = setting(32, at_least=1, usual=True, on_resume='size')
-    dev_batch_size: int = setting(8, 'for dev and test sets', at_least=1, on_resume='free')
+    batch_size: int = setting(
+        32, at_least=1, usual=True, on_resume='size', aliases=('per_device_train_batch_size',)
+    )
+    dev_batch_size: int = setting(
+        8,
+        'for dev and test sets',
+        at_least=1,
+        on_resume='free',
+        aliases=('eval_batch_size', 'predict_batch_size', 'test_batch_size'),
+    )
     accumulate: int | None = setting(
-        None, 'number of batches per update', at_least=1, on_resume='number'
+        None,
+        'number of batches per update',
+        at_least=1,
+        on_resume='number',
+        aliases=('gradient_accumulation_steps',),
     )
     as_bertadam: bool | None = setting(
         None,
@@ -438,7 +501,10 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         flag={'action': 'store_true'},
     )
     early_stop: int | None = setting(
-        None, 'stop after this many epochs without a better score', at_least=1
+        None,
+        'stop after this many epochs without a better score',
+        at_least=1,
+        aliases=('early_stopping',),
     )
 
 
@@ -507,24 +573,51 @@ class ModelSettings(Settings):
 class NamedModelSettings(ModelSettings):
     """A model of any family."""
 
-    model: str | None = setting(None, 'name, folder, hub id owner/name, or address', usual=True)
-    dataset: str | None = pretraining_set()
-    pretrained_parameters: str | None = pretrained_file()
-
-
-@dataclasses.dataclass
-class BertSettings(ModelSettings):
-    """BERT, or a similar model, with the names of GluonNLP's flags."""
-
-    bert_model: str = setting(
-        'bert_12_768_12', 'name, folder, hub id owner/name, or address', usual=True
+    model: str | None = setting(
+        None,
+        'name, folder, hub id owner/name, or address',
+        usual=True,
+        aliases=('bert_model', 'gpt_model', 'model_name', 'model_name_or_path'),
     )
-    bert_dataset: str | None = pretraining_set()
-    pretrained_bert_parameters: str | None = pretrained_file()
+    dataset: str | None = setting(
+        None,
+        "the data set it was pretrained on; default: the model's usual one",
+        aliases=('bert_dataset', 'gpt_dataset'),
+    )
+    pretrained_parameters: str | None = setting(
+        None,
+        'file of pretrained parameters without a head',
+        aliases=('pretrained_bert_parameters', 'pretrained_gpt_parameters'),
+    )
+
+
+@settings(model='bert_12_768_12')
+class BertSettings(NamedModelSettings):
+    """BERT, or a similar model."""
 
 
 @dataclasses.dataclass
-class FinetuneSettings(BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings):
+class SplitSettings(Settings):
+    """A dev set that is a part of the training set."""
+
+    title = 'task'
+
+    dev_split: float | None = setting(
+        None,
+        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1; `seed` selects '
+        'the examples',
+        above=0,
+        below=1,
+        flag={'metavar': 'SHARE'},
+        usual=True,
+        excludes=('dev_file',),
+    )
+
+
+@dataclasses.dataclass
+class FinetuneSettings(
+    SplitSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
+):
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
@@ -596,9 +689,6 @@ class CheckpointSettings(Settings):
         "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
         'means its newest ones',
         excludes=(
-            'bert_model',
-            'bert_dataset',
-            'pretrained_bert_parameters',
             'model',
             'dataset',
             'pretrained_parameters',

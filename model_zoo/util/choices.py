@@ -2,28 +2,48 @@
 
 __all__ = [
     'BACKENDS',
+    'BERT_TOKENS',
+    'CALIBRATION_METHODS',
     'CALIBRATION_MODES',
     'ENGINES',
+    'FORMATS',
     'GLUONNLP',
+    'INDEXES',
+    'ONNX_PRECISIONS',
     'ORIGINALS',
     'POOLINGS',
+    'PRECISIONS',
     'QUANTIZED_DTYPES',
     'SCHEDULE_NAMES',
+    'STRATEGIES',
 ]
 
+#: the special tokens of BERT's vocabularies
+BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 #: values of `comm_backend`
 BACKENDS = ('device', 'horovod')
 #: how INT8 finds the ranges of activations: at each call; the smallest and largest ones seen; those
 #: with the least divergence; the smallest and largest ones, with outliers clipped
 CALIBRATION_MODES = ('none', 'naive', 'entropy', 'customize')
+#: how ONNX's INT8 finds the ranges of activations: the smallest and largest values; those with the
+#: least divergence; without the 0.001 % that are largest
+CALIBRATION_METHODS = ('minmax', 'entropy', 'percentile')
 #: what runs a model; 'auto' is the fastest that is installed and can do it
 ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
+#: what records of results are written as
+FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
+#: algorithms of a search for the nearest vectors; exact is NumPy's
+INDEXES = ('exact', 'faiss')
+#: precisions of an ONNX file
+ONNX_PRECISIONS = ('float32', 'float16', 'int8')
 #: the order of pytorch-pretrained-BERT and Google
 ORIGINALS = 'originals'
 #: the ways of `pool` that users choose from; other models of sentence-transformers have more
 POOLINGS = ('mean', 'cls', 'max')
+#: the precisions that a block can be cast to
+PRECISIONS = ('float32', 'float16', 'bfloat16')
 #: types of INT8's activations; 'auto' chooses by their ranges
 QUANTIZED_DTYPES = ('auto', 'int8', 'uint8')
 #: schedules of the learning rate
@@ -35,3 +55,5 @@ SCHEDULE_NAMES = (
     'warmup_cosine_hard_restarts',
     'warmup_cosine_warmup_restarts',
 )
+#: the ways to combine the tokens' labels into entities
+STRATEGIES = ('none', 'simple', 'first', 'average', 'max')

@@ -5,12 +5,26 @@ import io
 import logging
 import sys
 import time
-
-from tqdm import tqdm
+import warnings
 
 from .files import atomic_write
 
-__all__ = ['counted', 'new_figure', 'progress', 'save_figure']
+__all__ = ['counted', 'has_viewer', 'new_figure', 'open_bar', 'progress', 'save_figure']
+
+
+def has_viewer():
+    """Return whether a bar can be seen: on a terminal, or in a notebook."""
+    shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()
+    return sys.stderr.isatty() or hasattr(shell, 'kernel')  # a notebook's has one
+
+
+def open_bar(*args, **options):
+    """Return a bar of tqdm, with ipywidgets in a notebook that has them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings('ignore', 'IProgress not found')
+        from tqdm.auto import tqdm
+
+    return tqdm(*args, **options)
 
 
 def new_figure(width, height, layout='constrained'):
@@ -42,15 +56,15 @@ INTERVAL = 30.0  # seconds between two lines of the log
 
 
 def progress(items, unit, title=None, total=None, leave=False):
-    """Yield `items`: with a bar on a terminal, else with a line in the log every 30 seconds.
+    """Yield `items`: with a bar if a person watches, else with a line in the log every 30 seconds.
 
     `unit` is their name in the plural, `total` their number, if they don't know it; with `leave`
     the bar stays at the end.
     """
     if total is None and hasattr(items, '__len__'):
         total = len(items)
-    if sys.stderr.isatty():
-        return tqdm(items, title, total, leave=leave, unit=f' {unit}')
+    if has_viewer():
+        return open_bar(items, title, total, leave=leave, unit=f' {unit}')
     return _logged(items, _counter(unit, title, total))
 
 
@@ -61,13 +75,13 @@ def _logged(items, advance):
 
 
 @contextlib.contextmanager
-def counted(unit, total=None, leave=False):
-    """A context whose value, ``advance(count)``, tells how many more items are done.
+def counted(unit, total=None, leave=False, has_bar=None):
+    """A context whose value, ``advance(count)``, says how many more items are done.
 
     It shows what `progress` does, for items that are done in groups and come one by one.
     """
-    if sys.stderr.isatty():
-        with tqdm(None, None, total, leave=leave, unit=f' {unit}') as bar:
+    if has_viewer() if has_bar is None else has_bar:
+        with open_bar(None, None, total, leave=leave, unit=f' {unit}') as bar:
             yield bar.update
         return
     yield _counter(unit, None, total)

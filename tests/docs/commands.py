@@ -33,24 +33,24 @@ PARSED_ONLY = ('scripts/benchmark/', 'scripts/originals/', 'scripts/serve.py', '
 TRAINING = '--training_steps 2 --batch_size 4 --dev_batch_size 8'
 TINY = '--hparams num_layers=2,units=16,hidden_size=32,num_heads=2'
 #: flags that take the place of a command's own, and aren't added where it hasn't got them
-OPTIONAL = ('--block_size', '--learn_vocab', '--mem_len', '--tgt_len')
+OPTIONAL = ('--max_length', '--learn_vocab', '--mem_len', '--tgt_len')
 #: script -> flags that make it short, each with a value, behind those of the command
 SHORTENING = {
-    'finetune_classifier': f'{TRAINING} --max_len 32',
-    'finetune_squad': f'{TRAINING} --max_seq_length 64 --max_query_length 16 --doc_stride 32',
-    'finetune_swag': f'{TRAINING} --max_seq_length 32',
-    'finetune_tagging': f'{TRAINING} --max_seq_length 32',
-    'finetune_lm': f'{TRAINING} --max_seq_length 32',
-    'finetune_embedding': f'{TRAINING} --max_len 32',
+    'finetune_classifier': f'{TRAINING} --max_length 32',
+    'finetune_squad': f'{TRAINING} --max_length 64 --max_query_length 16 --doc_stride 32',
+    'finetune_swag': f'{TRAINING} --max_length 32',
+    'finetune_tagging': f'{TRAINING} --max_length 32',
+    'finetune_lm': f'{TRAINING} --max_length 32',
+    'finetune_embedding': f'{TRAINING} --max_length 32',
     'finetune_gpt': f'{TRAINING} --n_valid 6',
-    'train_lm': f'{TRAINING} --block_size 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
-    'create_pretraining_data': '--dupe_factor 1 --max_seq_length 32 --max_predictions_per_seq 5',
+    'train_lm': f'{TRAINING} --max_length 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
+    'create_pretraining_data': '--dupe_factor 1 --max_length 32 --max_predictions_per_seq 5',
     'learn_vocab': '--vocab_size 400',
     'run_pretraining': '--num_steps 2 --ckpt_interval 2',
     'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
     'eval_transfo_xl': '--tgt_len 16',
     'generate_gpt2': '--length 3',
-    'bertology': '--data_subset 8 --batch_size 8 --block_size 16',
+    'bertology': '--data_subset 8 --batch_size 8 --max_length 16',
     'extract_features': '',
     'convert_checkpoint': '',
     'export': '',
@@ -219,7 +219,7 @@ def _fitting(extra, argv, name):
     """Those of the flags `extra`, each with a value, that go with a command."""
     left_out = {flag for flag in OPTIONAL if flag not in argv}
     if name == 'finetune_lm' and '--pregenerated_data' in argv:
-        left_out.add('--max_seq_length')  # the samples have their length
+        left_out.add('--max_length')  # the samples have their length
     if '--train_batch_size' in argv:  # of which --batch_size is a part
         extra = [word.replace('--batch_size', '--train_batch_size') for word in extra]
     pairs = zip(extra[::2], extra[1::2])
@@ -235,7 +235,7 @@ def _data_that_is_downloaded(name, argv):
     found = []
     if name == 'finetune_squad':
         version = '2.0' if '--version_2' in argv else '1.1'
-        for flag, part in (('--train_file', 'train'), ('--predict_file', 'dev')):
+        for flag, part in (('--train_file', 'train'), ('--dev_file', 'dev')):
             if flag not in argv:
                 found += [flag, os.path.join('downloaded', 'squad', f'{part}-v{version}-part.json')]
     return found

@@ -52,11 +52,11 @@ def test_the_tasks_are_those_of_the_catalogue():
     for name in list_tasks():
         task = get_task(name)
         classes = ', '.join(task.labels or ())
-        if task.regression:
-            classes = '{:g} to {:g}'.format(*task.label_range)
+        if not task.target.has_classes:
+            classes = '{:g} to {:g}'.format(*task.target.bounds)
         of = 'pairs' if task.is_pair else 'texts'
         downloads = 'yes' if task.gluonnlp_name else 'no'
-        found.append([name, of, classes, ', '.join(task.metrics), downloads])
+        found.append([name, of, classes, ', '.join(task.target.metrics), downloads])
     assert list(table) == found
 
 

@@ -108,14 +108,14 @@ class Rows:
 
     def metrics(self, outputs, names):
         """The first metric of the task, of outputs whose columns bear such names."""
-        if self.task.regression:
+        if not self.task.target.has_classes:
             return {'pearson': pearsonr(np.float64(self.labels), outputs[:, 0])[0]}
         found = [names[place] for place in outputs.argmax(axis=-1)]
         assert len({*found}) > 1  # otherwise nothing is shown
         if self.task.name == 'CoLA':
             return {'matthews': matthews_corrcoef(self.labels, found)}
         metrics = {'accuracy': accuracy_score(self.labels, found)}
-        if 'f1' in self.task.metrics:
+        if 'f1' in self.task.target.metrics:
             metrics['f1'] = f1_score(self.labels, found, pos_label='1')
         return metrics
 
@@ -123,7 +123,7 @@ class Rows:
         """What our command says of a model."""
         main, output = main_of(script, ROOT), self.folder / 'out'
         argv = ['--task_name', self.task.name, '--data_dir', self.folder, '--output_dir', output]
-        argv += ['--max_seq_length', LENGTH, evaluates, '--overwrite_output_dir', *words]
+        argv += ['--max_length', LENGTH, evaluates, '--overwrite_output_dir', *words]
         assert run(main, *argv) == 0
         return read_json(output, 'inference.json')['dev'][self.segment]
 
@@ -160,9 +160,9 @@ def test_of_pytorch_pretrained_bert(rows):
     torch.save(model.state_dict(), rows.folder / 'pytorch_model.bin')
     (rows.folder / 'config.json').write_text(model.config.to_json_string())
     theirs = rows.metrics(rows.outputs(model), names)
-    same(rows.evaluate('--bert_model', rows.folder), theirs)
+    same(rows.evaluate('--model', rows.folder), theirs)
     script = 'scripts/originals/pytorch_pretrained_bert/run_classifier.py'
-    same(rows.evaluate('--bert_model', rows.folder, script=script), theirs)
+    same(rows.evaluate('--model', rows.folder, script=script), theirs)
 
 
 def tensorflow_names(state):
@@ -215,7 +215,7 @@ def test_of_google(rows):
     columns = np.loadtxt(rows.folder / 'out' / f'{test}_results.tsv')
     expected = np.exp(outputs) / np.exp(outputs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(columns, expected, atol=1e-5)
-    lines = (rows.folder / 'out' / rows.task.submission_file(test)).read_text().splitlines()[1:]
+    lines = (rows.folder / 'out' / rows.task.submissions[test]).read_text().splitlines()[1:]
     assert [line.split('\t')[1] for line in lines] == [names[n] for n in expected.argmax(axis=1)]
 
 
@@ -236,17 +236,17 @@ def test_of_transformers(rows, named, capsys):
     model.save_pretrained(rows.folder)
     outputs, task = rows.outputs(forward), rows.task
     if names is None:
-        same(rows.evaluate('--bert_model', rows.folder), rows.metrics(outputs, None))
+        same(rows.evaluate('--model', rows.folder), rows.metrics(outputs, None))
         return
-    theirs = rows.metrics(outputs, list(map(task.find_label, names)))
-    ours = rows.evaluate('--bert_model', rows.folder)
+    theirs = rows.metrics(outputs, list(map(task.target.find, names)))
+    ours = rows.evaluate('--model', rows.folder)
     warned = 'the model only numbers its labels' in capsys.readouterr().err
-    assert warned == (not named and task.has_words)
-    if named or not task.has_words:
+    assert warned == (not named and task.target.has_words)
+    if named or not task.target.has_words:
         same(ours, theirs)
         return
     same(ours, rows.metrics(outputs, LABELS[task.name]))
-    same(rows.evaluate('--bert_model', rows.folder, '--labels', ','.join(names)), theirs)
+    same(rows.evaluate('--model', rows.folder, '--labels', ','.join(names)), theirs)
 
 
 def test_of_gluonnlp(rows):
@@ -280,7 +280,7 @@ def test_of_gluonnlp(rows):
     path = rows.folder / 'model_bert_3.params'
     model.save_parameters(str(path))
     sizes = f'num_layers=1,units=16,num_heads=2,hidden_size=512,max_length={LENGTH}'
-    words = f'--bert_model bert_12_768_12 --model_parameters {path} --hparams {sizes}'.split()
+    words = f'--model bert_12_768_12 --model_parameters {path} --hparams {sizes}'.split()
     words += ['--vocab_file', rows.folder / 'vocab.txt']
     ours = rows.evaluate(*words, evaluates='--only_inference')
     same(ours, rows.metrics(outputs, names))

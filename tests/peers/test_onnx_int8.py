@@ -127,7 +127,7 @@ def export(folder, block, task, *flags):
     argv = [
         *(
             f'--task {task} --model_name {folder}/model --format onnx --precision int8 '
-            f'--output_dir {folder}/out --max_len 40'
+            f'--output_dir {folder}/out --max_length 40'
         ).split(),
         *flags,
     ]

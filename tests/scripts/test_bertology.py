@@ -84,7 +84,7 @@ def check_pruning(results):
 def test_bert_on_a_task(script, bert, tmp_path):
     model, data = bert
     common = ['--model_name_or_path', model, '--task_name', 'SST-2', '--data_dir', data]
-    common += ['--try_masking', '--masking_threshold', 0.7, '--max_seq_length', 16]
+    common += ['--try_masking', '--masking_threshold', 0.7, '--max_length', 16]
     sentence = ['--sentence', 'a b c', 'd e']
     assert run(script, *common, '--output_dir', tmp_path, *sentence) == 0
     results = read_json(tmp_path)
@@ -132,8 +132,8 @@ def test_a_sentence_alone_needs_no_data(script, bert, gpt2, tmp_path, capsys):
 @pytest.mark.parametrize('family', ['gpt', 'gpt2'])
 def test_language_models(script, family, request, tmp_path):
     folder = request.getfixturevalue(family)
-    argv = ['--model', folder, '--eval_file', folder / 'text.txt', '--try_masking']
-    argv += ['--sentence', 'ab ba', '--output_dir', tmp_path, '--block_size', 12]
+    argv = ['--model', folder, '--dev_file', folder / 'text.txt', '--try_masking']
+    argv += ['--sentence', 'ab ba', '--output_dir', tmp_path, '--max_length', 12]
     assert run(script, *argv) == 0
     results = read_json(tmp_path)
     assert results['scores']['perplexity'] == pytest.approx(1 / results['scores']['likelihood'])
@@ -150,7 +150,7 @@ def test_language_models(script, family, request, tmp_path):
 def masking(bert):
     """Flags of a run with several measurements."""
     model, data = bert
-    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_seq_length', 16]
+    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_length', 16]
     return [*argv, '--try_masking', '--masking_threshold', 0.7]
 
 
@@ -164,7 +164,7 @@ def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
     test = ['index\tsentence', *(f'{number}\t{text}' for number, text in enumerate(rows))]
     (data / 'test.tsv').write_text('\n'.join(test) + '\n', 'utf-8')
     classifier = load_script('finetune_classifier')
-    argv = ['--task_name', 'SST-2', '--data_dir', data, '--bert_model', pruned, '--max_len', 16]
+    argv = ['--task_name', 'SST-2', '--data_dir', data, '--model', pruned, '--max_length', 16]
     inference = ['--output_dir', tmp_path / 'inference']
     assert run(classifier, *argv, *inference, '--do_predict') == 0
     predicted = (tmp_path / 'inference' / 'test_results.tsv').read_text('utf-8')
@@ -184,7 +184,7 @@ def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
 
 
 def test_normalization_flags_and_subset(script, gpt2, tmp_path):
-    argv = ['--model', gpt2, '--eval_file', gpt2 / 'text.txt', '--block_size', 12]
+    argv = ['--model', gpt2, '--dev_file', gpt2 / 'text.txt', '--max_length', 12]
     argv += ['--data_subset', 3, '--output_dir', tmp_path]
     raw = ['--dont_normalize_importance_by_layer', '--dont_normalize_global_importance']
     assert run(script, *argv, *raw) == 0

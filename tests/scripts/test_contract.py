@@ -75,7 +75,7 @@ def test_learns_and_writes_its_files(toy):
         best['epoch'],
     }
     assert (folder / 'best_model' / 'config.json').exists()
-    assert 'id="data"' in (folder / 'report.html').read_text('utf-8')
+    assert 'id="charts"' in (folder / 'report.html').read_text('utf-8')
     card = (folder / 'best_model' / 'README.md').read_text('utf-8')
     assert '## Results' in card and ('next: ' in log) == ('## Use' in card)
     for name, examined in results.get('examination', {}).items():

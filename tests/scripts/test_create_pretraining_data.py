@@ -14,7 +14,7 @@ from model_zoo.tokenization.vocab import load_vocab
 SCRIPT = SCRIPTS / 'create_pretraining_data.py'
 # GluonNLP's README; the vocabulary is downloaded there
 LINE = (
-    '--input_file sample_text.txt --output_dir out --vocab vocab.txt --max_seq_length 128 '
+    '--input_file sample_text.txt --output_dir out --vocab vocab.txt --max_length 128 '
     '--max_predictions_per_seq 20 --dupe_factor 5 --masked_lm_prob 0.15 --short_seq_prob 0.1 '
     '--verbose'
 )
@@ -53,7 +53,7 @@ def test_several_files_in_and_out(run, folder):
     text = (folder / 'sample_text.txt').read_text(encoding='utf-8')
     for number in range(3):
         (folder / f'text{number}.txt').write_text(text, encoding='utf-8')
-    line = '--output_dir out --vocab vocab.txt --max_seq_length 64 --whole_word_mask'
+    line = '--output_dir out --vocab vocab.txt --max_length 64 --whole_word_mask'
     assert run(f"{line} --input_file 'text*.txt,sample_text.txt' --num_outputs 3") == 0
     names = sorted(path.name for path in (folder / 'out').glob('[!.]*'))
     assert names == [f'part-00{number}.npz' for number in range(3)]
@@ -77,7 +77,7 @@ def test_sentencepiece(run, folder, fixtures):
         pad_id=3,
         control_symbols=['[CLS]', '[SEP]', '[MASK]'],
     )
-    line = '--input_file sample_text.txt --sentencepiece spm.model --max_seq_length 64'
+    line = '--input_file sample_text.txt --sentencepiece spm.model --max_length 64'
     line += ' --sp_nbest -1 --sp_alpha 0.1'
     assert run(f'{line} --output_dir out --cased') == 0
     vocab = nlp.vocab.BERTVocab.from_sentencepiece('spm.model')
@@ -93,7 +93,7 @@ def test_sentencepiece(run, folder, fixtures):
 
 @pytest.mark.weights
 def test_the_vocabulary_of_a_name(run, folder, minilm_dir):
-    line = '--input_file sample_text.txt --output_dir out --max_seq_length 64'
+    line = '--input_file sample_text.txt --output_dir out --max_length 64'
     assert run(f'{line} --vocab all-MiniLM-L6-v2') == 0
     samples = read_shard('out/part-000.npz', load_vocab(minilm_dir / 'vocab.txt'))
     assert samples.input_ids.max() > 20000

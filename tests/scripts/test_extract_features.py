@@ -36,14 +36,14 @@ def folder(tmp_path_factory):
 
 def extract(script, folder, output, *more):
     argv = ['--input_file', folder / 'input.txt', '--output_file', output]
-    argv += [] if '--init_checkpoint' in more else ['--bert_model', folder]
+    argv += [] if '--init_checkpoint' in more else ['--model', folder]
     return run(script, *argv, *more)
 
 
 @pytest.fixture(scope='module')
 def output(script, folder):
     path = folder / 'output.jsonl'
-    assert extract(script, folder, path, '--layers', '-1,0', '--max_seq_length', 12) == 0
+    assert extract(script, folder, path, '--layers', '-1,0', '--max_length', 12) == 0
     return path
 
 
@@ -94,7 +94,7 @@ def test_values(output, folder):
 
 
 def test_arrays_hold_the_same(script, output, folder, tmp_path):
-    options = ['--layers=-1,0', '--max_seq_length', 12, '--batch_size', 2]
+    options = ['--layers=-1,0', '--max_length', 12, '--batch_size', 2]
     assert extract(script, folder, tmp_path / 'x.npz', *options) == 0
     with np.load(tmp_path / 'x.npz', allow_pickle=False) as file:
         arrays = dict(file)
@@ -112,7 +112,7 @@ def test_arrays_hold_the_same(script, output, folder, tmp_path):
 def test_googles_command_line(script, folder, output, tmp_path):
     files = ['--init_checkpoint', folder / 'model.params', '--vocab_file', folder / 'vocab.txt']
     files += ['--bert_config_file', folder / 'config.json', '--do_lower_case=False']
-    options = ['--layers=-1,0', '--max_seq_length=12', '--batch_size=8']
+    options = ['--layers=-1,0', '--max_length=12', '--batch_size=8']
     assert extract(script, folder, tmp_path / 'x.jsonl', *files, *options) == 0
     one, other = (path.read_text() for path in (tmp_path / 'x.jsonl', output))
     assert re.sub(NUMBER, '', one) == re.sub(NUMBER, '', other)
@@ -127,7 +127,7 @@ def test_googles_command_line(script, folder, output, tmp_path):
 
 
 def test_lines_that_look_like_pairs(script, folder, tmp_path, capsys):
-    flags = ['--layers=0', '--max_seq_length=12', '--input_file', tmp_path / 'pairs.txt']
+    flags = ['--layers=0', '--max_length=12', '--input_file', tmp_path / 'pairs.txt']
     lines = ['a|||b', 'a ||| b', '||| b', 'a ||| ', 'a|||b ||| c', 'a | b', ' |||', 'a ||| b|||']
     (tmp_path / 'pairs.txt').write_text('\n'.join(lines) + '\n', 'utf-8')
     assert extract(script, folder, tmp_path / 'x.jsonl', *flags) == 0

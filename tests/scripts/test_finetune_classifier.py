@@ -37,7 +37,7 @@ def test_a_csv_file_of_which_a_part_is_the_dev_set(script, data, tmp_path):
     card = (tmp_path / 'out' / 'best_model' / 'README.md').read_text('utf-8')
     assert '| train | 432 |' in card and '| dev | 48 |' in card
     # the same part is evaluated afterwards
-    model = ['--bert_model', tmp_path / 'out' / 'best_model', '--only_inference', '--max_len', '24']
+    model = ['--model', tmp_path / 'out' / 'best_model', '--only_inference', '--max_length', '24']
     assert run(script, *task, *model, '--output_dir', tmp_path / 'again') == 0
     again = read_json(tmp_path / 'again', 'inference.json')['dev']['dev']
     assert again['loss'] == pytest.approx(dev['loss'], rel=1e-4)
@@ -65,7 +65,7 @@ def test_predictions_have_glues_form(trained, data):
 
 def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path, capsys):
     argv = ['--task_name', 'custom', '--text_columns', 'text', '--output_dir', tmp_path]
-    argv += ['--bert_model', trained / 'best_model', '--max_len', '24', '--label_column', 'label']
+    argv += ['--model', trained / 'best_model', '--max_length', '24', '--label_column', 'label']
     argv += ['--dev_file', data / 'dev.tsv']
     assert run(script, *argv, '--test_file', data / 'test.tsv', '--do_predict=true') == 0
     lines = (tmp_path / 'test_results.tsv').read_text().splitlines()
@@ -93,8 +93,8 @@ def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, caps
     argv += ['--model_prefix', tmp_path / 'exported']
     assert run(script, *argv) == 0
     assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
-    said = refusal(capsys, script, *argv, '--max_len', 41)
-    assert '--max_len 41: the exported model takes 40 tokens' in said
+    said = refusal(capsys, script, *argv, '--max_length', 41)
+    assert '--max_length 41: the exported model takes 40 tokens' in said
     os.truncate(tmp_path / 'exported-0000.params', 1000)
     assert run(script, *argv) == 1
 

@@ -66,7 +66,7 @@ def test_pairs_train_and_scores_evaluate(script, data, triplets, tmp_path):
     assert run(script, *argv, '--data_dir', triplets, '--training_steps', 2) == 0
     assert 'recall_at_1' in read_json(tmp_path)['best']['dev']
     argv = ['--dev_file', data / 'dev.tsv', '--test_file', data / 'test.tsv']
-    argv += ['--bert_model', tmp_path / 'best_model', '--max_len', 12]
+    argv += ['--model', tmp_path / 'best_model', '--max_length', 12]
     again = tmp_path / 'again'
     assert run(script, '--only_inference', *argv, '--output_dir', again) == 0
     report = read_json(again, 'inference.json')
@@ -84,7 +84,7 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
 
 def test_trains_its_own_folder_on(script, trained, data, tmp_path):
     """In float16, and without normalization."""
-    argv = ['--data_dir', data, '--bert_model', trained / 'best_model', '--max_len', 12]
+    argv = ['--data_dir', data, '--model', trained / 'best_model', '--max_length', 12]
     argv += ['--training_steps', 2, '--dtype', 'float16', '--normalize', 'false']
     assert run(script, *argv, '--output_dir', tmp_path) == 0
     assert read_json(tmp_path)['best']['dev']['spearman'] > 0.8

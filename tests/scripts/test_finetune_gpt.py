@@ -42,7 +42,7 @@ def test_the_best_model_has_the_special_tokens(trained, script, data):
 def test_stories_without_answers_are_predicted(script, data, trained, tmp_path):
     argv = ['--model_name', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
     predictions = (trained / 'predictions.tsv').read_text()
-    assert run(script, *argv, '--eval_dataset', data / 'eval_unlabelled.csv') == 0
+    assert run(script, *argv, '--dev_file', data / 'eval_unlabelled.csv') == 0
     assert read_json(tmp_path, 'inference.json')['dev'] == {}
     found = (tmp_path / 'predictions.tsv').read_text().splitlines()
     wanted = [line[:-1] for line in predictions.splitlines()]

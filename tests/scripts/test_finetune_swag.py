@@ -31,8 +31,8 @@ def test_the_best_model_takes_any_number_of_choices(trained):
 
 
 def test_a_test_set_alone(script, data, trained, tmp_path):
-    argv = ['--bert_model', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
-    assert run(script, *argv, '--max_seq_length', 32, '--test_file', data / 'test.csv') == 0
+    argv = ['--model', trained / 'best_model', '--do_eval', '--output_dir', tmp_path]
+    assert run(script, *argv, '--max_length', 32, '--test_file', data / 'test.csv') == 0
     assert read_json(tmp_path, 'inference.json')['dev'] == {}
     assert not (tmp_path / 'dev_predictions.tsv').exists()
     assert (tmp_path / 'test_predictions.tsv').exists()

@@ -20,6 +20,8 @@ def test_results(trained, data):
     assert results['best_model']['dev']['f1'] == results['best']['dev']['f1']
     assert results['best_model']['test']['f1'] >= 0.95
     assert results['predictions'] == ['dev_predictions.txt', 'test_predictions.txt']
+    (person,) = results['examination']['dev']['per_class']
+    assert person['label'] == 'PER' and person['f1'] == results['best']['dev']['f1']
     words = sum(len(each.words) for each in read_conll(data / 'train.txt'))
     examples = results['training']['words_per_second'] * results['training']['seconds']
     assert examples == pytest.approx(3 * words)  # each word once an epoch, in windows or not
@@ -39,8 +41,8 @@ def test_predictions_are_in_conlls_form(trained, data, segment, name):
 def test_words_without_labels_are_predicted(script, trained, data, tmp_path):
     config = read_json(trained / 'best_model', 'config.json')
     assert config['id2label'] == {'0': 'O', '1': 'B-PER', '2': 'I-PER'}
-    argv = ['--only_inference', '--bert_model', trained / 'best_model', '--output_dir', tmp_path]
-    argv += ['--max_seq_length', 24]
+    argv = ['--only_inference', '--model', trained / 'best_model', '--output_dir', tmp_path]
+    argv += ['--max_length', 24]
     expected = (trained / 'test_predictions.txt').read_text()
     words = tmp_path / 'words.txt'
     lines = (data / 'test.txt').read_text().splitlines()
@@ -72,7 +74,7 @@ def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
 
 
 def test_labels_of_the_folder_are_kept(script, trained, data, tmp_path, capsys):
-    argv = ['--data_dir', data, '--bert_model', trained / 'best_model', '--output_dir', tmp_path]
+    argv = ['--data_dir', data, '--model', trained / 'best_model', '--output_dir', tmp_path]
     said = refusal(capsys, script, *argv, '--labels', 'B-PER', 'O', 'I-PER')
     assert 'has the labels O B-PER I-PER: leave out --labels' in said
     # a further training, one of whose labels the data lack

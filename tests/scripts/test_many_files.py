@@ -150,7 +150,7 @@ def test_ids(folder, tmp_path, capsys):
     texts = [line for line in LINES + LINES[3:7] if line]
     assert found == [list(tokenizer.encode(text)) for text in texts]
     argv = ['--output_dir', tmp_path / 'lines', '--output_format', 'jsonl', '--num_workers', 1]
-    argv += ['--max_len', 3, '--no_special_tokens']
+    argv += ['--max_length', 3, '--no_special_tokens']
     assert run(script, folder / 'model', '--files', folder / 'b.txt', *argv) == 0
     lines = (tmp_path / 'lines' / 'b.txt.jsonl').read_text().splitlines()
     assert json.loads(lines[0]) == {
@@ -176,7 +176,7 @@ print(json.dumps([each.returncode for each in done]))
 def test_ray_writes_the_same_files(folder, fixtures, tmp_path):
     source, texts, parts = fixtures / 'pretraining', folder / 'long.txt', ['--part_mb', 0.01]
     texts.write_text((source / 'sample_text.txt').read_text() * 10)
-    samples = f'create_pretraining_data --input_file {texts} --max_seq_length 32 --num_outputs 3'
+    samples = f'create_pretraining_data --input_file {texts} --max_length 32 --num_outputs 3'
     jobs = {
         'samples': [*samples.split(), '--vocab', source / 'vocab.txt'],
         'words': ['learn_vocab', '--input_file', texts, '--vocab_size', 300, *parts],

@@ -255,7 +255,7 @@ def test_every_original_script_has_its_file():
     [
         ('--do-train', 'do_train', True),
         ('--nodo_train', 'do_train', False),
-        ('-max_seq_length=7', 'max_len', 7),
+        ('-max_seq_length=7', 'max_length', 7),
         ('--train-batch-size=6', 'train_batch_size', 6),
         ('--warmup=0.25', 'warmup_ratio', 0.25),  # not ambiguous: ours comes first
         ('--loss_scaling=8', 'loss_scale', 8.0),

@@ -48,8 +48,8 @@ def test_training_follows_float32(script, model_dir, tmp_path, dtype):
     write_reviews(tmp_path, 80)
     argv = '--task_name custom --text_columns text --label_column label'.split()
     argv += ['--train_file', tmp_path / 'train.tsv', '--dev_file', tmp_path / 'dev.tsv']
-    argv += ['--bert_model', model_dir]
-    argv += ['--batch_size', 16, '--lr', 1e-3, '--max_len', 16, '--training_steps', 6]
+    argv += ['--model', model_dir]
+    argv += ['--batch_size', 16, '--lr', 1e-3, '--max_length', 16, '--training_steps', 6]
     full = losses(script, [*argv, '--output_dir', tmp_path / 'full'])
     half = losses(script, [*argv, '--output_dir', tmp_path / 'half', '--dtype', dtype])
     assert len(half) == 6

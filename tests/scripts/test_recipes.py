@@ -57,7 +57,7 @@ def test_the_smallest_reaches_its_score(minilm_dir, tmp_path, monkeypatch):
     path = SCRIPTS / 'recipes' / 'small_data.yaml'
     script, argv = command_of(path)
     monkeypatch.chdir(ROOT)
-    assert run(script, *argv, '--bert_model', minilm_dir, '--output_dir', tmp_path / 'out') == 0
+    assert run(script, *argv, '--model', minilm_dir, '--output_dir', tmp_path / 'out') == 0
     best = read_json(tmp_path / 'out')['best']['dev']
     for metric, score in expected_scores(path).items():
         assert best[metric] == pytest.approx(score, abs=0.04)

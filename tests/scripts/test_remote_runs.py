@@ -60,7 +60,7 @@ def test_samples_and_vocabularies(bucket, fixtures, tmp_path):
     for name in ('sample_text.txt', 'vocab.txt'):
         remote.upload(str(source / name), f'{bucket}/in/{name}')
     create = load_script('create_pretraining_data')
-    flags = ['--max_seq_length', 32, '--dupe_factor', 1, '--num_outputs', 3]
+    flags = ['--max_length', 32, '--dupe_factor', 1, '--num_outputs', 3]
     local, url = (str(source), str(tmp_path / 'out')), (f'{bucket}/in', f'{bucket}/out')
     for (place, out), workers in ((local, 1), (url, 2)):
         argv = ['--input_file', f'{place}/sample*.txt', '--vocab', f'{place}/vocab.txt']
@@ -88,7 +88,7 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
         return [
             *('--data', f'{bucket}/in/train-*.npz', '--data_eval', f'{bucket}/in/eval.npz'),
             *('--vocab_file', f'{bucket}/in/vocab.txt', *SIZE, '--lr', '1e-2', '--batch_size', 8),
-            *('--ckpt_dir', out, '--num_steps', steps, '--ckpt_interval', 2, *more),
+            *('--output_dir', out, '--num_steps', steps, '--ckpt_interval', 2, *more),
         ]
 
     assert run(script, *flags(tmp_path / 'local', 6)) == 0
@@ -112,7 +112,7 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     assert 'continuing from' in capsys.readouterr().err
     assert not left(tmp_path / 'another' / f'zoo-{os.getuid()}')
     args = read_json(f'{bucket}/out/results.json')['args']
-    assert args['ckpt_dir'] == f'{bucket}/out'
+    assert args['output_dir'] == f'{bucket}/out'
     here = BertForPreTraining.from_pretrained(str(tmp_path / 'local' / 'model')).collect_params()
     there = BertForPreTraining.from_pretrained(f'{bucket}/out/model').collect_params()
     for mine, other in zip(here.values(), there.values()):
@@ -126,10 +126,10 @@ def test_vectors(bucket, tmp_path, capsys):
     text.write_text('a b c.\nb d\nc\n')
     remote.upload(str(text), f'{bucket}/text.txt')
     extract = load_script('extract_features')
-    layers = '--layers', '-1,-2', '--max_seq_length', 16
-    argv = ['--input_file', text, '--bert_model', tmp_path, *layers]
+    layers = '--layers', '-1,-2', '--max_length', 16
+    argv = ['--input_file', text, '--model', tmp_path, *layers]
     assert run(extract, *argv, '--output_file', tmp_path / 'out.jsonl') == 0
-    argv = ['--input_file', f'{bucket}/text.txt', '--bert_model', f'{bucket}/model', *layers]
+    argv = ['--input_file', f'{bucket}/text.txt', '--model', f'{bucket}/model', *layers]
     assert run(extract, *argv, '--output_file', f'{bucket}/out/out.jsonl') == 0
     with remote.open_binary(f'{bucket}/out/out.jsonl') as file:
         assert file.read() == (tmp_path / 'out.jsonl').read_bytes()
@@ -146,6 +146,6 @@ def test_vectors(bucket, tmp_path, capsys):
     bert_embedding.cli.main([*argv, '--output', f'{bucket}/others.npz'])
     with remote.open_binary(f'{bucket}/others.npz') as file:
         assert not np.allclose(np.load(file)['vectors'], vectors)
-    argv = ['--bert_model', tmp_path, '--output_file', tmp_path / 'x.jsonl']
+    argv = ['--model', tmp_path, '--output_file', tmp_path / 'x.jsonl']
     said = refusal(capsys, extract, '--input_file', f'{bucket}/none.txt', *argv)
     assert 'no such file' in said

@@ -56,7 +56,7 @@ def test_a_student_of_fewer_layers_learns_and_goes_on(script, data, teacher, tmp
 
 
 def test_another_teacher_is_another_training(script, data, teacher, tmp_path, capsys):
-    more = ['--student_layers', '1', '--training_steps', '4', '--ckpt_interval', '2']
+    more = ['--student_layers', '1', '--training_steps', '4', '--keep_state']
     assert run(script, *arguments(data, teacher, tmp_path, *more)) == 0
     other = tmp_path / 'best_model'
     said = refusal(capsys, script, *arguments(data, other, tmp_path, *more), '--resume')

@@ -59,7 +59,7 @@ def test_transformer_xl_reads_its_folder(trained):
 
 
 def test_further_training_of_a_folder(script, trained, data, tmp_path):
-    argv = ['--model', trained['gpt2'] / 'best_model', '--eval_file', data / 'eval.txt']
+    argv = ['--model', trained['gpt2'] / 'best_model', '--dev_file', data / 'eval.txt']
     argv += ['--train_file', data / 'train.txt', '--training_steps', '3', '--lr', '1e-4']
     assert run(script, *argv, '--output_dir', tmp_path) == 0
     expected = read_json(trained['gpt2'])['best']['dev']

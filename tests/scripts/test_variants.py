@@ -43,19 +43,19 @@ def test_classification(model, tmp_path):
     write_reviews(tmp_path, 40)
     script = load_script('finetune_classifier')
     task = ['--task_name', 'custom', '--text_columns', 'text', '--label_column', 'label']
-    task += ['--max_len', 40]
+    task += ['--max_length', 40]
     files = ['--train_file', tmp_path / 'train.tsv', '--dev_file', tmp_path / 'dev.tsv']
-    argv = [*task, *files, '--bert_model', model, *COMMON, '--output_dir', tmp_path / 'out']
+    argv = [*task, *files, '--model', model, *COMMON, '--output_dir', tmp_path / 'out']
     assert run(script, *argv) == 0
     best = tmp_path / 'out' / 'best_model'
     assert class_of(best) == variant(model, 'ForSequenceClassification')
     predict = [*task, '--only_inference', '--test_file', tmp_path / 'test.tsv']
     first, second = tmp_path / 'first', tmp_path / 'second'
-    assert run(script, *predict, '--bert_model', best, '--output_dir', first) == 0
+    assert run(script, *predict, '--model', best, '--output_dir', first) == 0
     # the exported classifier predicts the same
     assert run(export, best, '--output_dir', tmp_path / 'exported') == 0
     prefix = tmp_path / 'exported' / 'classification'
-    deploy = ['--deploy', '--model_prefix', prefix, '--bert_model', best]
+    deploy = ['--deploy', '--model_prefix', prefix, '--model', best]
     assert run(script, *predict, *deploy, '--output_dir', second) == 0
     names = [each.name for each in first.glob('*.tsv')]
     assert names and all((first / n).read_text() == (second / n).read_text() for n in names)
@@ -64,10 +64,10 @@ def test_classification(model, tmp_path):
 @pytest.mark.parametrize('model', ['roberta', 'xlmr'], indirect=True)
 def test_squad(model, tmp_path):
     write_questions(tmp_path, 40)
-    files = ['--train_file', tmp_path / 'train-2.json', '--predict_file', tmp_path / 'dev-2.json']
-    sizes = ['--max_seq_length', 64, '--doc_stride', 12, '--max_query_length', 30, '--version_2']
+    files = ['--train_file', tmp_path / 'train-2.json', '--dev_file', tmp_path / 'dev-2.json']
+    sizes = ['--max_length', 64, '--doc_stride', 12, '--max_query_length', 30, '--version_2']
     out = tmp_path / 'out'
-    argv = [*files, *sizes, '--bert_model', model, *COMMON, '--output_dir', out]
+    argv = [*files, *sizes, '--model', model, *COMMON, '--output_dir', out]
     assert run(load_script('finetune_squad'), *argv) == 0
     assert class_of(out / 'best_model') == variant(model, 'ForQuestionAnswering')
     contexts = {
@@ -85,14 +85,14 @@ def test_squad(model, tmp_path):
 @pytest.mark.parametrize(
     'name, write, task, head',
     [
-        ('swag', write_situations, ['--do_train', '--max_seq_length', 40], 'ForMultipleChoice'),
+        ('swag', write_situations, ['--do_train', '--max_length', 40], 'ForMultipleChoice'),
         ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
     ],
 )
 def test_choices_and_tags(model, tmp_path, name, write, task, head):
     write(tmp_path, 40)
     out = tmp_path / 'out'
-    argv = [*task, '--data_dir', tmp_path, '--bert_model', model, *COMMON, '--output_dir', out]
+    argv = [*task, '--data_dir', tmp_path, '--model', model, *COMMON, '--output_dir', out]
     assert run(load_script(f'finetune_{name}'), *argv) == 0
     assert class_of(out / 'best_model') == variant(model, head)
 
@@ -102,7 +102,7 @@ def test_extract_features_and_embedding(model, tmp_path):
     (tmp_path / 'text.txt').write_text('\n'.join(lines) + '\n')
     out = tmp_path / 'features.json'
     argv = ['--input_file', tmp_path / 'text.txt', '--output_file', out, '--layers', '-1']
-    argv += ['--max_seq_length', 40, '--bert_model', model]
+    argv += ['--max_length', 40, '--model', model]
     assert run(load_script('extract_features'), *argv) == 0
     records = [json.loads(line) for line in out.read_text().splitlines()]
     vectors = np.array([each['layers'][0]['values'] for each in records[0]['features']])
@@ -133,21 +133,21 @@ def test_pretraining(model, tmp_path):
     for seed, name in enumerate(('train', 'dev')):
         write_sentences(tmp_path / f'{name}.txt', seed)
         argv = ['--input_file', tmp_path / f'{name}.txt', '--output_dir', tmp_path / name]
-        argv += ['--vocab', model, '--max_seq_length', 40, '--num_workers', 1]
+        argv += ['--vocab', model, '--max_length', 40, '--num_workers', 1]
         if kind == 'samples':
             assert run(load_script('create_pretraining_data'), *argv, '--masked_lm_only') == 0
     out, ckpt = tmp_path / 'out', tmp_path / 'ckpt'
-    sizes = ['--max_seq_length', 40, '--max_predictions_per_seq', 8]
-    data = ['--train_corpus', tmp_path / 'train.txt', '--dev_corpus', tmp_path / 'dev.txt', *sizes]
+    sizes = ['--max_length', 40, '--max_predictions_per_seq', 8]
+    data = ['--train_file', tmp_path / 'train.txt', '--dev_file', tmp_path / 'dev.txt', *sizes]
     raw = ['--data', tmp_path / 'train.txt', '--data_eval', tmp_path / 'dev.txt', '--raw', *sizes]
     raw += ['--num_dataset_workers', 1]  # a process gets the tokenizer
     if kind == 'samples':
         data = ['--pregenerated_data', tmp_path / 'train', '--dev_data', tmp_path / 'dev']
         raw = ['--data', tmp_path / 'train/*.npz', '--data_eval', tmp_path / 'dev/*.npz']
     common = ['--batch_size', 4, '--lr', '1e-2', '--log_interval', 1]
-    argv = [*data, '--bert_model', model, *common, '--num_workers', 0, '--output_dir', out]
+    argv = [*data, '--model', model, *common, '--num_workers', 0, '--output_dir', out]
     assert run(load_script('finetune_lm'), *argv, '--training_steps', 30) == 0
-    argv = [*raw, '--model', model, *common, '--num_steps', 30, '--ckpt_dir', ckpt]
+    argv = [*raw, '--model', model, *common, '--num_steps', 30, '--output_dir', ckpt]
     assert run(load_script('run_pretraining'), *argv) == 0
     for folder, place in ((out, 'best_model'), (ckpt, 'model')):
         assert class_of(folder / place) == variant(model, 'ForMaskedLM')
@@ -165,10 +165,10 @@ def test_pretraining_of_a_discriminator(tmp_path, capsys):
     found.initialize()
     found.save_pretrained(str(tmp_path / 'found'), tokenizer)
     write_sentences(tmp_path / 'text.txt', 0)
-    argv = ['--train_corpus', tmp_path / 'text.txt', '--output_dir', tmp_path / 'out']
+    argv = ['--train_file', tmp_path / 'text.txt', '--output_dir', tmp_path / 'out']
     for name in (tmp_path / 'found', 'google/electra-small-discriminator', 'electra_12_768_12'):
-        assert refusal(capsys, load_script('finetune_lm'), *argv, '--bert_model', name)
-        data = ['--data', tmp_path / 'text.txt', '--raw', '--ckpt_dir', tmp_path / 'ckpt']
+        assert refusal(capsys, load_script('finetune_lm'), *argv, '--model', name)
+        data = ['--data', tmp_path / 'text.txt', '--raw', '--output_dir', tmp_path / 'ckpt']
         flags = [] if name == tmp_path / 'found' else ['--pretrained']
         assert refusal(capsys, load_script('run_pretraining'), *data, '--model', name, *flags)
 
@@ -177,7 +177,7 @@ def test_pretraining_of_a_discriminator(tmp_path, capsys):
 def test_samples_that_do_not_suit_the_model(model, tmp_path, capsys):
     write_sentences(tmp_path / 'text.txt', 0)
     script = load_script('create_pretraining_data')
-    argv = ['--input_file', tmp_path / 'text.txt', '--max_seq_length', 40, '--vocab', model]
+    argv = ['--input_file', tmp_path / 'text.txt', '--max_length', 40, '--vocab', model]
     argv += ['--output_dir', tmp_path / 'samples', '--masked_lm_only']
     assert '--short_seq_prob' in refusal(capsys, script, *argv, '--short_seq_prob', 0.2)
     assert run(script, *argv) == 0
@@ -185,7 +185,7 @@ def test_samples_that_do_not_suit_the_model(model, tmp_path, capsys):
         return
     argv = ['--data', tmp_path / 'samples/*.npz', '--vocab_file', model / 'vocab.txt']
     argv += ['--hparams', 'num_layers=1,units=32,hidden_size=64,num_heads=2']
-    argv += ['--ckpt_dir', tmp_path / 'ckpt', '--num_steps', 2]
+    argv += ['--output_dir', tmp_path / 'ckpt', '--num_steps', 2]
     assert refusal(capsys, load_script('run_pretraining'), *argv)  # of BERT
     assert run(load_script('run_pretraining'), *argv, '--masked_lm_only') == 0
     assert class_of(tmp_path / 'ckpt' / 'model') == 'BertForMaskedLM'

@@ -77,6 +77,9 @@ def in_new_interpreter(program):
         'finetune-classifier --help',
         'finetune-squad --lrr 1',
         'info --help',
+        *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
+        'learn-vocab --help',
+        'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',
     ],
 )

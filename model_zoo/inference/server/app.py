@@ -167,11 +167,11 @@ def describe(served):
         'text_pairs': not PAIR_TASKS.isdisjoint(served.tasks) or bool(extras.get('text_pairs')),
         'max_length': pipeline.max_length,
         'engine': pipeline.engine.name,
+        'example': served.example,
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         description['labels'] = pipeline.labels
         description['is_regression'] = getattr(pipeline, 'is_regression', False)
-        description['knows_words'] = getattr(pipeline, 'knows_words', False)
     if pipeline.task == 'fill-mask':
         description['mask_token'] = pipeline.tokenizer.mask_token
     return description

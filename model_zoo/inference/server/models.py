@@ -1,7 +1,12 @@
 """The models of a server: for each its pipelines and its worker."""
 
 import concurrent.futures
+import os
+import pathlib
+import re
 import time
+
+import yaml
 
 from ...errors import InputError, UnknownNameError, ZooError
 from .. import PIPELINES
@@ -38,6 +43,7 @@ class Served:
             )
             if not added.problem:
                 self.pipelines[task] = added
+        self.example = example_of(pipeline.files)
         self.is_writer = isinstance(pipeline, TextGeneration)
         worker_class = GenerationWorker if self.is_writer else BatchWorker
         self.worker = worker_class(name, pipeline, settings, metrics)
@@ -58,6 +64,24 @@ class Served:
         """Run the batches from the next one on with another engine of the same model."""
         for pipeline in self.pipelines.values():
             pipeline.engine = engine
+
+
+MOST = 5000, 20  # characters of an example's text, and texts of a list
+
+
+def example_of(files):
+    """Return the first example of the ``widget`` in a model's card: texts and lists of texts."""
+    try:
+        card = pathlib.Path(os.path.dirname(files.config or ''), 'README.md').read_text('utf-8')
+        example = yaml.safe_load(re.split(r'^---$', card, flags=re.MULTILINE)[1])['widget'][0]
+        items = example.items()
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
+        return {}  # no card, none of ours, or none that YAML reads
+    found = {name: value[: MOST[0]] for name, value in items if isinstance(value, str)}
+    for name, value in items:
+        if isinstance(value, list) and all(isinstance(text, str) for text in value):
+            found[name] = [text[: MOST[0]] for text in value[: MOST[1]]]
+    return found
 
 
 class Models:

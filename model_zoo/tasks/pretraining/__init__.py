@@ -16,13 +16,12 @@ from .files import (
     write_tfrecords,
 )
 from .loaders import PretrainingLoader, SyntheticLoader, make_batch
-from .sources import MappedShards, ShardFiles, Source, TextFiles
+from .sources import ShardFiles, Source, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
 __all__ = [
     'PART_BYTES',
     'Corpus',
-    'MappedShards',
     'PretrainingLoader',
     'SampleMaker',
     'SampleOptions',

@@ -23,7 +23,7 @@ PART_BYTES = 2**23
 
 
 class ShardFacts(NamedTuple):
-    """What has been written to one file, or to several."""
+    """Counts of what has been written to files."""
 
     samples: int = 0
     tokens: int = 0  # special ones too, padding not
@@ -35,66 +35,56 @@ class ShardFacts(NamedTuple):
 
 
 def plan_parts(corpus, num_parts=1, part_bytes=PART_BYTES):
-    """How many parts to make of a corpus: as many as wanted, or more if they'd be too large."""
+    """Return how many parts to make of a corpus: `num_parts`, or more if they were too large."""
     return max(num_parts, math.ceil(corpus.num_bytes / part_bytes))
 
 
 class _ShardMaker:
-    """Makes one file; for a worker process."""
+    """A function that makes one file, for a worker process."""
 
     def __init__(self, maker, output_dir, num_parts, seed):
         self._maker, self._seed = maker, seed
         self._output_dir, self._num_parts = output_dir, num_parts
         self._job = _job_of(maker, seed, num_parts)
 
-    @staticmethod
-    def name(number):
-        """GluonNLP's name of file `number`."""
-        return f'part-{number:03d}.npz'
-
     def path(self, number):
-        """The path of file `number`."""
-        return join(self._output_dir, self.name(number))
+        """Return the path of file `number`, with GluonNLP's name."""
+        return join(self._output_dir, f'part-{number:03d}.npz')
 
     def finished(self, number):
-        """The `ShardFacts` of a file that an earlier run of the same job has finished, or None."""
+        """Return the `ShardFacts` of a file that the same job has finished before, or None."""
         facts = read_done(self.path(number), self._job)
         return None if facts is None else ShardFacts(**facts)
 
     def __call__(self, number):
-        facts = self._make(number)
-        mark_done(self.path(number), self._job, **facts._asdict())
-        return facts
-
-    def _make(self, number):
-        maker = self._maker
+        maker, path = self._maker, self.path(number)
         samples = maker.make(*maker.corpus.span(number, self._num_parts), self._seed, number)
-        if not samples.count:
-            if exists(self.path(number)):  # of an earlier run
-                remove_file(self.path(number))
-            return ShardFacts()
-        options = maker.options
-        pairs_fact = {} if options.next_sentence else {'next_sentence': False}
-        write_shard(
-            self.path(number),
-            samples,
-            maker.vocab,
-            max_seq_length=options.max_seq_length,
-            max_predictions_per_seq=options.max_predictions_per_seq,
-            masked_lm_prob=options.masked_lm_prob,
-            whole_word_mask=options.whole_word_mask,
-            **pairs_fact,
-        )
-        return ShardFacts(
+        facts = ShardFacts(
             samples.count,
             int(samples.valid_lengths.sum()),
             int(samples.masked_lm_weights.sum()),
             int(samples.next_sentence_labels.sum()),
         )
+        if samples.count:
+            options = maker.options
+            write_shard(
+                path,
+                samples,
+                maker.vocab,
+                max_seq_length=options.max_seq_length,
+                max_predictions_per_seq=options.max_predictions_per_seq,
+                masked_lm_prob=options.masked_lm_prob,
+                whole_word_mask=options.whole_word_mask,
+                **({} if options.next_sentence else {'next_sentence': False}),
+            )
+        elif exists(path):  # of an earlier run
+            remove_file(path)
+        mark_done(path, self._job, **facts._asdict())
+        return facts
 
 
 def _job_of(maker, seed, num_parts):
-    """All that decides on the samples, but for the texts' contents."""
+    """Return what the samples depend on, except the texts' contents."""
     corpus = maker.corpus
     return [
         [os.path.basename(path) for path in corpus.files],
@@ -120,9 +110,9 @@ def create_shards(
 ):
     """Write the samples of a corpus as ``part-000.npz``, ``part-001.npz``, ...
 
-    Each file holds a part of the corpus, in random order. Which samples it holds depends on the
-    corpus, the tokenizer, the options, the seed and the number of parts, not on the workers. Each
-    worker needs memory for one part.
+    Each file has the samples of a part of the corpus, in random order. They depend on the corpus,
+    the tokenizer, the options, the seed and the number of parts, not on the workers. Each worker
+    needs memory for one part.
 
     Parameters
     ----------
@@ -138,23 +128,20 @@ def create_shards(
     output_dir = make_output_dir(output_dir)
     parts = plan_parts(maker.corpus, num_outputs, part_bytes)
     job = _ShardMaker(maker, output_dir, parts, seed)
-    planned = {job.name(number) for number in range(parts)}
+    planned = {os.path.basename(job.path(number)) for number in range(parts)}
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
             raise InputError(
                 f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
                 f'{parts} files of this one: remove it, or choose another folder'
             )
-    done = {}
-    if resume:
-        found = {number: job.finished(number) for number in range(parts)}
-        done = {number: facts for number, facts in found.items() if facts is not None}
-    for number in range(parts):
-        if number not in done:
-            forget_done(job.path(number))
-    if done:
-        logger.info('%d of %d parts are there already', len(done), parts)
+    done = {number: job.finished(number) for number in range(parts)} if resume else {}
+    done = {number: facts for number, facts in done.items() if facts is not None}
     missing = [number for number in range(parts) if number not in done]
+    for number in missing:
+        forget_done(job.path(number))
+    if done:
+        logger.info('%d of %d parts are already finished', len(done), parts)
     total = ShardFacts()
     with _executor(job, min(num_workers, len(missing)), ray if missing else None) as executor:
         results = executor.map((number,) for number in missing)

@@ -15,28 +15,26 @@ from .sources import ROW_BITS, Sharing
 class PretrainingLoader(Loader):
     """Batches of samples for pre-training.
 
-    The samples of a few parts of the source are mixed with the rest of the parts before, and dealt
-    to batches by length. Only the last batches of an epoch aren't full. The order
-    of epoch e depends on ``(seed, e)``. `make_batch` makes the batches.
+    The samples of a few parts of the source are mixed with what the parts before have left, and
+    dealt to batches by length. Only the last batches of an epoch aren't full. The order of epoch e
+    depends on ``(seed, e)``. `make_batch` makes the batches.
 
     Several workers each read their own parts: worker r the parts r, r + size, ... of the source.
-    Which samples make a batch follows from their lengths, which the workers tell one another, so it
-    is the same for any number of workers. Of each few parts that are mixed, a worker then gets the
-    samples of its own rows from those that have read them; all workers have to use the batches in
-    the same order. Mapped samples each worker takes for itself.
+    Which samples make a batch follows from their lengths, which the workers exchange, so it is the
+    same for any number of workers. A worker then gets the samples of its rows from the workers that
+    have read them; all workers have to use the batches in the same order.
 
     Parameters
     ----------
     use_avg_len : bool
-        The batch size is one in tokens: a batch has as many samples of the bucket's average length
-        and a standard deviation, as GluonNLP has it; of a text, samples are taken for as long as
-        the longest of a bucket.
+        `batch_size` counts tokens. As in GluonNLP, a batch is full if its samples have the bucket's
+        average length plus a standard deviation; samples of a text count as long as the longest of
+        a bucket.
     accumulate : int
         Batches per update. The samples of an update are drawn together, so they are the same for
         1 x 8, 2 x 4 and 2 workers x 4.
     **options
-        `seed`, `ctx` and `workers`, see `Loader`. Workers without a method ``exchange`` each read
-        all parts.
+        `seed`, `ctx` and `workers`, see `Loader`.
     """
 
     def __init__(
@@ -57,19 +55,19 @@ class PretrainingLoader(Loader):
         self._source, self._shuffle = source, shuffle
         self._pad_val = source.vocab[source.vocab.padding_token]
         self._round_to, self._accumulate = round_to, accumulate
-        self._circle_length = source.num_parts if source.mixes_all else circle_length
+        self._circle_length = circle_length
         self._buckets = Buckets(source.shortest, source.longest, batch_size, num_buckets)
         if use_avg_len:
             self._buckets.count_tokens(source.histogram)
         self._counts = {}
-        self._sharing = Sharing(None if source.mixes_all else options.get('workers'))
+        self._sharing = Sharing(options.get('workers'))
 
     def __len__(self):
-        """Number of batches of an epoch. A text's epochs differ: then that of epoch 0."""
+        """Return the number of batches of an epoch; of a text, of epoch 0."""
         return self.count_batches(0)
 
     def count_batches(self, epoch):
-        """Number of batches of an epoch; of a text, the samples are made to count them."""
+        """Return the number of batches of an epoch; samples of a text are made to count them."""
         histogram = self._source.histogram_of(epoch)
         if histogram is not None:
             lengths = np.flatnonzero(histogram)
@@ -82,7 +80,7 @@ class PretrainingLoader(Loader):
 
     @property
     def num_samples(self):
-        """Number of samples of an epoch, which isn't known of a text."""
+        """Number of samples of an epoch of files."""
         return int(self._source.histogram.sum())
 
     def close(self):
@@ -98,10 +96,10 @@ class PretrainingLoader(Loader):
                 part.cancel()
 
     def _open(self, epoch, waiting, rng):
-        """Groups of parts, and whether each is the last one; the next ones are waiting."""
+        """Yield groups of parts, and whether each is the last one; the next ones are waiting."""
         count = self._source.num_parts
         order = rng.permutation(count) if self._shuffle else np.arange(count)
-        # of each worker's own parts as many wait, whatever the number of workers
+        # the number of a worker's waiting parts doesn't depend on the number of workers
         ahead = max(1, self._source.parts_ahead * self._sharing.size // self._circle_length)
         for at in range(0, len(order), self._circle_length):
             group = order[at : at + self._circle_length].tolist()
@@ -127,9 +125,9 @@ class PretrainingLoader(Loader):
                 if left is None:
                     left = _gather(ids[:fresh][is_own[:fresh]], skipped)
                 samples = self._read([left, *parts_here], waiting)
-                wanted = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
-                pool, positions = self._sharing.give(samples, ids, wanted)
-                for number, rows in wanted[self._rank]:
+                shares = [list(self._shares(batches, done, start, r)) for r in range(self._size)]
+                pool, positions = self._sharing.give(samples, ids, shares)
+                for number, rows in shares[self._rank]:
                     yield self._batch(number, pool, positions[rows], ids[rows])
                 left, skipped = samples.take((np.cumsum(is_own) - 1)[kept]), {}
                 del samples, pool
@@ -143,17 +141,17 @@ class PretrainingLoader(Loader):
         return [part for part in parts if self._sharing.is_own(part.number)]
 
     def _add(self, parts, ids, lengths):
-        """Numbers and lengths of samples, with those of more parts."""
+        """Return the numbers and lengths of samples, with the samples of more parts."""
         of_number = {part.number: part for part in parts}
         new_lengths = self._sharing.of_all(list(of_number), lambda n: of_number[n].lengths())
         fresh = [(n << ROW_BITS) + np.arange(len(part)) for n, part in zip(of_number, new_lengths)]
         return np.concatenate([ids, *fresh]), np.concatenate([lengths, *new_lengths])
 
     def _read(self, parts, waiting):
-        """The samples of this worker's parts."""
+        """Read the samples of this worker's parts."""
 
         def read():
-            return self._source.join([parts[0], *(part.read() for part in parts[1:])])
+            return Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
 
         samples = self._sharing.attempt(read)
         for part in self._own_parts(itertools.chain(*waiting)):
@@ -161,7 +159,7 @@ class PretrainingLoader(Loader):
         return samples
 
     def _shares(self, batches, done, start, rank):
-        """A worker's rows of each part of updates' batches, and their numbers from `start` on."""
+        """Yield the numbers of batches from `start` on, and a worker's rows of each."""
         for number, rows in enumerate(batches, done):
             for part in range(self._accumulate):
                 index = number * self._accumulate + part
@@ -169,7 +167,7 @@ class PretrainingLoader(Loader):
                     yield index, rows[part * self._size + rank :: self._size * self._accumulate]
 
     def _deal(self, lengths, fresh, is_last, rng):
-        """Batches of samples; the samples from number `fresh` on are new."""
+        """Deal samples to batches; the samples from number `fresh` on are new."""
         order = np.arange(len(lengths))
         if self._shuffle:
             rng.shuffle(order[fresh:])
@@ -192,13 +190,16 @@ class PretrainingLoader(Loader):
 
 
 def _gather(ids, parts):
-    """Samples of several parts by their numbers, in that order."""
-    rows = ids & ((1 << ROW_BITS) - 1)
-    return Samples.gather(ids >> ROW_BITS, rows, lambda number: parts[number].read())
+    """Return samples of several parts by their numbers, in that order."""
+    owners, rows = ids >> ROW_BITS, ids & ((1 << ROW_BITS) - 1)
+    order, pieces = np.argsort(owners, kind='stable'), [Samples.empty()]
+    for owner in np.unique(owners).tolist():
+        pieces.append(parts[owner].read().take(rows[order[owners[order] == owner]]))
+    return Samples.concatenate(pieces).take(np.argsort(order))
 
 
 def make_batch(samples, indices, pad_val, round_to, ctx, longest=None):
-    """A batch of samples, as narrow as they and `round_to` allow.
+    """Make a batch of samples, as narrow as they and `round_to` allow.
 
     Parameters
     ----------

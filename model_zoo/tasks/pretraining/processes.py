@@ -2,7 +2,6 @@
 
 import collections
 import concurrent.futures
-import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -10,22 +9,17 @@ import signal
 import threading
 from concurrent.futures.process import BrokenProcessPool
 
-from ...errors import InputError
+from ...errors import reporting
 
 _function = None  # of a worker process
-
-
-class LostProcessError(InputError):
-    """A worker process was killed, or cannot be started."""
 
 
 class Processes:
     """Worker processes that call one function.
 
-    They are started when they are needed, from a server process that has imported the modules (so
-    that this is paid for once): this process may have threads, a GPU or a network at work by then,
-    which don't survive a fork. They end with the ``with`` block, and with this process, whatever
-    ends it.
+    The first call starts them, from a server process that has imported the modules once: this
+    process may have threads, a GPU or a network in use by then, which don't survive a fork. They
+    end with the ``with`` block, and with this process, whatever ends it.
     """
 
     def __init__(self, function, count):
@@ -34,13 +28,13 @@ class Processes:
         self._executor = None
 
     def submit(self, *arguments):
-        """Let a process call the function, when one is free.
+        """Call the function in a process, when one is free.
 
         Returns
         -------
         object
-            With ``result()``, which waits for it (and raises LostProcessError if a process was
-            killed), and ``cancel()``. Without processes, the function is called by ``result()``.
+            With ``result()``, which waits for it, and ``cancel()``. Without processes,
+            ``result()`` calls the function.
         """
         if not self._count:
             return _Later(self._function, arguments)
@@ -51,11 +45,11 @@ class Processes:
                 initializer=_set_up,
                 initargs=(dict(os.environ), self._function),
             )
-        with _telling():
+        with _reporting_a_kill():
             return _Pending(self._executor.submit(_call, *arguments))
 
     def map(self, arguments):
-        """Call the function with each tuple of arguments; few results wait at a time."""
+        """Yield the function's results for tuples of arguments; few results wait at a time."""
         waiting = collections.deque()
         try:
             for call in arguments:
@@ -75,7 +69,7 @@ class Processes:
         self.close()
 
     def close(self):
-        """End the processes once they have done what they are at."""
+        """End the processes after their current calls."""
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
@@ -117,21 +111,16 @@ class _Pending:
         self._future = future
 
     def result(self):
-        with _telling():
+        with _reporting_a_kill():
             return self._future.result()
 
     def cancel(self):
         self._future.cancel()
 
 
-@contextlib.contextmanager
-def _telling():
-    try:
-        yield
-    except BrokenProcessPool as error:
-        raise LostProcessError(
-            'a worker process was killed, perhaps for want of memory: use fewer'
-        ) from error
+def _reporting_a_kill():
+    problem = 'a worker process was killed, perhaps for want of memory: use fewer'
+    return reporting(problem, errors=BrokenProcessPool)
 
 
 def _set_up(environment, function):

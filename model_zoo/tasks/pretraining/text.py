@@ -29,7 +29,7 @@ _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and woul
 
 
 def matching_files(patterns):
-    """The files that wildcards match, sorted, each once."""
+    """Return the files that wildcards match, sorted, each once."""
     files = set()
     for pattern in filter(None, (part.strip() for part in patterns.split(','))):
         with reporting(f'cannot read {pattern!r}'):
@@ -46,7 +46,7 @@ def matching_files(patterns):
 
 
 def describe_files(patterns):
-    """Number of files and bytes, by which a resumed training recognizes its data."""
+    """Return the number of files and bytes, by which a resumed training recognizes its data."""
     files = matching_files(patterns)
     return f'{len(files)} files of {sum(map(file_size, files))} bytes'
 
@@ -60,16 +60,14 @@ class Corpus:
 
     def __init__(self, files):
         self.files = list(files)
-        try:
+        with reporting(f'cannot read {", ".join(self.files)}'):
             sizes = [file_size(path) for path in self.files]
-        except OSError as error:
-            raise InputError(f'cannot read {error.filename!r}: {error.strerror}') from error
         *self._starts, self.num_bytes = itertools.accumulate(sizes, initial=0)
         if not self.num_bytes:
             raise InputError(f'no text in {", ".join(self.files)}')
 
     def span(self, number, count):
-        """Begin and end of part `number` of `count` about equal ones."""
+        """Return begin and end of part `number` of `count` about equal ones."""
         return self.num_bytes * number // count, self.num_bytes * (number + 1) // count
 
     def documents(self, start, stop):
@@ -121,7 +119,7 @@ def _documents(path, start, stop):
 
 
 def _skip_line(file):
-    """Read past the next newline; returns the number of bytes."""
+    """Read past the next newline, and return the number of bytes."""
     count = 0
     for part in iter(lambda: file.readline(2**20), b''):
         count += len(part)
@@ -162,8 +160,8 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
     counts : numpy.ndarray, shape (samples,)
         How many to draw in each sample, or all candidates if these are fewer.
     begins_word : numpy.ndarray, shape (samples, length), bool, optional
-        Draw whole words: their candidates are taken together, and a word that has more than are
-        still wanted is passed over.
+        Draw whole words: their candidates are drawn together, and a word with too many of them is
+        passed over.
 
     Returns
     -------
@@ -184,7 +182,7 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
 
 
 def _in_random_order(chosen, rng):
-    """The true places of each row in random order, with the others behind; how many are true."""
+    """Put the true places of each row first, in random order; return also their number."""
     length = chosen.shape[1]
     columns = np.arange(length, dtype=np.uint32)
     low_bits = np.uint32((1 << length.bit_length()) - 1)
@@ -252,7 +250,7 @@ _NUMBERS = 2**16  # of a batch of rows that are filled together; they stay in th
 
 @dataclasses.dataclass(frozen=True)
 class SampleOptions:
-    """How samples are made; the defaults are GluonNLP's.
+    """Options of samples; the defaults are GluonNLP's.
 
     Parameters
     ----------
@@ -308,13 +306,13 @@ class SampleMaker:
         lowers = getattr(tokenizer, 'do_lower_case', None)
         self.splitting = [type(tokenizer).__name__, lowers, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
-        roles = {
-            role: getattr(tokenizer, f'{role}_token_id') for role in ('cls', 'sep', 'mask', 'pad')
-        }
-        for role, token_id in roles.items():
-            if token_id is None:
-                raise InputError(f'the vocabulary ({len(vocab)} tokens) names no {role}_token')
-        self._cls, self._sep, self._mask, self._pad = roles.values()
+        self._cls, self._sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+        self._mask, self._pad = tokenizer.mask_token_id, tokenizer.pad_token_id
+        if None in (self._cls, self._sep, self._mask, self._pad):
+            raise InputError(
+                f'the vocabulary ({len(vocab)} tokens) lacks a cls_token, sep_token, mask_token or '
+                'pad_token'
+            )
         if options.next_sentence and tokenizer.pair_size() != 3:
             raise InputError(
                 f'a {type(tokenizer).__name__} has no pairs as BERT has them: make samples of the '
@@ -328,12 +326,12 @@ class SampleMaker:
             self._begins_word = np.fromiter(begins, bool, len(vocab))
 
     def make(self, start, stop, *seed):
-        """Samples of the documents between two places of the corpus, in random order."""
+        """Make the samples of the documents between two places of the corpus, in random order."""
         # the length keeps (seed,) and (seed, 0) apart, which NumPy takes for the same entropy
         seed = [len(seed), *(number % 2**32 for number in seed)]
         tokens, documents = self._tokenize_from_seed(self.corpus.documents(start, stop), seed)
         if not documents:
-            return Samples.none()
+            return Samples.empty()
         rng = np.random.default_rng(seed)
         if self.options.next_sentence:
             tokens, spans = self._draw_pairs(tokens, documents, start, stop, rng)
@@ -355,7 +353,7 @@ class SampleMaker:
         return samples
 
     def _tokenize_from_seed(self, documents, seed):
-        """`_tokenize`, with the seed of SentencePiece's segmentation, which may be a random one."""
+        """Call `_tokenize` with a seed for SentencePiece's segmentation, which may be random."""
         if 'sentencepiece' not in sys.modules:
             return self._tokenize(documents)
         state = np.random.SeedSequence(seed).generate_state(1)[0]
@@ -374,7 +372,7 @@ class SampleMaker:
         return tokens, np.concatenate(pairs)
 
     def _tokenize(self, documents):
-        """Ids of all tokens, and for each document the places where its sentences begin and end."""
+        """Return the ids of all tokens, and where the sentences of each document begin and end."""
         sentences, sizes = [], []
         for document in documents:
             sentences += document[:1] + [self._prefix + word for word in document[1:]]
@@ -392,7 +390,7 @@ class SampleMaker:
         return ids, all_bounds
 
     def _with_stranger(self, tokens, start, stop):
-        """The tokens followed by a document of another part, and the places of that document."""
+        """Append a document from another part to the tokens; return its sentences' places, too."""
         for sentences in self.corpus.documents_outside(start, stop):
             ids, all_bounds = self._tokenize([sentences])
             if all_bounds:

@@ -41,7 +41,7 @@ PREDICT = [
 ENCODE = [
     (['MODEL'], 'there is no text'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
-    (['MODEL', 'a', '--max_len', '0'], '--max_len 0: give 1 or more'),
+    (['MODEL', 'a', '--max_length', '0'], '--max_length must be at least 1, not 0'),
     (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
 ]
 ASK = [(['MODEL', 'where ?'], '--context')]
@@ -72,24 +72,23 @@ SERVE = [
     (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
     (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
-    (['MODEL', '--port', '0', '--max_len', '1000000'], 'max_length'),
+    (['MODEL', '--port', '0', '--max_length', '1000000'], 'max_length'),
 ]
 
 
 def bertology(data, folder, edit):
     argv = ['--model', data / 'model', '--task_name', 'SST-2', '--data_dir', data]
-    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out', '--max_seq_length', 16, *edit]
+    return [*argv, '--labels', '0,1', '--output_dir', folder / 'out', '--max_length', 16, *edit]
 
 
 BERTOLOGY = [
-    (['--masking_threshold', '1'], '--masking_threshold 1.0'),
-    (['--max_seq_length', '99'], 'the model takes 24 tokens'),
+    (['--masking_threshold', '1'], '--masking_threshold must be between 0 and 1, not 1.0'),
+    (['--max_length', '99'], 'must be from 2 to 24'),
     (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
-    (['--sentence', 'a', 'b', 'c'], '3 are too many'),
+    (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--sentence', ''], '--sentence is empty'),
-    (['--eval_file', __file__], '--eval_file is not for a BERT'),
-    (['--task_name', 'custom'], 'needs --text_columns'),
-    (['--text_column', 'x'], '--text_columns goes with --task_name custom, not SST-2'),
+    (['--task_name', 'custom'], '--train_file'),
+    (['--text_column', 'x'], '--text_column goes with --task_name custom, not SST-2'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
 ]
 
@@ -184,21 +183,21 @@ def extract(data, folder, edit):
     (folder / 'latin.txt').write_bytes(b'a\n\xe4\n')
     names = {'INPUT': [data / 'input.txt']}
     argv = ['--input_file', data / 'input.txt', '--output_file', 'x.jsonl']
-    argv += [] if '--init_checkpoint' in edit else ['--bert_model', data / 'model']
+    argv += [] if '--init_checkpoint' in edit else ['--model', data / 'model']
     return [*argv, *named(edit, **names)]
 
 
 EXTRACT = [
     (['--layers', '3'], '--layers 3: the model has 3 layers: give numbers from -3 to 2'),
     (
-        ['--layers', '-1', '--max_seq_length', '99'],
-        '--max_seq_length 99: the model takes 24 tokens at most',
+        ['--layers', '-1', '--max_length', '99'],
+        '--max_length 99: the model takes 24 tokens at most',
     ),
-    (['--max_seq_length', '2'], '--max_seq_length must be at least 3, not 2'),
+    (['--max_length', '2'], '--max_length must be at least 3, not 2'),
     (['--input_file', 'empty.txt'], '--input_file .* is empty'),
     (['--input_file', 'latin.txt'], 'latin.txt, line 2: the byte 0xe4 is not UTF-8'),
     (['--output_file', 'INPUT'], '--output_file .* is the input'),
-    (['--output_file', 'no/x.jsonl', '--layers=0', '--max_seq_length=9'], 'cannot write'),
+    (['--output_file', 'no/x.jsonl', '--layers=0', '--max_length=9'], 'cannot write'),
     (
         ['--init_checkpoint', 'a', '--bert_config_file=b', '--vocab_file=c', '--hparams=d=1'],
         '--init_checkpoint and --hparams exclude each other',

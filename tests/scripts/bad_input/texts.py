@@ -32,7 +32,7 @@ def create(data, folder, edit):
     for name in ('sample_text.txt', 'vocab.txt'):
         (folder / name).write_bytes((SOURCE / name).read_bytes())
     argv = ['--input_file', 'sample_text.txt', '--output_dir', 'out', '--vocab', 'vocab.txt']
-    return [*argv, '--max_seq_length', '128', *edit.split()]
+    return [*argv, '--max_length', '128', *edit.split()]
 
 
 CREATE = [
@@ -51,7 +51,7 @@ def pretrain(data, folder, edit):
     argv = ['--data', data / 'train-*.npz', '--data_eval', data / 'eval.npz', '--batch_size', '8']
     argv += ['--vocab_file', data / 'vocab.txt', '--num_steps', '2', '--hparams', 'max_length=16']
     argv += ['num_layers=1,units=16,hidden_size=32,num_heads=2']
-    return [*argv, '--ckpt_dir', folder / 'out', *edit]
+    return [*argv, '--output_dir', folder / 'out', *edit]
 
 
 PRETRAIN = [
@@ -61,7 +61,7 @@ PRETRAIN = [
     (['--warmup_ratio', '1'], '--warmup_ratio'),
     (['--pretrained', '--from_scratch'], '--pretrained'),
     (['--phase1_num_steps', '3'], 'needs --phase2'),
-    (['--raw', '--max_seq_length', '99'], 'the model takes 16 tokens at most'),
+    (['--raw', '--max_length', '99'], 'the model takes 16 tokens at most'),
     (['--vocab_file', 'missing.txt'], '--vocab_file'),
 ]
 
@@ -76,19 +76,19 @@ def finetune(data, folder, edit):
     (folder / 'latin.txt').write_bytes(b'w1 w2\n\nw\xe9 w3\n')
     (folder / 'samples').mkdir()
     (folder / 'samples' / 'part.npz').write_bytes(b'PK')
-    argv = ['--bert_model', data / 'model', '--output_dir', folder / 'out', '--max_seq_length', 24]
+    argv = ['--model', data / 'model', '--output_dir', folder / 'out', '--max_length', 24]
     argv += ['--max_predictions_per_seq', 4, '--train_batch_size', 16, '--num_workers', 0]
     return [*argv, *named(edit, TEXT=[data / 'text.txt'], MODEL=[data / 'model'])]
 
 
 FINETUNE = [
-    ([], 'give --train_corpus, a text, or --pregenerated_data'),
-    (['--train_corpus', 'x', '--pregenerated_data', 'x'], 'give --train_corpus, a text, or'),
-    (['--train_corpus', 'x', '--dev_corpus', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
-    (['--train_corpus', 'x', '--early_stop', '1'], '--early_stop'),
-    (['--train_corpus', 'one.txt'], 'only one document'),
-    (['--train_corpus', 'latin.txt'], 'latin.txt'),
-    (['--train_corpus', 'TEXT', '--max_seq_length', 99], 'the model takes 24 tokens at most'),
+    ([], 'give --train_file, a text, or --pregenerated_data'),
+    (['--train_file', 'x', '--pregenerated_data', 'x'], 'give --train_file, a text, or'),
+    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
+    (['--train_file', 'x', '--early_stop', '1'], '--early_stop'),
+    (['--train_file', 'one.txt'], 'only one document'),
+    (['--train_file', 'latin.txt'], 'latin.txt'),
+    (['--train_file', 'TEXT', '--max_length', 99], 'the model takes 24 tokens at most'),
     (['--pregenerated_data', 'samples'], 'part.npz'),
 ]
 

@@ -28,7 +28,7 @@ CLASSIFIER = [
         '--accumulate -1',
         '--warmup_ratio 1.5',
         '--lr -1',
-        '--max_len 41',
+        '--max_length 41',
         '--hparams num_layers',
         '--resume --only_inference',
         '--deploy',
@@ -45,15 +45,15 @@ CLASSIFIER = [
         'no dev set of MRPC: .* has no such file',
     ),
     (['TOY', '--text_column', 'text'], '--text_columns'),
-    (['TOY', '--bert_model', 'bert_1'], "pretrained model 'bert_1'; known: "),
-    (['TOY', '--bert_dataset', 'no_such'], 'no_such'),
+    (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
+    (['TOY', '--dataset', 'no_such'], 'no_such'),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),
     (['TOY', '--model_parameters', 'none.params'], '--from_scratch'),
     (['LOADED', '--model_parameters', 'none.params'], '--model_parameters'),
     (['LOADED', '--model_parameters', 'cut.params'], 'cut.params.*damaged'),
-    (['TOY', '--bert_model', 'NOWHERE'], 'no/folder.: no such folder'),
-    (['TOY', '--bert_model', '.'], 'from_scratch'),
+    (['TOY', '--model', 'NOWHERE'], 'no/folder.: no such folder'),
+    (['TOY', '--model', '.'], 'from_scratch'),
     (['TOY', '--output_dir', 'file'], "cannot write to directory '.*file'"),
     (['TOY', '--train_file', 'file'], 'no rows'),
     (['TOY', '--dev_file', 'latin.tsv'], 'latin.tsv, line 2.*UTF-8'),
@@ -85,7 +85,7 @@ def squad_arguments(data, folder, edit):
 SQUAD = [
     *values(
         '--train_file no.json',
-        '--max_seq_length 49',
+        '--max_length 49',
         '--max_query_length 0',
         '--gpu',
         '--deploy',
@@ -93,7 +93,7 @@ SQUAD = [
     ),
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
-    (['TOY', '--predict_file', 'dev-2.json'], 'no answer: use --version_2'),
+    (['TOY', '--dev_file', 'dev-2.json'], 'no answer: use --version_2'),
     (['TOY', '--train_file', 'shift.json'], 'not at its answer_start'),
     (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
     (['--sentencepiece', 'x.model', '--from_scratch'], '--sentencepiece'),
@@ -119,11 +119,11 @@ SWAG = [
     (['--do_train', '--train_file', 'TEST', '--dev_file', 'VAL'], 'has no labels: training'),
     (['--do_train', '--do_eval', '--train_file', 'VAL'], 'there is no dev set'),
     (
-        ['--do_train', '--train_file', 'VAL', '--early_stop', '1', '--max_seq_length', '40'],
+        ['--do_train', '--train_file', 'VAL', '--early_stop', '1', '--max_length', '40'],
         '--early_stop',
     ),
     (['--do_eval', '--dev_file', 'VOCAB'], 'vocab.txt'),
-    (['--do_eval', '--dev_file', 'VAL', '--max_seq_length', '41'], 'takes 40 tokens at most'),
+    (['--do_eval', '--dev_file', 'VAL', '--max_length', '41'], 'takes 40 tokens at most'),
 ]
 
 
@@ -142,9 +142,9 @@ TAGGING = [
         "txt, line \\d+: the label 'I-PER' is none of those known: O, B-PER",
     ),
     (['--data_dir', 'DATA', '--labels', 'O', 'O'], 'two different ones are needed'),
-    (['--data_dir', 'DATA', '--seq-len', '65'], '--max_seq_length'),
+    (['--data_dir', 'DATA', '--seq-len', '65'], '--max_length'),
     (['--data_dir', 'DATA', '--only_inference'], 'does not say its labels: give --labels'),
-    (['--cased', '--bert_dataset', 'x'], '--cased'),
+    (['--cased', '--dataset', 'x'], '--cased'),
 ]
 
 
@@ -163,11 +163,11 @@ def gpt_arguments(data, folder, edit):
 GPT = [
     (['--output_dir', 'OUT'], 'nothing to do: give --do_train, --do_eval or both'),
     (['--do_eval'], '--do_eval'),
-    (['--do_train', '--train_dataset', 'TRAIN'], '--n_valid'),
-    (['--do_train', '--do_eval', '--train_dataset', 'TRAIN', '--n_valid', '0'], '--do_eval'),
-    (['--do_train', '--train_dataset', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
-    (['--do_eval', '--eval_dataset', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
-    (['--do_eval', '--eval_dataset', 'VOCAB'], "vocab.json, line 1: ',' expected"),
+    (['--do_train', '--train_file', 'TRAIN'], '--n_valid'),
+    (['--do_train', '--do_eval', '--train_file', 'TRAIN', '--n_valid', '0'], '--do_eval'),
+    (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
+    (['--do_eval', '--dev_file', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
+    (['--do_eval', '--dev_file', 'VOCAB'], "vocab.json, line 1: ',' expected"),
 ]
 
 
@@ -178,18 +178,18 @@ def lm_arguments(data, folder, edit):
         (other / name).write_text((data / name).read_text())
     new = ['--from_scratch', '--train_file', data / 'train.txt']
     argv = named(edit, EVAL=[data / 'eval.txt'], FOLDER=[other], NEW=new)
-    if '--eval_file' not in argv:
-        argv += ['--eval_file', data / 'eval.txt']
+    if '--dev_file' not in argv:
+        argv += ['--dev_file', data / 'eval.txt']
     return [*argv, '--output_dir', folder / 'out']
 
 
 LM = [
-    (['--eval_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
-    (['--eval_file', 'EVAL', '--model', 'bert_12_768_12'], 'is a bert: give one of gpt, gpt2'),
-    (['--eval_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], '--model'),
-    (['--eval_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not tell the family'),
+    (['--dev_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
+    (['--dev_file', 'EVAL', '--model', 'bert_12_768_12'], 'is a bert: give one of gpt, gpt2'),
+    (['--dev_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], '--model'),
+    (['--dev_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not say the family'),
     (['--family', 'gpt2', '--mem_len', '4'], '--mem_len'),
-    (['--family', 'transfo_xl', '--block_size', '4'], '--block_size'),
+    (['--family', 'transfo_xl', '--max_length', '4'], '--max_length'),
     (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs'),
     (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab'),
     (['NEW', '--family', 'gpt2', '--learn_vocab', '9'], '9 byte pairs is too small: give 258'),
@@ -200,12 +200,12 @@ LM = [
             'gpt',
             '--vocab_file',
             'FOLDER',
-            '--block_size',
+            '--max_length',
             '17',
             '--hparams',
             'num_layers=1,max_length=16',
         ],
-        '--block_size',
+        '--max_length',
     ),
     (
         ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams', SIZES['transfo_xl']],
@@ -227,8 +227,8 @@ SENTENCES = [
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
     (['--text_columns', 'sentence1'], '--text_columns'),
     (['--score_column', 'grade'], "train.tsv, line 2: .*there is no column 'grade'"),
-    (['--max_len', '2'], 'a length of 2 is too small'),
-    (['--max_len', '17'], '--max_len'),
+    (['--max_length', '2'], 'a length of 2 is too small'),
+    (['--max_length', '17'], '--max_length'),
     (['--engine', 'onnxruntime'], '--engine'),
 ]
 

@@ -22,7 +22,6 @@ def vocab_file(tmp_path):
 def build(task_block, words, **options):
     parser = cli.parser('A training.')
     add_settings(parser, StorySettings)
-    parser.add_alias('model_name', 'gpt_model')
     args = parser.parse_args(list(map(str, words)))
     assert not hasattr(args, 'model_name')
 

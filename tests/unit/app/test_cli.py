@@ -96,16 +96,16 @@ def test_reader_that_leaves():
 @pytest.mark.parametrize(
     ('field', 'name'),
     [
-        ('max_len', '--max_len'),
+        ('max_length', '--max_length'),
         ('dtype', '--fp16'),
-        ('max_seq_length', '--max_seq_length'),
         ('elsewhere', 'elsewhere'),
     ],
 )
 def test_a_field_is_told_as_the_flag_that_sets_it(field, name, capsys):
     def main(argv):
         parser = cli.parser('A test.')
-        parser.add_argument('--max_len', '--max_seq_length')
+        parser.add_argument('--max_length')
+        parser.add_aliases('max_length', 'max_len')
         parser.add_argument('--fp16', dest='dtype', action='store_true')
         parser.parse_args(argv)
         raise InputError('needs `dtype` and `resume`', field=field)

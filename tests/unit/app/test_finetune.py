@@ -18,6 +18,15 @@ from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
 from model_zoo.app.trainer import find_contexts, make_updater
 from model_zoo.errors import InputError
+from model_zoo.tasks.settings import (
+    ClassificationSettings,
+    LanguageModelSettings,
+    MaskedLMSettings,
+    SentenceSettings,
+    SquadSettings,
+    StorySettings,
+    TaggingSettings,
+)
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import BertSettings, NamedModelSettings, TrainingSettings
 from model_zoo.training.workers import Workers
@@ -33,9 +42,8 @@ def parse(*words, command=None, family=None):
     return parser.parse_args(list(map(str, words)))
 
 
-def test_flags_can_have_other_names_and_defaults(monkeypatch):
-    monkeypatch.setitem(originals.TABLE, 'toy', {'learning_rate': 'lr', 'model_name': 'model'})
-    args = parse('--learning_rate', '0.5', '--model_name', 'gpt', command='toy')
+def test_flags_can_have_other_names_and_defaults():
+    args = parse('--learning_rate', '0.5', '--model_name', 'gpt')
     assert (args.lr, args.epochs, args.optimizer) == (0.5, 3, 'bertadam')
     assert not hasattr(args, 'learning_rate') and args.model == 'gpt'
 
@@ -43,7 +51,6 @@ def test_flags_can_have_other_names_and_defaults(monkeypatch):
 def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
     table = {
         'train_batch_size': originals.TABLE['finetune_swag']['train_batch_size'],
-        'gradient_accumulation_steps': 'accumulate',
         'fp16': originals.TABLE['finetune_swag']['fp16'],
         'no_cuda': originals.Original('of theirs'),
         'repeat': originals.Original('of theirs', type=str),
@@ -208,3 +215,41 @@ def test_the_loss_scale_of_a_flag(caplog):
     assert '`loss_scale` has an effect with' in caplog.text
     with pytest.raises(InputError):
         scale('--loss_scale', -1)
+
+
+NAMES = ['model', 'train_file', 'dev_file', 'max_length', 'dev_split', 'batch_size', 'lr']
+NAMES += ['epochs', 'output_dir']
+
+
+@pytest.mark.parametrize(
+    ('cls', 'others'),
+    [
+        (ClassificationSettings, {'bert_model': 'model', 'max_len': 'max_length'}),
+        (SquadSettings, {'predict_file': 'dev_file', 'max_seq_length': 'max_length'}),
+        (TaggingSettings, {'bert_model': 'model'}),
+        (SentenceSettings, {'max_len': 'max_length'}),
+        (StorySettings, {'gpt_model': 'model', 'train_dataset': 'train_file'}),
+        (MaskedLMSettings, {'train_corpus': 'train_file', 'dev_corpus': 'dev_file'}),
+        (LanguageModelSettings, {'eval_file': 'dev_file', 'block_size': 'max_length'}),
+    ],
+)
+def test_tasks_share_names_and_take_older_ones(cls, others, tmp_path):
+    assert {*NAMES} <= cls.defaults().keys() or cls is StorySettings
+    values = {'model': 'a', 'max_length': 7, 'epochs': 2, 'lr': 0.5}
+    values.update(train_file=str(tmp_path / 'x'), dev_file=str(tmp_path / 'x'))
+    (tmp_path / 'x').write_text('')
+    given = {old: values[new] for old, new in others.items()}
+    settings = cls(**given)
+    assert vars(settings).items() >= {new: values[new] for new in others.values()}.items()
+    assert vars(settings.copy(**given)) == vars(settings)
+    parser = cli.parser('A training.')
+    add_settings(parser, cls)
+    args = parser.parse_args([f'--{name}={value}' for name, value in given.items()])
+    assert vars(args).items() >= {new: values[new] for new in others.values()}.items()
+    assert not any(f'--{old} ' in parser.format_help(everything=True) for old in others)
+    (tmp_path / 'old.yaml').write_text(''.join(f'{k}: {v}\n' for k, v in given.items()))
+    assert vars(parser.parse_args(['--config', str(tmp_path / 'old.yaml')])) == vars(args)
+    old, new = next(iter(others.items()))
+    with pytest.raises(InputError) as caught:
+        cls(**{old: values[new], new: values[new]})
+    assert caught.value.field == new

@@ -45,13 +45,6 @@ def test_nothing_to_do_and_contradictions():
     conversions.check_gpu_unwanted(args(no_cuda=True, gpu=None))
 
 
-@pytest.mark.parametrize(('given', 'epochs'), [(3.0, 3), (2.5, 2.5), (None, 7)])
-def test_epochs(given, epochs):
-    found = args(num_train_epochs=given, epochs=7)
-    conversions.count_epochs(found)
-    assert found.epochs == epochs and type(found.epochs) is type(epochs)
-
-
 @pytest.mark.parametrize('steps', [0, 1, 29, 99])
 @pytest.mark.parametrize('total', [100, 123, 1000000])
 def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):

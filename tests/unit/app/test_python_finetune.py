@@ -72,8 +72,8 @@ def of_the_script(folder, tmp_path_factory):
     place = tmp_path_factory.mktemp('script')
     argv = (
         f'--task_name custom --train_file {as_table(place, ROWS)} --label_column label '
-        f'--dev_file {as_table(place, ROWS[:6])} --text_columns text --bert_model {folder} '
-        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_len 12 --output_dir {place}/out'
+        f'--dev_file {as_table(place, ROWS[:6])} --text_columns text --model {folder} '
+        f'--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --output_dir {place}/out'
     ).split()
     assert run(load_script('finetune_classifier'), *argv) == 0
     return best_of(place / 'out', 'dev')
@@ -271,7 +271,7 @@ def test_no_model_is_refused_and_lists_may_be_texts():
 
 @settings(lr=3e-3)
 class RatingSettings(FinetuneSettings):
-    max_seq_length: int = setting(12)
+    max_length: int = setting(12)
     steps: int = setting(3, 'number of ratings', at_least=2)
 
 
@@ -321,21 +321,21 @@ def test_a_task_of_ones_own(folder):
 def test_an_object_of_a_task(folder, tmp_path):
     """Its settings hold where no keyword says otherwise, and stay its own."""
     rows = [('a', 0), ('b b', 1), ('c c c', 2), ('a a a', 3)] * 2
-    task = RatingTask(RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never'))
+    task = RatingTask(RatingSettings(steps=4, epochs=1, model='none', output_dir='never'))
     out = tmp_path / 'out'
     trained = model_zoo.finetune(folder, task, rows, rows, epochs=2, output_dir=out)
     assert len(trained.history) == 2 and trained.model.config.num_labels == 3
     assert (out / 'results.json').exists() and not os.path.exists('never')
-    assert task.settings == RatingSettings(steps=4, epochs=1, bert_model='none', output_dir='never')
+    assert task.settings == RatingSettings(steps=4, epochs=1, model='none', output_dir='never')
     with pytest.raises(UnknownNameError):
         model_zoo.finetune(folder, task, rows, epoch=2)
 
 
 def test_settings_of_a_known_task(folder):
-    task = ClassificationTask(ClassificationSettings(epochs=1, max_len=12))
+    task = ClassificationTask(ClassificationSettings(epochs=1, max_length=12))
     rows = [('a b', 'x'), ('c d', 'y')] * 4
     assert len(model_zoo.finetune(folder, task, rows).history) == 1
-    named = ClassificationSettings(task_name='SST', epochs=1, max_len=12)
+    named = ClassificationSettings(task_name='SST', epochs=1, max_length=12)
     with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, settings=named)
 
@@ -355,7 +355,8 @@ def test_several_labels_a_text(folder, tmp_path):
         assert sorted(name for name, score in scores.items() if score > 0.5) == predicted
     records = Labeller({'model': str(out / 'best_model')}).results([text for text, _ in rows[:4]])
     assert [record['label'] for record in records] == list(map(','.join, trained.predictions))
-    per_class = json.loads((out / 'results.json').read_text())['examination']['dev']['per_class']
+    examined = json.loads((out / 'results.json').read_text())['examination']['dev']
+    per_class = examined['tables']['Scores per label']
     assert [part['label'] for part in per_class] == ['x', 'y'] and per_class[0]['examples'] == 12
     with pytest.raises(InputError):
         model_zoo.finetune(folder, 'text-classification', rows, regression=True, **options)
@@ -370,8 +371,8 @@ def test_masked_words_of_a_text_as_the_script_trains_them(folder, tmp_path):
     train.write_text('\n\n'.join(TEXTS) + '\n')
     dev.write_text('\n\n'.join(TEXTS[:6]) + '\n')
     argv = (
-        f'--train_corpus {train} --dev_corpus {dev} --masked_lm_only --bert_model {folder} '
-        '--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_seq_length 12 --num_workers 0 '
+        f'--train_file {train} --dev_file {dev} --masked_lm_only --model {folder} '
+        '--epochs 2 --batch_size 8 --lr 3e-3 --seed 1 --max_length 12 --num_workers 0 '
         f'--max_predictions_per_seq 3 --output_dir {tmp_path}/out'
     ).split()
     assert run(load_script('finetune_lm'), *argv) == 0
@@ -395,7 +396,7 @@ NEW = {
 @pytest.mark.parametrize('family', NEW)
 def test_a_language_model_as_the_script_trains_it(tmp_path, family):
     toy_data.write_texts(tmp_path)
-    texts = f'--train_file {tmp_path}/train.txt --eval_file {tmp_path}/eval.txt --batch_size 4'
+    texts = f'--train_file {tmp_path}/train.txt --dev_file {tmp_path}/eval.txt --batch_size 4'
     argv = (
         f'--from_scratch --family {family} {texts} --training_steps 2 '
         f'--output_dir {tmp_path}/first {NEW[family]}'

@@ -1,27 +1,41 @@
 """The report, the card and the last words of a training."""
 
-import json
+import copy
 import logging
 import re
 
 import pytest
+import yaml
 
 from model_zoo.app.report import (
-    About,
-    Curves,
     dev_loss,
+    is_picture_due,
     log_summary,
     loss_points,
-    next_command,
+    plot_curves,
     write_card,
-    write_report_page,
+    write_report,
 )
 
 EVIL = (
-    '</script><img src=x onerror=alert(1)> ${1} "quoted" \'single\' & é [a](javascript:alert(1)) '
-    '*b* `c` ~~d~~ _e_ \\| ![f](x) \\\x1b[31m\u202e'
+    '</script><img src=x onerror=alert(1)> ${1} {{ 7 * 7 }} "quoted" \'single\' & é '
+    '[a](javascript:alert(1)) *b* `c` ~~d~~ _e_ \\| ![f](x) \\\x1b[31m\u202e'
 )
+SCORES = {'precision': 0.5, 'recall': 1.0, 'f1': 0.67, 'examples': 3, 'predicted': 4}
 RESULTS = {
+    'description': {
+        'title': EVIL,
+        'metric': 'accuracy',
+        'base': 'bert_6',
+        'sizes': {'train': 1200, 'dev': 4},
+        'unit': 'examples',
+        'labels': ['a', 'b|`c`'],
+        'use': 'text-classification',
+        'command': "zoo predict {folder} 'A text.'",
+        'call': "'A text.'",
+        'example': {'text': EVIL},
+        'location': '/home/me/my run',
+    },
     'args': {'lr': 1e-3, 'epochs': 2, 'task_name': EVIL, 'labels': ['a', 'b'], 'seed': None},
     'versions': {'python': '3.11'},
     'best': {
@@ -46,46 +60,79 @@ RESULTS = {
             'classes': ['a', 'b|`c`'],
             'confusion': [[2, 0], [1, 1]],
             'mistakes': [{'text': EVIL, 'label': 'b|`c`', 'prediction': 'a', 'loss': 2.0}],
+            'tables': {'Scores per class': [{'label': 'a', **SCORES}]},
+            'never_predicted': [],
         }
     },
     'predictions': ['test.tsv'],
 }
+COMMAND = "zoo predict '/home/me/my run/best_model' 'A text.'"
 
 
-def page_of(path, title=EVIL, **changes):
-    write_report_page(str(path), title, {**RESULTS, **changes}, 'accuracy', 'zoo predict x')
-    return path.read_text('utf-8')
+def changed(part='examination', **changes):
+    results = copy.deepcopy(RESULTS)
+    of = results['examination']['dev'] if part == 'examination' else results[part]
+    of.update(changes)
+    return results
 
 
-def data_of(page):
-    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
-    return json.loads(text)
+def page_of(folder, results=RESULTS):
+    (folder / 'best_model').mkdir(exist_ok=True)
+    write_report(str(folder), results, is_final=True)
+    return (folder / 'report.html').read_text('utf-8')
 
 
 def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
-    page = page_of(tmp_path / 'report.html')
-    assert '<img' not in page and page.count('</script>') == 2
-    page = page_of(tmp_path / 'other.html', 'a title', args={}, examination={})
+    page = page_of(tmp_path)
+    assert '<img' not in page and page.count('</script>') == 1 and '49' not in page
+    results = changed('args', task_name='x')
+    results['description']['title'], results['examination'] = 'a title', {}
+    page = page_of(tmp_path, results)
     assert not re.findall(r'(?:src|href)=|https?://(?!www\.w3\.org/2000/svg)|@import|url\(', page)
     assert 'innerHTML' not in page
 
 
-def test_what_the_page_shows(tmp_path):
-    data = data_of(page_of(tmp_path / 'report.html'))
-    assert data['title'] == EVIL and data['mistakes'][0]['text'] == EVIL
-    assert data['train'] == [[10, 1.4], [18, 0.5]]  # weighted by updates
-    assert data['dev'] == [[10, 0.9, 1], [20, 0.5, 2]]
-    assert data['score'] == [[10, 0.5, 1], [20, 0.75, 2]]
-    assert (data['metric'], data['baseline'], data['guess']) == ('accuracy', 0.5, 'always "a"')
-    assert data['sets'][0]['rows'] == [['accuracy', 0.75, 0.5], ['loss', 0.5, None]]
-    assert data['next'] == 'zoo predict x'
-    assert [0.75, 'best accuracy', 'good'] in data['tiles']
+@pytest.mark.parametrize(
+    ('changes', 'shown'),
+    [
+        ({}, '<b class="good">0.7500</b><span>best accuracy'),
+        ({}, '<b class="">0.5000</b><span>accuracy, always &#34;a&#34;'),
+        ({}, '<td class="number">0.6700</td>'),
+        ({'baseline': {'accuracy': 0.8}}, '<b class="bad">0.7500</b><span>best accuracy'),
+        ({'baseline': {}}, '<b class="good">0.7500</b><span>best accuracy'),
+        (
+            {'headline': {'name': 'macro F1', 'value': 0.4, 'baseline': 0.3}},
+            '<b class="good">0.4000</b><span>macro F1</span>',
+        ),
+        ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
+        ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
+    ],
+)
+def test_what_the_page_shows(tmp_path, changes, shown):
+    assert shown in page_of(tmp_path, changed(**changes))
 
 
-def test_the_page_of_a_training_that_goes_on(tmp_path):
-    write_report_page(str(tmp_path / 'x'), 'x', {**RESULTS, 'examination': None})
-    data = data_of((tmp_path / 'x').read_text())
-    assert data['confusion'] is None and data['mistakes'] == [] and data['score'] == []
+def test_a_negative_correlation_is_not_good(tmp_path):
+    results = changed(baseline={'accuracy': 0.0})
+    results['training']['epochs'][1]['score'] = -0.3
+    assert '<b class="bad">-0.3000</b>' in page_of(tmp_path, results)
+
+
+def test_the_page_of_a_training_that_continues(tmp_path):
+    results = changed('description', metric=None)
+    del results['examination']
+    write_report(str(tmp_path), results)
+    page = (tmp_path / 'report.html').read_text('utf-8')
+    assert 'Confusion' not in page and 'Next' not in page and not (tmp_path / 'best_model').exists()
+    assert (tmp_path / 'curves.png').read_bytes().startswith(b'\x89PNG')
+    assert not is_picture_due(tmp_path / 'curves.png') and is_picture_due(tmp_path / 'other.png')
+
+
+def test_curves_without_a_point(tmp_path):
+    training = {'log': [], 'epochs': []}
+    description = {'title': 'x', 'metric': 'f1'}
+    plot_curves(tmp_path / 'x.png', {'description': description, 'training': training})
+    assert (tmp_path / 'x.png').is_file()
 
 
 def test_loss_of_a_dev_set():
@@ -95,62 +142,62 @@ def test_loss_of_a_dev_set():
 
 
 def test_card(tmp_path):
-    (tmp_path / 'curves').write_bytes(b'picture')
-    about = About('text-classification', 'bert_6', {'train': 1200, 'dev': 4}, labels=['a', 'b|`c`'])
-    folder = tmp_path / 'best_model'
-    folder.mkdir()
-    write_card(str(folder), 'custom, <b>', about, RESULTS, 'accuracy', str(tmp_path / 'curves'))
-    card = (folder / 'README.md').read_text('utf-8')
-    assert card.startswith('---\nlibrary_name: ') and 'pipeline_tag: text-classification' in card
+    results = changed(headline={'name': 'macro F1', 'value': 0.4, 'baseline': 0.3})
+    results['description']['title'] = 'custom, <b>'
+    page_of(tmp_path, results)
+    card = (tmp_path / 'best_model' / 'README.md').read_text('utf-8')
+    _, head, body = card.split('---\n', 2)
+    head = yaml.safe_load(head)
+    assert head['pipeline_tag'] == 'text-classification' and head['widget'] == [{'text': EVIL}]
     for part in (
-        '| train | 1,200 |',
-        '| accuracy | 0.75 | 0.5 |',
-        '&lt;b&gt;',
-        'curves.png',
-        'Labels: a, ',
+        '| train | 1,200 |\n',
+        '| accuracy | 0.75 | 0.5 |\n',
+        '| loss | 0.5 | |\n',
+        '| a | 0.5000 | 1.0000 | 0.6700 | 3 | 4 |\n',
+        'macro F1: 0.4',
+        '# custom, &lt;b&gt;\n',
+        '![training loss and score](curves.png)',
+        'Labels: a, b\\|\\`c\\`.',
         "model_zoo.pipeline('text-classification', ",
-        '| `--lr` | 0.001 |',
-        'epoch 2 of 2, the best by accuracy',
+        "print(pipe('A text.'))\n```\n",
+        "$ zoo predict best_model 'A text.'\n",
+        '| `--epochs` | 2 |\n| `--lr` | 0.001 |\n',
+        'epoch 2 of 2, the best by accuracy.',
+        'Versions: python 3.11.\n',
     ):
-        assert part in card, part
-    assert 'b\\|\\`c\\`' in card and (folder / 'curves.png').read_bytes() == b'picture'
+        assert part in body, part
+    assert (tmp_path / 'best_model' / 'curves.png').is_file()
 
 
-@pytest.mark.parametrize(
-    ('use', 'command'),
-    [
-        ('text-classification', "zoo predict 'my model' 'A text.'"),
-        ('token-classification', "zoo tag 'my model' 'A text.'"),
-        (
-            'multiple-choice',
-            'python -c \'import model_zoo; print(model_zoo.pipeline("multiple-choice", "my model")'
-            '({"text": "It rains.", "choices": ["I get wet.", "I am a tree."]}))\'',
-        ),
-        (None, None),
-    ],
-)
-def test_next_commands(use, command):
-    assert next_command(About(use, '', {}), 'my model') == command
+def test_the_card_of_a_model_without_use_labels_and_dev_set(tmp_path):
+    nothing = {'use': None, 'command': '', 'call': '', 'example': None, 'labels': None}
+    results = changed('description', **nothing, metric=None, sizes={}, unit=None)
+    del results['examination']
+    write_card(str(tmp_path), results)
+    card = (tmp_path / 'README.md').read_text('utf-8')
+    assert yaml.safe_load(card.split('---')[1]).keys() == {'library_name', 'tags'}
+    assert 'pipeline' not in card and 'Labels' not in card and 'curves' not in card
 
 
-def test_last_words(tmp_path, caplog):
+def test_last_words(tmp_path, caplog, monkeypatch):
     (tmp_path / 'report.html').write_text('')
+    monkeypatch.setattr('sys.executable', '/nowhere/python')
     with caplog.at_level(logging.INFO):
-        log_summary(RESULTS, str(tmp_path), 'zoo predict x', str(tmp_path))
+        log_summary(str(tmp_path), changed(never_predicted=['refund']))
     said = '\n'.join(record.getMessage() for record in caplog.records)
-    assert 'accuracy 0.7500; always "a": 0.5000' in said
+    assert 'accuracy 0.7500; always "a": 0.5000' in said and 'never predicted: refund\n' in said
     assert re.search(r'a +2 +0\n', said) and re.search('loss 2.00, .* predicted as "a": ', said)
-    assert 'report.html' in said and 'test.tsv' not in said  # which isn't there
-    assert re.search('next: .*zoo predict x$', said)
+    assert 'report.html' in said and 'test.tsv' not in said  # which doesn't exist
+    assert said.endswith(f'next: {COMMAND}')
 
 
-def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monkeypatch, caplog):
+def test_the_path_of_zoo_is_named_where_the_shell_does_not_know_it(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr('sys.executable', str(tmp_path / '.venv' / 'bin' / 'python'))
     monkeypatch.setenv('PATH', str(tmp_path))
     caplog.set_level(logging.INFO)
 
     def said(command):
-        log_summary({}, tmp_path, command, tmp_path)
+        log_summary(tmp_path, changed('description', command=command))
         return caplog.records[-1].getMessage().removeprefix('next: ')
 
     assert said('zoo predict x') == 'zoo predict x'  # nor is it beside Python
@@ -160,21 +207,8 @@ def test_the_path_of_zoo_is_told_where_the_shell_does_not_know_it(tmp_path, monk
         (folder / name).touch(0o755)
     assert said('zoo predict x') == f'{folder}/zoo predict x'
     assert said("echo x | zoo predict 'my zoo '") == f"echo x | {folder}/zoo predict 'my zoo '"
-    assert said("python -c 'python '") == f"{folder}/python -c 'python '"
     monkeypatch.setenv('PATH', str(folder))
     assert said('zoo predict x') == 'zoo predict x'
-
-
-def test_curves_are_drawn_at_times_and_at_the_end(monkeypatch):
-    now, drawn = [100.0], []
-    monkeypatch.setattr('time.monotonic', lambda: now[0])
-    curves = Curves(drawn.append)
-    for seconds, state in ((1, 'a'), (29, 'b'), (29, 'c'), (1, 'd')):
-        now[0] += seconds
-        curves.update(state)
-    assert drawn == ['b', 'd']
-    curves.finish('e')
-    assert drawn == ['b', 'd', 'e']
 
 
 def test_short_intervals_of_a_curve_are_weighted_by_their_updates():

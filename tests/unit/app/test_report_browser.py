@@ -1,14 +1,14 @@
-"""The report in a browser: it draws its charts, tells values, and runs no text as code."""
+"""The report in a browser: it draws its charts, reads values, and runs no text as code."""
 
 import pytest
-from test_report import EVIL, RESULTS, page_of
+from test_report import EVIL, RESULTS, changed, page_of
 
-from model_zoo.app.report import About, write_card
+from model_zoo.app.report import write_card
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [(1200, 'light'), (420, 'dark')])
 def test_report(browser, tmp_path, width, scheme):
-    page_of(tmp_path / 'report.html')
+    page_of(tmp_path)
     page = browser.new_page(viewport={'width': width, 'height': 900}, color_scheme=scheme)
     problems, requests = [], []
     page.on('pageerror', lambda error: problems.append(error))
@@ -31,8 +31,10 @@ def test_report(browser, tmp_path, width, scheme):
 def test_card(browser, tmp_path):
     """Rendered, it shows names, labels and sets as they are; what is invisible is written out."""
     markdown = pytest.importorskip('markdown')
-    about = About('text-classification', EVIL, {EVIL: 4, 'two\nlines': 1}, labels=[EVIL, 'dev_set'])
-    write_card(str(tmp_path), EVIL, about, {**RESULTS, 'best': {'epoch': 1, EVIL: {'f1': 1.0}}})
+    about = {'title': EVIL, 'base': EVIL, 'labels': [EVIL, 'dev_set']}
+    results = changed('description', **about, sizes={EVIL: 4, 'two\nlines': 1})
+    results['best'] = {**RESULTS['best'], EVIL: {'f1': 1.0}}
+    write_card(str(tmp_path), results)
     card = (tmp_path / 'README.md').read_text('utf-8')
     page, problems = browser.new_page(), []
     page.on('dialog', lambda dialog: problems.append(dialog))

@@ -142,3 +142,9 @@ def test_the_best_epoch_by_any_score(folder):
     assert trained.scores['loss'] == min(record['loss'] for record in trained.history)
     with pytest.raises(UnknownNameError):
         train(folder, best_by='bleu')
+
+
+def test_a_training_warns_of_few_updates_and_of_texts_in_both_sets(folder, caplog):
+    train(folder)
+    assert 'only 4 updates' in caplog.text
+    assert '16 of 16 texts of the dev set are in the training set' in caplog.text

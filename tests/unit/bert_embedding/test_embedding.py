@@ -182,6 +182,21 @@ def test_pooling(tiny, tiny_dir):
         np.testing.assert_allclose(result, vectors, atol=1e-5)
 
 
+def test_encode_as_sentence_transformers(tiny, tiny_dir, capsys):
+    sentences = sentences_of(12, 7, seed=1)
+    vectors = tiny.sentence_vectors(sentences, normalize=True)
+    found = tiny.encode(
+        sentences, batch_size=2, show_progress_bar=True, normalize_embeddings=True, prompt=''
+    )
+    assert '12/12' in capsys.readouterr().err
+    np.testing.assert_allclose(found, vectors, atol=1e-5)
+    assert found.dtype == np.float32 and tiny.encode([]).shape == (0, 16)
+    one, listed = tiny.encode(sentences[0]), tiny.encode(sentences[:2], convert_to_numpy=False)
+    assert one.shape == (16,) and not capsys.readouterr().err
+    np.testing.assert_allclose(listed[0], one, atol=1e-5)
+    assert repr(tiny).startswith(f'<BertEmbedding {tiny_dir}: BertModel, 16 units, ')
+
+
 @pytest.mark.weights
 def test_minilm_gives_sentence_transformers_vectors(minilm_dir, fixtures):
     expected = np.load(fixtures / 'embedding_minilm.npz')

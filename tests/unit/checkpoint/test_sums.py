@@ -10,7 +10,7 @@ from json_files import change_json
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from model_zoo import open_model
-from model_zoo.app.report import About, write_card
+from model_zoo.app.report import write_card
 from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums
 from model_zoo.errors import CheckpointError
 
@@ -80,9 +80,20 @@ def test_weights_replaced_on_purpose(tmp_path, block, tokenizer):
 def test_an_edited_configuration_is_named_once(tmp_path, block, tokenizer, caplog):
     folder = tmp_path / 'model'
     block.save_pretrained(folder, tokenizer)
-    training = {'steps': 1, 'seconds': 1, 'epochs': []}
-    results = {'best': {'epoch': 1}, 'training': training, 'args': {}}
-    write_card(folder, 'title', About(None, 'base', {}), results)
+    results = {
+        'best': {'epoch': 1},
+        'training': {'steps': 1, 'seconds': 1, 'epochs': [], 'log': []},
+        'args': {},
+        'versions': {},
+        'description': {
+            'title': 'title',
+            'base': 'base',
+            'metric': None,
+            'sizes': {},
+            'location': '',
+        },
+    }
+    write_card(folder, results)
     check_sums(folder / SUMS)
     with caplog.at_level(logging.WARNING):
         open_model(str(folder))

@@ -6,11 +6,13 @@ With ZOO_PAGE_IMAGES=FOLDER the test on real weights writes the pictures of READ
 import os
 import pathlib
 import re
+import shutil
 import time
 
 import mxnet as mx
 import numpy as np
 import pytest
+from json_files import change_json
 from page_visits import KEY, Visit, shown, take_picture
 
 import bert
@@ -28,18 +30,21 @@ TEXTS = ['the cat sleeps .', 'the dog sleeps in paris .', 'a good film', 'a bad 
 
 
 @pytest.fixture(scope='module')
-def pipelines(pipelines, saved):
+def pipelines(pipelines, saved, tmp_path_factory):
     """Those of all tests; labels with markup, and of people and places; a ranking."""
     nli = saved(bert.BertForSequenceClassification, LABELS)
     kinds = ['O', 'B-PER', 'B-LOC', 'I-LOC'], ['B-<b>x</b>', f'B-{MARKUP}', 'I-\n']
     tagger, other = (saved(bert.BertForTokenClassification, each) for each in kinds)
     ranker = saved(bert.BertForSequenceClassification, ['score'])
+    stars = shutil.copytree(ranker, tmp_path_factory.mktemp('stars') / 'model')
+    change_json(stars / 'config.json', problem_type='regression')
     return {
         **pipelines,
         'nli': model_zoo.pipeline(nli),
         'tagger': model_zoo.pipeline(tagger),
         NAME: model_zoo.pipeline(other),
         'ranker': model_zoo.pipeline('rerank', ranker),
+        'stars': model_zoo.pipeline(stars),
     }
 
 
@@ -80,8 +85,18 @@ def test_labels(visit, pipelines):
         wanted = pipelines['nli'](item, top_k=None)
         assert visit.bars() == shown((each['label'], each['score']) for each in wanted)
     assert MARKUP in dict(visit.bars())  # a text, not an element
+    (command,) = visit.texts('.command pre')
+    assert command.startswith('curl -H "Authorization: Bearer $KEY" ') and "'{" in command
     width = visit.find('.bar').first.evaluate('bar => parseFloat(bar.style.width)')
     assert width == pytest.approx(100 * wanted[0]['score'], abs=0.1)
+
+
+def test_a_number(visit, pipelines):
+    visit.show('stars', 'text-classification')
+    visit.ask(text='a good film')
+    (wanted,) = pipelines['stars'](['a good film'], top_k=None)
+    assert visit.texts('.numbers dd') == [f'{each["score"]:.3f}' for each in wanted]
+    assert not visit.find('.bar').count()
 
 
 def test_own_labels(visit, saved):
@@ -115,7 +130,7 @@ def test_answers(visit, pipelines):
 
 def test_entities(visit, pipelines):
     text = 'the cat sleeps in paris . a bad dog , a good film'
-    wanted = pipelines['tagger'](text, aggregation_strategy='simple')
+    wanted = pipelines['tagger'](text, aggregation_strategy='first')
     visit.show('tagger', 'token-classification')
     visit.ask(text=text)
     marks = visit.find('.result mark')
@@ -125,6 +140,7 @@ def test_entities(visit, pipelines):
     assert [each[0] for each in found] == [text[each['start'] : each['end']] for each in wanted]
     assert tags == [each['entity_group'] for each in wanted]
     assert len({each[1] for each in found}) == len(set(tags))  # a colour for each kind
+    assert visit.texts('.entities .label') == [each['word'] for each in wanted]
     counted = {f'{name} ({tags.count(name)})' for name in tags}
     assert {each.strip() for each in visit.texts('.legend li')} == counted
 
@@ -135,7 +151,7 @@ def test_names_and_labels_with_markup(visit, pipelines):
     assert visit.find('h1').text_content() == NAME
     assert visit.page.title() == f'Entities: {NAME}'.replace('\x1b', ' ')  # the browser's
     visit.ask(text=MARKUP)
-    wanted = pipelines[NAME](MARKUP, aggregation_strategy='simple')
+    wanted = pipelines[NAME](MARKUP, aggregation_strategy='first')
     assert visit.texts('.result mark .tag') == [each['entity_group'] for each in wanted]
     marks = visit.find('.result mark').evaluate_all('all => all.map(each => each.firstChild.data)')
     assert marks == [MARKUP[each['start'] : each['end']] for each in wanted]

@@ -1,10 +1,12 @@
 """What the server's page asks the server for, without a browser."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
 
+import bert
 import model_zoo
 from model_zoo.inference.server import Settings, build_app
 from model_zoo.inference.server.page import PATHS
@@ -40,3 +42,25 @@ def test_attentions_of_a_long_text_are_cut(client):
     assert found['cut'] and len(found['tokens']) == 24
     assert np.shape(found['attentions']) == (2, 2, 24, 24)
     np.testing.assert_allclose(np.sum(found['attentions'], axis=-1), 1, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ('card', 'example'),
+    [
+        (
+            '---\nwidget:\n- text: A film.\n  choices: [a, b]\n  n: 1\n---\n# Title\n---\n',
+            ['a', 'b'],
+        ),
+        ('---\nwidget: []\n---\n', None),
+        ('---\nwidget: {: x\n---\n', None),
+        ('# Title\n', None),
+        (None, None),
+    ],
+)
+def test_the_example_is_the_one_of_the_models_card(saved, tmp_path, card, example):
+    folder = shutil.copytree(saved(bert.BertForMultipleChoice), tmp_path / 'model')
+    if card is not None:
+        (tmp_path / 'model' / 'README.md').write_text(card)
+    with testclient.TestClient(build_app({'mine': model_zoo.pipeline(folder)})) as client:
+        found = client.get('/v1/models/mine').json()['example']
+    assert found == ({'text': 'A film.', 'choices': example} if example else {})

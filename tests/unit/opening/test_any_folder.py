@@ -99,15 +99,13 @@ ENCODER = {
     'embeds': ('Model', embeds),
     'extract': (
         'Model',
-        command(
-            'extract_features --input_file IN --output_file OUT --layers -1 --bert_model FOLDER'
-        ),
+        command('extract_features --input_file IN --output_file OUT --layers -1 --model FOLDER'),
     ),
     'create': (
         'ForMaskedLM',
         command(
             'create_pretraining_data --input_file IN --output_dir OUT --vocab FOLDER '
-            '--max_seq_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
+            '--max_length 32 --masked_lm_prob 0.3 --whole_word_mask --max_predictions_per_seq 5'
         ),
     ),
 }

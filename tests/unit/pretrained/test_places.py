@@ -253,7 +253,7 @@ def test_scripts_take_a_repository(server, files, tmp_path, capsys):
     (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
     argv = (
         f'--task_name custom --dev_file {tmp_path}/dev.tsv --text_columns sentence '
-        '--label_column label --header --bert_model me/tiny --only_inference --max_len 6 '
+        '--label_column label --header --model me/tiny --only_inference --max_length 6 '
         f'--output_dir {tmp_path}/out'
     ).split()
     assert run(load_script('finetune_classifier'), *argv) == 0

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from model_zoo.tasks.classification import compute_baseline
-from model_zoo.tasks.classification_data import custom_task
 from model_zoo.tasks.task import Examination, cross_entropies, mean_cross_entropy, squeeze
 
 
@@ -49,12 +47,3 @@ def test_losses_of_the_examples():
     expected = [math.log(1 + math.exp(-2)), math.log(1 + math.exp(1))]
     np.testing.assert_allclose(cross_entropies(labels, outputs), expected)
     assert mean_cross_entropy(labels, outputs) == pytest.approx(sum(expected) / 2)
-
-
-def test_baselines():
-    task = custom_task(['text'], 'label', labels=['x', 'y', 'z'])
-    guess, metrics = compute_baseline(task, [0, 2, 2, 1])
-    assert (guess, metrics) == (2, {'accuracy': 0.5})
-    regression = custom_task(['text'], 'label', regression=True)
-    guess, metrics = compute_baseline(regression, [1.0, 2.0, 6.0])
-    assert guess == 3 and metrics == {'pearson': 0, 'spearman': 0}

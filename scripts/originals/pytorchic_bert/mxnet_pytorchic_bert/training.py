@@ -90,7 +90,7 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
     parser = cli.parser(doc.split('\n')[0])
     add_settings(parser, settings_class)
     for alias, ours in (('save_dir', 'output_dir'), *aliases):
-        parser.add_alias(alias, ours)
+        parser.add_aliases(ours, alias)
     parser.set_defaults(**defaults)
     words = name_values(sys.argv[1:] if argv is None else argv, names)
     fields = read_fields('train_cfg', parser.parse_args(words).train_cfg, TRAIN_FIELDS)

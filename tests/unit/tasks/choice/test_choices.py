@@ -101,7 +101,7 @@ def test_features(tokenizer, caplog):
     # the longer text loses its end; at equal lengths the second does
     (feature,) = encode_swag([example], tokenizer, 7)
     assert texts(tokenizer, feature) == ['ab[SEP]de', 'ab[SEP]df']
-    assert '1 of 1 examples are longer than 7 tokens: cut' in caplog.text
+    assert '1 of 1 examples are longer than 7 tokens' in caplog.text
     (feature,) = encode_swag([example._replace(start='')], tokenizer, 16)
     assert texts(tokenizer, feature) == ['abc[SEP]e', 'abc[SEP]fg']
     with pytest.raises(InputError):
@@ -176,7 +176,7 @@ def test_stories_are_read(tmp_path):
 @pytest.mark.parametrize(
     ('lines', 'place'),
     [
-        ((), 'InputStoryid'),
+        ((), 'choices.csv'),
         (('storyid,title', '1,x'), 'InputStoryid'),
         ((STORIES,), 'choices.csv'),
         ((STORIES, STORY + ',x'), 'line 2'),
@@ -229,7 +229,7 @@ def test_long_stories_lose_their_ends(max_len, context, ending, caplog):
     expected = [90, *map(int, context), 91, *map(int, ending), 92]
     assert len(expected) == max_len
     assert features(max_len, '1234', '56', '7')[0] == expected
-    assert f'1 of 1 stories are longer than {max_len} tokens: cut' in caplog.text
+    assert f'1 of 1 stories are longer than {max_len} tokens' in caplog.text
 
 
 def test_a_long_ending_leaves_the_story_half_of_the_room():

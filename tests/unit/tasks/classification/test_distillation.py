@@ -9,7 +9,7 @@ from bert import BertForSequenceClassification
 from model_zoo.batches import Sample
 from model_zoo.batches.batch import make_batch
 from model_zoo.errors import InputError
-from model_zoo.tasks.classification import Distillation, make_student, teacher_layers
+from model_zoo.tasks.distillation import Distillation, make_student, teacher_layers
 
 
 def make(layers=4, labels=3, vocab_size=50, **changes):

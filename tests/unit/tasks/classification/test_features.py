@@ -55,9 +55,8 @@ def test_max_len_counts_the_special_tokens_and_cuts_are_logged_once(tokenizer, c
     with caplog.at_level(logging.WARNING):
         result = ClassifierFeatures(tokenizer, get_task('SST'), 5)(examples)
     assert [tokens(feature) for feature in result] == ['[CLS] a b c [SEP]'] * 3
-    assert [record.getMessage() for record in caplog.records] == [
-        '2 of 3 examples of SST are longer than 5 tokens: cut'
-    ]
+    (record,) = caplog.records
+    assert '2 of 3 examples of SST are longer than 5 tokens' in record.getMessage()
 
 
 def test_pairs_are_cut_at_both_texts(tokenizer):

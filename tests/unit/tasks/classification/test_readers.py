@@ -10,12 +10,10 @@ from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.classification_data import (
     Example,
     custom_task,
-    find_file,
     get_task,
     has_segment,
     infer_labels,
     list_tasks,
-    load_gluonnlp,
     read_examples,
 )
 
@@ -112,7 +110,6 @@ def test_folder_of_the_task_or_above_it(tmp_path):
     (folder / 'dev.tsv').write_text(tsv('sentence label', 'good | 1'))
     task = get_task('SST')
     assert read_examples(task, tmp_path, 'dev') == read_examples(task, folder, 'dev')
-    assert find_file(task, str(tmp_path), 'dev') == str(folder / 'dev.tsv')
     assert has_segment(task, tmp_path, 'dev')
     assert not has_segment(task, tmp_path, 'test')
     assert not has_segment(task, tmp_path, 'dev_matched')
@@ -185,10 +182,9 @@ def test_custom_files_by_name_and_by_position(tmp_path):
     named = infer_labels(custom(tmp_path, content, ['words'], 'y'))
     placed = infer_labels(custom(tmp_path, content, [2], 1, header=True))
     assert named.labels == placed.labels == ('no', 'yes')
-    assert named.metrics == ('accuracy', 'f1')
+    assert named.target.metrics[0] == 'accuracy'
     assert read_examples(named) == read_examples(placed)
     assert read_examples(named)[1] == Example('1', 'b', None, 'no')
-    assert named.label_id('yes') == 1
 
 
 def test_custom_test_file_needs_no_label(tmp_path):
@@ -262,10 +258,10 @@ def test_gluonnlp_rows(monkeypatch):
         Example('1', 'c', 'd', 'neutral'),
     ]
     fake_download(monkeypatch, 'SST', [['good']])
-    assert load_gluonnlp(get_task('SST'), 'test') == [Example('0', 'good', None, None)]
+    assert read_examples(get_task('SST'), segment='test') == [Example('0', 'good', None, None)]
     fake_download(monkeypatch, 'SST', [['good', '7']])
     with pytest.raises(InputError):
-        load_gluonnlp(get_task('SST'))
+        read_examples(get_task('SST'))
 
 
 @pytest.mark.parametrize(
@@ -305,9 +301,8 @@ def test_folder_of_glues_program(tmp_path, monkeypatch, folder):
     (tmp_path / folder / 'train.tsv').write_text(row)
     (tmp_path / 'dev.tsv').write_text(row)
     assert [each.text_a for each in read_examples(get_task('MRPC'))] == ['a']
-    download = 'model_zoo.tasks.classification_data.load_gluonnlp'
-    monkeypatch.setattr(download, lambda task, segment: f'{segment} downloaded')
-    assert read_examples(get_task('MRPC'), segment='dev') == 'dev downloaded'
+    fake_download(monkeypatch, 'MRPC', [['c', 'd', '0']])
+    assert read_examples(get_task('MRPC'), segment='dev') == [Example('0', 'c', 'd', '0')]
 
 
 def test_demo_data():
@@ -324,14 +319,14 @@ def test_real_files(data_dir):
     counts = {}
     for name in list_tasks():
         task = get_task(name)
-        for segment in task.segments:
+        for segment in task.files:
             for root in (data_dir, data_dir / 'glue'):
                 if has_segment(task, root, segment):
                     examples = read_examples(task, root, segment)
                     labels = {example.label for example in examples}
                     if segment.startswith('test'):
                         assert labels == {None}
-                    elif not task.regression:
+                    elif task.target.has_classes:
                         assert labels == set(task.labels)
                     counts[name, segment] = len(examples)
     assert counts == {

@@ -3,11 +3,10 @@
 import mxnet as mx
 import numpy as np
 import pytest
-from batches_of_samples import alone, arrays, assert_same
+from batches_of_samples import arrays, assert_same
 
 from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
-    MappedShards,
     PretrainingLoader,
     SampleOptions,
     ShardFiles,
@@ -53,37 +52,6 @@ def test_epochs(kind, load):
             assert_same(one, other)
     again = np.concatenate([batch.indices for batch in load(**KINDS[kind]).epoch(2)])
     assert (numbers == again).all() != KINDS[kind].get('shuffle', True)
-
-
-@pytest.mark.parametrize('kind', KINDS)
-def test_workers_share_each_batch(kind, load):
-    size = 250 if 'tokens' in kind else 4
-    whole = list(load(**KINDS[kind], batch_size=2 * size).epoch(3))
-    parts = [
-        list(load(**KINDS[kind], batch_size=size, workers=alone(r, 2)).epoch(3)) for r in (0, 1)
-    ]
-    assert len(parts[0]) == len(parts[1])
-    if 'tokens' in kind:  # whose numbers of samples are rounded down before they are added
-        numbers = np.concatenate([b.indices for part in parts for b in part if b is not None])
-        assert sorted(numbers) == sorted(np.concatenate([b.indices for b in whole]))
-        return
-    for batch, *two in zip(whole, *parts):
-        for rank, part in enumerate(two):
-            if part is None:
-                assert not len(batch.indices[rank::2])
-            else:
-                assert (part.indices == batch.indices[rank::2]).all()
-                assert len(part.indices) == len(part.words) == len(part.valid_length)
-
-
-def test_nothing_left_for_a_worker(load):
-    total = load().num_samples
-    parts = [list(load(batch_size=total - 2, workers=alone(r, 2)).epoch(0)) for r in (0, 1)]
-    assert [len(part) for part in parts] == [1, 1]
-    parts = [list(load(batch_size=1, workers=alone(r, total)).epoch(0)) for r in (0, total - 1)]
-    assert [len(part[0].indices) for part in parts] == [1, 1]
-    last = list(load(batch_size=1, workers=alone(total - 2, total - 1)).epoch(0))
-    assert last[0] is not None and last[1] is None and len(last) == 2
 
 
 def test_what_a_batch_holds(load, shards, tokenizer):
@@ -166,7 +134,7 @@ def test_raw_text(kind, text, tokenizer):
     for start in (1, len(batches) // 2, len(batches) - 1):
         for one, other in zip(here.epoch(1, start), batches[start:]):
             assert_same(one, other)
-    elsewhere = load(2, workers=alone(0, 1))
+    elsewhere = load(2)
     for one, other in zip(elsewhere.epoch(1), batches):
         assert_same(one, other)
     elsewhere.close()
@@ -174,39 +142,3 @@ def test_raw_text(kind, text, tokenizer):
     assert not np.array_equal(other.words.asnumpy(), batches[0].words.asnumpy())
     numbers = np.concatenate([batch.indices for batch in batches])
     assert len(numbers) == len(set(numbers))
-    if 'num_buckets' not in kind:
-        parts = [list(load(0, workers=alone(r, 2)).epoch(1)) for r in (0, 1)]
-        found = [set(b.indices) for part in parts for b in part if b is not None]
-        assert set().union(*found) == set(numbers) and sum(map(len, found)) == len(numbers)
-
-
-# -- of files that are mapped into memory --------------------------------------------------------
-
-
-@pytest.fixture
-def load_mapped(shards, tokenizer, tmp_path):
-    def load(**options):
-        source = MappedShards(f'{shards}/*.npz', tokenizer.vocab, str(tmp_path / 'mapped'))
-        return PretrainingLoader(source, 8, **options)
-
-    return load
-
-
-@pytest.mark.parametrize('options', [{'seed': 3}, {'num_buckets': 3}, {'shuffle': False}], ids=str)
-def test_mapped_batches_are_those_of_all_files_in_memory(load, load_mapped, options):
-    ours = load_mapped(**options)
-    loader = load(circle_length=FILES, **options)
-    assert len(ours) == len(loader) and ours.num_samples == loader.num_samples
-    for epoch, start in ((0, 0), (1, 3)):
-        batches = list(ours.epoch(epoch, start))
-        assert len(batches) == len(loader) - start
-        for one, other in zip(batches, loader.epoch(epoch, start)):
-            assert_same(one, other)
-
-
-def test_workers_share_mapped_batches(load_mapped):
-    whole = next(load_mapped(shuffle=False).epoch(0))
-    parts = [next(load_mapped(shuffle=False, workers=alone(rank, 2)).epoch(0)) for rank in (0, 1)]
-    assert all(len(part.indices) == 8 for part in parts)
-    together = np.stack([part.indices for part in parts], axis=1).ravel()
-    assert (together[:8] == whole.indices).all()

@@ -156,7 +156,7 @@ def test_concatenate_pads(samples):
     wide = Samples.empty(2, 20, 5)
     for array in wide:
         array[:] = 1
-    both = Samples.concatenate([samples, wide, Samples.none()])
+    both = Samples.concatenate([samples, wide, Samples.empty()])
     assert both.count == 8 and both.input_ids.shape == (8, 20)
     assert not both.input_ids[:6, 12:].any() and both.masked_lm_weights[6:].all()
     assert np.array_equal(both.take(np.arange(6)).valid_lengths, samples.valid_lengths)

@@ -1,9 +1,7 @@
 """SQuAD's pieces, windows and answers are those of pytorch-pretrained-bert's run_squad.py."""
 
 import json
-import logging
 import math
-import os
 
 import numpy as np
 import pytest
@@ -171,6 +169,14 @@ def test_answers_with_other_white_space_are_learnt(small, vocab_file, tmp_path):
     assert answers.predictions == {'a': '3\u00a0May 1999;'}  # the heuristic gives up
 
 
+def test_long_questions_are_cut(small, vocab_file, tmp_path, caplog):
+    path = write(tmp_path / 'squad.json', small['content'])
+    config = [True, True, 384, 128, 3, 20, 30]
+    features = make_features(path, BertTokenizer(vocab_file), config)
+    assert len(features.query(0)) == 3
+    assert 'of 16 questions are longer than 3 tokens' in caplog.text
+
+
 def test_scores_are_checked(small, vocab_file, tmp_path):
     path = write(tmp_path / 'squad.json', small['content'])
     config = [True, True, 384, 128, 64, 20, 30]
@@ -209,70 +215,3 @@ def test_answers_are_written(tmp_path):
     assert write_answers(str(tmp_path), answers._replace(null_odds={})) == names[:2]
     with pytest.raises(InputError):
         write_answers(str(tmp_path / 'none'), answers)
-
-
-# -- the cache ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def squad(small, tmp_path):
-    return read_squad(write(tmp_path / 'squad.json', small['content']), True, training=True)
-
-
-def cached(folder):
-    return sorted(os.listdir(folder))
-
-
-def test_cache_is_used_and_depends_on_its_inputs(
-    small, squad, vocab_file, tmp_path, monkeypatch, caplog
-):
-    folder = str(tmp_path / 'new' / 'cache')
-    caplog.set_level(logging.INFO)
-    tokenizer = BertTokenizer(vocab_file)
-    first = encode_squad(squad, tokenizer, folder)
-    assert 'encoding 16 questions on 4 paragraphs with 1 processes' in caplog.text
-    (name,) = cached(folder)
-    with monkeypatch.context() as patch:
-        patch.setattr('model_zoo.tasks.squad._encode_chunk', None)  # not called
-        again = encode_squad(squad, BertTokenizer(vocab_file), folder)
-    for left, right in zip(first, again):
-        np.testing.assert_array_equal(left, right)
-        assert left.dtype == right.dtype
-
-    encode_squad(squad, BertTokenizer(vocab_file, do_lower_case=False), folder)
-    assert len(cached(folder)) == 2
-    encode_squad(squad.first(3), tokenizer, folder)
-    assert len(cached(folder)) == 3
-    encode_squad(read_squad(squad.path, True), tokenizer, folder)  # to predict
-    assert len(cached(folder)) == 4
-    vocab_file.write_text('\n'.join([*small['vocab'], 'bosphorus']) + '\n', encoding='utf-8')
-    encode_squad(squad, BertTokenizer(vocab_file), folder)
-    assert len(cached(folder)) == 5
-    small = json.loads(json.dumps(small))
-    small['content']['data'][0]['paragraphs'][0]['context'] += ' More.'
-    changed = read_squad(write(tmp_path / 'squad.json', small['content']), True, training=True)
-    encode_squad(changed, tokenizer, folder)
-    assert len(cached(folder)) == 6 and name in cached(folder)
-
-
-def test_damaged_cache_is_made_anew(squad, vocab_file, tmp_path, caplog):
-    folder = tmp_path / 'cache'
-    first = encode_squad(squad, BertTokenizer(vocab_file), folder)
-    (name,) = cached(folder)
-    content = (folder / name).read_bytes()
-    flipped = content.replace(b"'shape'", b"'shapd'", 1)  # found as soon as the array is read
-    for damaged in (content[: len(content) // 2], b'', b'{}', flipped):
-        (folder / name).write_bytes(damaged)
-        caplog.clear()
-        again = encode_squad(squad, BertTokenizer(vocab_file), folder)
-        assert f'{name} is damaged' in caplog.text
-        assert all(np.array_equal(left, right) for left, right in zip(first, again))
-        assert len((folder / name).read_bytes()) == len(content)
-
-
-def test_processes_give_the_same(squad, vocab_file, monkeypatch):
-    monkeypatch.setattr('model_zoo.tasks.squad.CHUNK', 1)
-    tokenizer = BertTokenizer(vocab_file)
-    left, right = (encode_squad(squad, tokenizer, processes=count) for count in (1, 2))
-    for name in left._fields:
-        np.testing.assert_array_equal(getattr(left, name), getattr(right, name), err_msg=name)

@@ -62,7 +62,6 @@ def test_spaces_within_words(tmp_path):
         ('-DOCSTART- O\n\n', (0, -1), 'in.txt'),
         ('a x\nb\n', (0, -1), 'in.txt, line 2'),
         ('The cat sat.\nIt slept.\n', (0, -1), 'line 2'),
-        (''.join(f'word {n}\n' for n in range(60)), (0, -1), 'in.txt'),
         ('a x\n', (0, 2), 'column 2'),
         ('a x\n', (-3, 0), 'column -3'),
         ('a\nb\n', (0, -1), 'column 0'),

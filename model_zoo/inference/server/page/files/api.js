@@ -40,14 +40,23 @@ export async function call(path, body, signal) {
   return (await request(path, body, signal)).json();
 }
 
+const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+
+// The same request as a line for a terminal.
+export function curl({ path, body }) {
+  const address = new URL(path, location.href.split('#')[0]);
+  const header = key ? ' -H "Authorization: Bearer $KEY"' : '';
+  return `curl${header} ${quote(String(address))} -d ${quote(JSON.stringify(body))}`;
+}
+
 export function modelPath(model, task) {
   const name = model.id.split('/').map(encodeURIComponent).join('/');
   return `models/${name}${task === model.task ? '' : `/pipeline/${task}`}`;
 }
 
-// Server-sent events of /v1/completions: calls onText with each new piece of text.
-export async function complete(body, signal, onText) {
-  const response = await request('v1/completions', { ...body, stream: true }, signal);
+// Server-sent events of a completion: calls onText with each new piece of text.
+export async function stream({ path, body }, signal, onText) {
+  const response = await request(path, { ...body, stream: true }, signal);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let left = '';
   for (;;) {

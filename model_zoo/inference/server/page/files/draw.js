@@ -4,10 +4,15 @@ import { drawToWidth, make, makeSvg, score, shorten } from './dom.js';
 
 const COLOURS = 8;
 
-// Rows of { label, score, text }; a score outside of 0 to 1 is shown as a number alone, as is one of
-// a model of numbers.
-export function bars(rows, title, areShares = true) {
-  const isShare = areShares && rows.every((row) => row.score >= 0 && row.score <= 1);
+// The numbers that a regression predicts.
+export function numbers(rows, title) {
+  return make('dl', { class: 'numbers', 'aria-label': title }, rows.flatMap((row) =>
+    [make('dt', {}, row.label), make('dd', {}, score(row.score))]));
+}
+
+// Rows of { label, score, text }; a score outside of 0 to 1 is shown as a number alone.
+export function bars(rows, title) {
+  const isShare = rows.every((row) => row.score >= 0 && row.score <= 1);
   const items = rows.map((row, place) => {
     const own = make('li', { class: place === 0 ? 'best' : null },
       make('span', { class: 'label' }, row.label),

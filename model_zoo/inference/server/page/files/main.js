@@ -1,6 +1,6 @@
 // The page: a list of models, and for the chosen model the views of what it can do.
 
-import { call, ServerError, useKey } from './api.js';
+import { call, curl, ServerError, useKey } from './api.js';
 import { make } from './dom.js';
 import { maskOf, VIEWS } from './views.js';
 
@@ -55,16 +55,16 @@ function showModels(chosen) {
 
 function showView(model, views, view) {
   document.title = `${view.title}: ${model.id}`;
-  const tabs = views.map((each) => make('a', {
+  const tabs = make('nav', { class: 'tabs', 'aria-label': 'Views' }, views.map((each) => make('a', {
     href: addressOf(model, each), 'aria-current': each === view ? 'page' : null,
-  }, each.title));
+  }, each.title)));
   const facts = [model.task, model.engine && `runs with ${model.engine}`,
     model.max_length && `up to ${model.max_length} tokens`].filter(Boolean);
   const result = make('div', { class: 'result', id: 'result', 'aria-live': 'polite' });
   byId('main').replaceChildren(
     make('h1', {}, model.id), make('p', { class: 'facts' }, facts.join(' · ')),
-    make('nav', { class: 'tabs', 'aria-label': 'Views' }, tabs),
-    makeForm(model, view, result), result);
+    tabs, makeForm(model, view, result), result);
+  tabs.scrollLeft = tabs.querySelector('[aria-current]').offsetLeft - tabs.offsetLeft;
 }
 
 // -- the form of a view ------------------------------------------------------------------------
@@ -149,9 +149,12 @@ async function ask(model, view, values, { problem, stop, result }) {
   stop.disabled = false;
   result.setAttribute('aria-busy', 'true');
   try {
-    const answer = await view.run(values, model, own.signal, result);
-    if (view.show && running === own) {
-      result.replaceChildren(...[view.show(answer, values, model)].flat());
+    const request = view.request?.(values, model);
+    const answer = await (view.run ? view.run(values, model, own.signal, result)
+      : call(request.path, request.body, own.signal));
+    if (running === own) {
+      if (view.show) result.replaceChildren(...[view.show(answer, values, model)].flat());
+      if (request) result.append(commandOf(request));
     }
   } catch (error) {
     if (error.name !== 'AbortError') problem.textContent = error.message;
@@ -162,6 +165,11 @@ async function ask(model, view, values, { problem, stop, result }) {
       result.removeAttribute('aria-busy');
     }
   }
+}
+
+function commandOf(request) {
+  return make('div', { class: 'command' }, make('h3', {}, 'The same in a terminal'),
+    make('pre', { class: 'scroll', tabindex: 0 }, curl(request)));
 }
 
 byId('key-form').addEventListener('submit', (event) => {

@@ -1,13 +1,15 @@
 // What a model can be tried with: for each task its fields, its request and its result.
 
 import { attentionView } from './attention.js';
-import { call, complete, modelPath } from './api.js';
-import { bars, colourOf, heatMap, legend, markedText, neighbourMap } from './draw.js';
+import { call, modelPath, stream } from './api.js';
+import { bars, colourOf, heatMap, legend, markedText, neighbourMap, numbers } from './draw.js';
 import { make, score } from './dom.js';
 
 const lines = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
 const does = (task) => (model) => model.tasks.includes(task);
 const NEAREST = 3;
+// A value of the example in the model's card, or a usual one.
+const own = (name, usual) => (model) => model.example[name] ?? usual;
 
 const SENTENCES = [
   'A cat sleeps on the sofa.', 'A kitten is dozing.', 'The dog chases a ball.',
@@ -15,24 +17,32 @@ const SENTENCES = [
   'Shares fell on Monday.', 'It rains all day.', 'The sun comes out after the storm.',
 ].join('\n');
 const SECOND = {
-  name: 'pair', label: 'Second text', kind: 'text', optional: true, value: '',
+  name: 'pair', label: 'Second text', kind: 'text', optional: true, value: own('text_pair', ''),
   fits: (model) => model.text_pairs,
 };
 
 function infer(task, makeBody) {
-  return (values, model, signal) => call(modelPath(model, task), makeBody(values, model), signal);
+  return (values, model) => ({ path: modelPath(model, task), body: makeBody(values, model) });
 }
+
+const embed = ({ texts, query }, model) => ({
+  path: 'v1/embeddings',
+  body: { model: model.id, input: [...lines(texts), ...(query ? [query] : [])] },
+});
+const complete = ({ prompt, tokens, temperature }, model) => ({
+  path: 'v1/completions', body: { model: model.id, prompt, max_tokens: tokens, temperature },
+});
 
 export const VIEWS = [
   {
     id: 'text-classification', title: 'Labels', fits: does('text-classification'),
     fields: [
-      { name: 'text', label: 'Text', kind: 'text', value: 'The food was great.' },
+      { name: 'text', label: 'Text', kind: 'text', value: own('text', 'The food was great.') },
       SECOND,
     ],
-    run: infer('text-classification', ({ text, pair }) =>
+    request: infer('text-classification', ({ text, pair }) =>
       ({ inputs: [pair ? { text, text_pair: pair } : text] })),
-    show: ([labels], values, model) => bars(labels, 'Labels', !model.is_regression),
+    show: ([labels], values, model) => (model.is_regression ? numbers : bars)(labels, 'Labels'),
   },
   {
     id: 'zero-shot-classification', title: 'Your own labels',
@@ -44,18 +54,20 @@ export const VIEWS = [
         value: 'sport, politics, cooking' },
       { name: 'several', label: 'Several labels may be true', kind: 'check', value: false },
     ],
-    run: infer('zero-shot-classification', ({ text, labels, several }) =>
+    request: infer('zero-shot-classification', ({ text, labels, several }) =>
       ({ inputs: text, parameters: { candidate_labels: labels, multi_label: several } })),
     show: (labels) => bars(labels, 'Labels'),
   },
   {
     id: 'question-answering', title: 'Answers', fits: does('question-answering'),
     fields: [
-      { name: 'question', label: 'Question', kind: 'line', value: 'When was the tower built?' },
-      { name: 'context', label: 'Context', kind: 'text', rows: 7, value: 'The tower was built in '
-        + '1889 for a fair in Paris. It was meant to stand for twenty years.' },
+      { name: 'question', label: 'Question', kind: 'line',
+        value: own('text', 'When was the tower built?') },
+      { name: 'context', label: 'Context', kind: 'text', rows: 7,
+        value: own('context', 'The tower was built in 1889 for a fair in Paris. It was meant to '
+          + 'stand for twenty years.') },
     ],
-    run: infer('question-answering', ({ question, context }) =>
+    request: infer('question-answering', ({ question, context }) =>
       ({ inputs: { question, context }, parameters: { top_k: 5 } })),
     show: showAnswers,
   },
@@ -63,11 +75,10 @@ export const VIEWS = [
     id: 'token-classification', title: 'Entities', fits: does('token-classification'),
     fields: [
       { name: 'text', label: 'Text', kind: 'text', rows: 5,
-        value: 'Marie Curie moved from Warsaw to Paris, and taught at the Sorbonne.' },
+        value: own('text', 'Marie Curie moved from Warsaw to Paris, and taught at the Sorbonne.') },
     ],
-    run: infer('token-classification', ({ text }, model) =>
-      ({ inputs: text,
-        parameters: { aggregation_strategy: model.knows_words ? 'first' : 'simple' } })),
+    request: infer('token-classification', ({ text }) =>
+      ({ inputs: text, parameters: { aggregation_strategy: 'first' } })),
     show: showEntities,
   },
   {
@@ -76,7 +87,7 @@ export const VIEWS = [
       { name: 'text', label: 'Text with masks', kind: 'text', mask: true,
         value: (model) => `Paris is the ${maskOf(model)} of France.` },
     ],
-    run: infer('fill-mask', ({ text }) => ({ inputs: text, parameters: { top_k: 8 } })),
+    request: infer('fill-mask', ({ text }) => ({ inputs: text, parameters: { top_k: 8 } })),
     show: (answer) => {
       const masks = Array.isArray(answer[0]) ? answer : [answer];
       return masks.map((words, place) => make('section', {},
@@ -93,12 +104,14 @@ export const VIEWS = [
       { name: 'temperature', label: 'Temperature', kind: 'number', value: 0.8, min: 0, step: 0.1,
         help: '0 always takes the most likely token.' },
     ],
+    request: complete,
     run: write,
   },
   {
     id: 'sentence-similarity', title: 'Similarity', fits: does('sentence-similarity'),
     fields: [{ name: 'texts', label: 'Sentences, one per line', kind: 'text', rows: 8,
       value: SENTENCES }],
+    request: embed,
     run: ({ texts }, model, signal) =>
       call('page/map', { model: model.id, texts: lines(texts) }, signal),
     show: ({ similarities }, { texts }) => [
@@ -112,6 +125,7 @@ export const VIEWS = [
       { name: 'query', label: 'Query', kind: 'line', value: 'Two pets on a pillow' },
       { name: 'texts', label: 'Sentences, one per line', kind: 'text', rows: 8, value: SENTENCES },
     ],
+    request: embed,
     run: ({ texts, query }, model, signal) =>
       call('page/map', { model: model.id, texts: [...lines(texts), query] }, signal),
     show: showNeighbours,
@@ -119,11 +133,13 @@ export const VIEWS = [
   {
     id: 'multiple-choice', title: 'Choices', fits: does('multiple-choice'),
     fields: [
-      { name: 'text', label: 'Text', kind: 'text', value: 'She opened her umbrella because' },
+      { name: 'text', label: 'Text', kind: 'text',
+        value: own('text', 'She opened her umbrella because') },
       { name: 'choices', label: 'Choices, one per line', kind: 'text',
-        value: 'it had begun to rain.\nthe soup was cold.\nher brother plays chess.' },
+        value: (model) => (model.example.choices ?? ['it had begun to rain.', 'the soup was cold.',
+          'her brother plays chess.']).join('\n') },
     ],
-    run: infer('multiple-choice', ({ text, choices }) =>
+    request: infer('multiple-choice', ({ text, choices }) =>
       ({ inputs: { text, choices: lines(choices) } })),
     show: ({ scores }, { choices }) => bars(best(lines(choices), scores), 'Choices'),
   },
@@ -133,7 +149,7 @@ export const VIEWS = [
       { name: 'text', label: 'First sentence', kind: 'text', value: 'It began to rain.' },
       { name: 'pair', label: 'Second sentence', kind: 'text', value: 'She opened her umbrella.' },
     ],
-    run: infer('next-sentence', ({ text, pair }) => ({ inputs: { text, text_pair: pair } })),
+    request: infer('next-sentence', ({ text, pair }) => ({ inputs: { text, text_pair: pair } })),
     show: ({ label, score: value }) => {
       const other = label === 'IsNext' ? 'NotNext' : 'IsNext';
       return bars([{ label, score: value }, { label: other, score: 1 - value }], 'Labels');
@@ -145,7 +161,7 @@ export const VIEWS = [
       { name: 'query', label: 'Query', kind: 'line', value: 'How do cats sleep?' },
       { name: 'texts', label: 'Texts, one per line', kind: 'text', rows: 8, value: SENTENCES },
     ],
-    run: infer('rerank', ({ query, texts }) =>
+    request: infer('rerank', ({ query, texts }) =>
       ({ inputs: { query, documents: lines(texts) } })),
     show: (ranked, { texts }) => bars(ranked.map((each) =>
       ({ label: lines(texts)[each.corpus_id], score: each.score })), 'Texts'),
@@ -201,14 +217,18 @@ function showEntities(entities, { text }) {
     markedText(text, entities.map(({ start, end, entity_group: label }) =>
       ({ start, end, label, colour: colour(label) }))),
     legend(counts, colour),
+    make('h3', {}, 'Entities'),
+    make('ul', { class: 'entities' }, entities.map(({ word, entity_group: name, score: value }) =>
+      make('li', {}, make('span', { class: 'label' }, word),
+        make('span', { class: `tag colour-${colour(name)}` }, name),
+        make('span', { class: 'value' }, score(value))))),
   ];
 }
 
-async function write({ prompt, tokens, temperature }, model, signal, target) {
+async function write(values, model, signal, target) {
   const written = make('span', { class: 'written' });
-  target.replaceChildren(make('p', { class: 'marked' }, prompt, written));
-  await complete({ model: model.id, prompt, max_tokens: tokens, temperature }, signal,
-    (text) => written.append(text));
+  target.replaceChildren(make('p', { class: 'marked' }, values.prompt, written));
+  await stream(complete(values, model), signal, (text) => written.append(text));
 }
 
 function showNeighbours({ points, similarities }, { texts, query }) {

@@ -1,0 +1,477 @@
+"""The targets of classification: one class a text, any number of labels, or a number.
+
+A target parses labels, makes arrays of them, and says what a model's outputs mean: the loss, the
+scores, the predictions. Metrics are those of scikit-learn and SciPy, and in all of them more is
+better. Degenerate input has a defined value and no warning: F1 without a true or predicted
+positive, and Matthews, Pearson and Spearman where either side is constant, are 0.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+import math
+import re
+import warnings
+from collections.abc import Mapping
+
+import mxnet as mx
+import numpy as np
+
+from ..errors import InputError
+from ..layers import losses
+from ..util.arrays import sigmoid, softmax
+from .task import check_finite, class_report, class_scores, cross_entropies
+
+__all__ = ['Classes', 'LabelSet', 'Number', 'pearson', 'spearman']
+
+
+def _f1(labels, predictions, **options):
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(labels, predictions, zero_division=0, **options))
+
+
+def _matthews(labels, predictions):
+    from sklearn.metrics import matthews_corrcoef
+
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
+    return float(matthews_corrcoef(labels, predictions))
+
+
+def pearson(labels, predictions):
+    """Compute Pearson's correlation coefficient."""
+    from scipy.stats import pearsonr
+
+    return _correlation(pearsonr, labels, predictions)
+
+
+def spearman(labels, predictions):
+    """Compute Spearman's rank correlation coefficient."""
+    from scipy.stats import spearmanr
+
+    return _correlation(spearmanr, labels, predictions)
+
+
+def _correlation(function, labels, predictions):
+    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
+        return 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # of nearly constant input
+        value = float(function(labels, predictions)[0])
+    return value if np.isfinite(value) else 0.0
+
+
+def _plain(text):
+    """Return a name without what its spellings differ in; the sign of a number is no hyphen."""
+    return re.sub(r'(?<=[^\W\d_])[-_ ]+(?=\w)', '', text).lower()
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """One of several classes.
+
+    Parameters
+    ----------
+    labels : tuple of str, optional
+        Names of the classes in the order of the model's outputs; None if they are yet to be read
+        from the training set.
+    metrics : tuple of str
+        Of accuracy, f1, macro_f1 and matthews; the first chooses the best epoch. Default: all that
+        fit, accuracy first.
+    aliases : mapping of str to str
+        Synonyms of `labels`.
+    orders : mapping of str to tuple of str
+        Other orders of the labels: of pytorch-pretrained-BERT and Google ('originals'), and of the
+        data set on the Hugging Face hub ('hub').
+    positive : str, optional
+        The label of F1; by default the second one.
+    """
+
+    labels: tuple[str, ...] | None = None
+    metrics: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    orders: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    positive: str | None = None
+
+    has_classes, takes_several = True, False
+    problem_type = None  # entry of the configuration
+
+    def __post_init__(self):
+        if not self.metrics and self.labels is not None:
+            object.__setattr__(self, 'metrics', self._usual_metrics())
+
+    def _usual_metrics(self):
+        return ('accuracy', *['f1'] * (len(self.labels) == 2), 'macro_f1')
+
+    @property
+    def num_outputs(self):
+        """Number of the model's outputs."""
+        if self.labels is None:
+            raise InputError(
+                'the labels are not known: name them, or give the training file from which they '
+                'are read'
+            )
+        return len(self.labels)
+
+    # -- names
+
+    @functools.cached_property
+    def has_words(self):
+        """Whether no label is a number, so that numbers in the data mean positions."""
+        return not any(re.fullmatch('[+-]?[0-9.]+', label) for label in self.labels)
+
+    @functools.cached_property
+    def _spellings(self):
+        """Plain spelling -> label, if only one is meant."""
+        spellings = {}
+        for text, label in [*zip(self.labels, self.labels), *self.aliases.items()]:
+            spellings.setdefault(_plain(text), set()).add(label)
+        return {
+            text: labels.pop() for text, labels in spellings.items() if text and len(labels) == 1
+        }
+
+    def find(self, text):
+        """Return the class called `text`, in any case or by a synonym; None if there is none."""
+        return text if text in self.labels else self._spellings.get(_plain(text))
+
+    def match(self, names):
+        """Return the labels that a model's names stand for, in their order, or None."""
+        labels = tuple(map(self.find, names))
+        return labels if len(labels) == len(self.labels) and {*labels} == {*self.labels} else None
+
+    def in_order(self, whose):
+        """Return the labels in another order, if it has a name in `orders`; else as they are."""
+        return self.orders.get(whose, self.labels)
+
+    def infer(self, texts, column, has_header=True):
+        """Return the target with the labels of a training set: sorted, integers by value.
+
+        Parameters
+        ----------
+        texts : list of str
+        column : str
+            The column, for messages.
+        """
+        counts, first = collections.Counter(texts), texts[0]
+        problem = hint = None
+        if len(counts) < 2:
+            problem = f'has the one label {first!r}; two are needed'
+        elif len(counts) > 50 and 2 * len(counts) > len(texts):
+            hint = ' (for numbers to predict, set `regression`)' if _are(float, counts) else ''
+            problem = (
+                f'has {len(counts)} different values in {len(texts)} rows, such as '
+                f'{first!r:.80}: are these labels?{hint}'
+            )
+        elif not has_header and counts[first] == 1:
+            problem = (
+                f'has the label {first!r} in the first line only, which looks like a header: set '
+                '`header`, or name the `labels`'
+            )
+        elif _are(float, counts) and not _are(int, counts):
+            problem = (
+                f'has numbers, such as {first!r}: set `regression` to predict numbers, or name the '
+                '`labels`'
+            )
+        if problem:
+            raise InputError(f'{column} {problem}')
+        integers = _are(int, counts)
+        labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
+        return dataclasses.replace(self, labels=tuple(labels))
+
+    # -- labels of rows
+
+    def parse_one(self, text):
+        """Return the class written as `text`; a number is a position among names."""
+        text = text.strip()
+        label = self.find(text)
+        if label is None and self.has_words and re.fullmatch('[0-9]{1,9}', text):
+            label = dict(enumerate(self.labels)).get(int(text))
+        if label is None:
+            expected = ', '.join((*self.labels, *self.aliases))
+            raise InputError(f'unknown label {text!r}; expected one of: {expected}')
+        return label
+
+    def parse(self, text):
+        """Return the label written as `text`."""
+        return self.parse_one(text)
+
+    def number(self, label):
+        """Return the label as the loss takes it: the class's number."""
+        return self.labels.index(label)
+
+    def array(self, labels):
+        """Return labels as an array, a row for each text."""
+        return np.array([self.number(label) for label in labels])
+
+    def show(self, label):
+        """Return a label, or a prediction, as a text."""
+        return label
+
+    # -- training
+
+    def loss(self, model, batch, weights=None):
+        """Compute the mean loss of a batch, an NDArray of shape (1,).
+
+        `weights` has each class's weight, (classes,); None for equal ones.
+        """
+        if weights is None:
+            return model(*batch.inputs, batch.labels)
+        labels = batch.labels
+        factors = mx.nd.array(weights, ctx=labels.context).take(labels)
+        scores = mx.nd.log_softmax(model(*batch.inputs).astype('float32'))
+        return -(factors * mx.nd.pick(scores, labels)).mean()
+
+    def class_weights(self, given, labels):
+        """Compute the weights of the classes.
+
+        Parameters
+        ----------
+        given : list of str
+            ``balanced``, or texts such as ``bad=3``.
+        labels : sequence of str
+            The training set's.
+        """
+        if given == ['balanced']:
+            counts = np.bincount(self.array(labels), minlength=len(self.labels))
+            return len(labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        weights = np.ones(len(self.labels))
+        for item in given:
+            label, _, weight = item.rpartition('=')
+            try:
+                weights[self.number(self.parse_one(label))] = float(weight)
+            except ValueError:
+                raise InputError(
+                    f'{item!r}: must be balanced, or LABEL=WEIGHT with one of the labels',
+                    field='class_weights',
+                ) from None
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise InputError('must be finite and at least 0', field='class_weights')
+        return weights
+
+    # -- outputs, (texts, outputs)
+
+    def predictions(self, outputs):
+        """Return the outputs as predictions that are comparable with `array`."""
+        return outputs.argmax(axis=-1)
+
+    def scores(self, labels, outputs):
+        """Compute the metrics.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray
+            See `array`.
+        outputs : numpy.ndarray
+            The model's outputs.
+
+        Returns
+        -------
+        dict of str to float
+            In the order of `metrics`.
+        """
+        check_finite(outputs)
+        return self._metrics(labels, self.predictions(outputs))
+
+    def _metrics(self, labels, predictions):
+        positive = 1 if self.positive is None else self.labels.index(self.positive)
+        metrics = {
+            'accuracy': lambda: float(np.mean(labels == predictions)),
+            'f1': lambda: _f1(labels == positive, predictions == positive),
+            'macro_f1': lambda: float(
+                np.mean([part['f1'] for part in class_scores(self.labels, labels, predictions)])
+            ),
+            'matthews': lambda: _matthews(labels, predictions),
+        }
+        return {name: metrics[name]() for name in self.metrics}
+
+    def losses(self, labels, outputs):
+        """Compute the loss of each text, float64."""
+        return cross_entropies(labels, outputs)
+
+    def baseline(self, labels):
+        """Return the best guess without the texts, and its metrics."""
+        guess = int(np.bincount(labels).argmax())
+        return self.labels[guess], self._metrics(labels, np.full_like(labels, guess))
+
+    def report(self, labels, outputs):
+        """Compute the scores of each class; see `class_report`."""
+        guess = int(np.bincount(labels).argmax())
+        predictions = self.predictions(outputs)
+        return class_report('Scores per class', self.labels, labels, predictions, guess)
+
+    def decode(self, outputs):
+        """Return the prediction for each text, as `parse` returns labels."""
+        return [self.labels[number] for number in self.predictions(outputs).tolist()]
+
+    def written(self, outputs):
+        """Return the predictions in the form of GLUE's submissions."""
+        return self.decode(outputs)
+
+    @property
+    def columns(self):
+        """Names of the columns of `probabilities`."""
+        return self.labels
+
+    def probabilities(self, outputs):
+        """Return the classes' probabilities, (texts, classes)."""
+        return softmax(outputs)
+
+
+class LabelSet(Classes):
+    """Any number of labels; each output is the logit of one of them."""
+
+    takes_several, problem_type = True, 'multi_label_classification'
+
+    def _usual_metrics(self):
+        return 'macro_f1', 'micro_f1', 'accuracy'
+
+    def infer(self, texts, column, has_header=True):
+        names = sorted({name for text in texts for name in _between_commas(text)})
+        if len(names) < 2:
+            raise InputError(f'{column} has the labels {names}; two are needed')
+        return dataclasses.replace(self, labels=tuple(names))
+
+    def parse(self, text):
+        """Return the labels of a text, which have commas between, in the order of `labels`."""
+        chosen = {self.parse_one(name) for name in _between_commas(text)}
+        return tuple(label for label in self.labels if label in chosen)
+
+    def number(self, label):
+        """Return 1 for each label that the text has, and 0 for the others."""
+        return np.array([name in label for name in self.labels], np.float32)
+
+    def show(self, label):
+        return ', '.join(label)
+
+    def loss(self, model, batch, weights=None):
+        return losses.binary_cross_entropy(mx.nd, model(*batch.inputs), batch.labels)
+
+    def predictions(self, outputs):
+        return outputs > 0
+
+    def _metrics(self, labels, predictions):
+        return {
+            'macro_f1': _f1(labels, predictions, average='macro'),
+            'micro_f1': _f1(labels, predictions, average='micro'),
+            'accuracy': float((predictions == labels).all(axis=-1).mean()),
+        }
+
+    def losses(self, labels, outputs):
+        """Compute the loss of each text and label, float64."""
+        outputs = outputs.astype(np.float64)
+        return np.logaddexp(0, outputs) - labels * outputs
+
+    def baseline(self, labels):
+        usual = labels.mean(axis=0) > 0.5  # labels that most texts have
+        guess = self.show(itertools.compress(self.labels, usual)) or 'no label'
+        return guess, self._metrics(labels, np.tile(usual, (len(labels), 1)))
+
+    def report(self, labels, outputs):
+        return class_report('Scores per label', self.labels, labels, self.predictions(outputs))
+
+    def decode(self, outputs):
+        return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
+
+    def written(self, outputs):
+        return map(','.join, self.decode(outputs))
+
+    def probabilities(self, outputs):
+        return sigmoid(outputs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A number, such as a rating: the model has one output.
+
+    Parameters
+    ----------
+    bounds : (float, float), optional
+        The least and the greatest label; predictions are clipped to them.
+    """
+
+    bounds: tuple[float, float] | None = None
+
+    labels, metrics, num_outputs = None, ('pearson', 'spearman'), 1
+    has_classes, takes_several = False, False
+    problem_type = 'regression'
+    columns = ('output',)
+
+    def parse(self, text):
+        """Return the number written as `text`."""
+        low, high = self.bounds or (-math.inf, math.inf)
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or not low <= value <= high:
+            bounds = f' from {low:g} to {high:g}' if self.bounds else ''
+            raise InputError(f'label {text!r} is not a number{bounds}')
+        return value
+
+    def number(self, label):
+        """Return the label as the loss takes it."""
+        return float(label)
+
+    def array(self, labels):
+        """Return labels as an array, (texts,)."""
+        return np.array(labels, np.float64)
+
+    def show(self, label):
+        """Return a label, or a prediction, as a text."""
+        return f'{label:.4g}'
+
+    def loss(self, model, batch, weights=None):
+        """Compute the mean loss of a batch, an NDArray of shape (1,)."""
+        return model(*batch.inputs, batch.labels)
+
+    def scores(self, labels, outputs):
+        """Compute the metrics; see `Classes.scores`."""
+        check_finite(outputs)
+        pair = np.asarray(labels, np.float64), _numbers(outputs)
+        return {'pearson': pearson(*pair), 'spearman': spearman(*pair)}
+
+    def losses(self, labels, outputs):
+        """Compute the loss of each text, float64."""
+        return (_numbers(outputs) - labels) ** 2
+
+    def baseline(self, labels):
+        """Return the best guess without the texts, the mean, and its metrics."""
+        guess = float(np.mean(labels))
+        return self.show(guess), self.scores(labels, np.full(len(labels), guess))
+
+    def report(self, labels, outputs):
+        """Return nothing: there are no classes."""
+        return {}
+
+    def decode(self, outputs):
+        """Return the prediction for each text."""
+        return _numbers(outputs).tolist()
+
+    def written(self, outputs):
+        """Return the predictions in the form of GLUE's submissions."""
+        low, high = self.bounds or (-math.inf, math.inf)
+        return [f'{min(max(value, low), high):.3f}' for value in self.decode(outputs)]
+
+    def probabilities(self, outputs):
+        """Return the outputs, (texts, 1)."""
+        return _numbers(outputs).reshape(-1, 1)
+
+
+def _numbers(outputs):
+    return np.asarray(outputs, np.float64).reshape(-1)
+
+
+def _between_commas(text):
+    return [name.strip() for name in text.split(',') if name.strip()]
+
+
+def _are(number_type, values):
+    """Return whether all `values` spell an int, or a float."""
+    try:
+        for value in values:
+            number_type(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,212 @@
+"""Targets: labels parsed, metrics by their definitions and at their limits, predictions."""
+
+import warnings
+
+import numpy as np
+import pytest
+from gluonnlp.data import classification
+
+from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
+from model_zoo.tasks.targets import Classes, LabelSet, Number
+
+
+def target_of(name):
+    return get_task(name).target
+
+
+def outputs_of(target, predictions):
+    """Outputs that mean these predictions."""
+    if not target.has_classes:
+        return np.array(predictions, np.float32).reshape(-1, 1)
+    return np.eye(len(target.labels), dtype=np.float32)[predictions]
+
+
+@pytest.mark.parametrize('name', list_tasks())
+def test_published_sets_are_those_of_gluonnlp(name):
+    task, theirs = get_task(name), classification.get_task(name)
+    assert task.labels == (theirs.class_labels and tuple(theirs.class_labels))
+    assert task.num_labels == (1 if theirs.class_labels is None else len(theirs.class_labels))
+    assert task.is_pair == theirs.is_pair
+    assert len({len(layout.text) for layout in task.layouts}) == 1
+    for alias, label in (theirs.label_alias or {}).items():
+        assert task.target.parse(alias) == label
+    assert set(task.submissions) == set(task.test_segments)
+    assert 'train' in task.files and task.dev_segments
+
+
+def test_names_in_any_case_and_aliases():
+    assert get_task('mrpc') is get_task('MRPC')
+    assert get_task('SST') is get_task('sst-2') is get_task('SST-2')
+    assert get_task('chnsenticorp').name == 'ChnSentiCorp'
+    with pytest.raises(UnknownNameError):
+        get_task('MRPCC')
+
+
+def test_submission_files_have_glues_names():
+    tasks = ('CoLA', 'MNLI', 'MRPC', 'QNLI', 'QQP', 'RTE', 'SST', 'STS-B', 'WNLI')
+    names = {name for task in tasks for name in get_task(task).submissions.values()}
+    assert names == {
+        *('CoLA.tsv', 'MNLI-m.tsv', 'MNLI-mm.tsv', 'MRPC.tsv', 'QNLI.tsv', 'QQP.tsv'),
+        *('RTE.tsv', 'SST-2.tsv', 'STS-B.tsv', 'WNLI.tsv'),
+    }
+
+
+@pytest.mark.parametrize(
+    ('target', 'text', 'label'),
+    [
+        (target_of('ChnSentiCorp'), 'positive', '1'),
+        (target_of('RTE'), ' Not-Entailment ', 'not_entailment'),
+        (target_of('MNLI'), '2', 'contradiction'),  # a position among names
+        (target_of('STS-B'), '4.750', 4.75),
+        (Number(), '-7e3', -7000),
+        (LabelSet(('food', 'room', 'staff')), 'staff, Food,', ('food', 'staff')),
+        (LabelSet(('food', 'room')), '', ()),
+        (target_of('RTE'), 'maybe', None),
+        (target_of('MRPC'), '2', None),
+        (Classes(('-1', '9', '10')), '1', None),
+        (LabelSet(('food', 'room')), 'food,bar', None),
+        *((target_of('STS-B'), bad, None) for bad in ('5.1', '-0.1', 'nan', 'inf', '', 'five')),
+    ],
+)
+def test_labels(target, text, label):
+    if label is None:
+        with pytest.raises(InputError):
+            target.parse(text)
+    else:
+        assert target.parse(text) == label
+
+
+def test_custom_tasks():
+    task = custom_task(['a', 'b'], 'y', labels=['no', 'yes', 'unsure'], files={'test': 'T.tsv'})
+    assert task.is_pair and task.num_labels == 3 and task.submissions['test'] == 'custom.tsv'
+    assert task.target.metrics == ('accuracy', 'macro_f1')
+    two = custom_task(['a'], 'y', labels=['no', 'yes']).target
+    assert two.metrics == ('accuracy', 'f1', 'macro_f1')
+    assert custom_task(['a'], 'y', regression=True).num_labels == 1
+    (layout,) = custom_task(['0'], '2').layouts  # digits from a command line
+    assert (layout.text, layout.label, layout.header) == ((0,), 2, False)
+    assert custom_task([0], 'y').layouts[0].header
+    with pytest.raises(InputError):
+        _ = custom_task(['a'], 'y').num_labels
+
+
+@pytest.mark.parametrize(
+    ('field', 'arguments'),
+    [
+        *(('text_columns', {'text_columns': columns}) for columns in ([], ['a', 'b', 'c'])),
+        ('text_columns', {'text_columns': ['a'], 'label_column': 'a'}),
+        ('labels', {'text_columns': ['a'], 'labels': ['x', 'y'], 'regression': True}),
+        ('labels', {'text_columns': ['a'], 'labels': ['x']}),
+    ],
+)
+def test_impossible_custom_tasks(field, arguments):
+    with pytest.raises(InputError) as caught:
+        custom_task(**arguments)
+    assert caught.value.field == field
+
+
+def test_metrics_of_classes_by_their_definitions():
+    labels, predictions = np.random.randint(0, 2, (2, 50))
+    pairs = list(zip(labels, predictions))
+    tp, fp, fn, tn = (pairs.count(pair) for pair in ((1, 1), (0, 1), (1, 0), (0, 0)))
+    target = Classes(('0', '1'), ('accuracy', 'f1', 'macro_f1', 'matthews'))
+    values = target.scores(labels, outputs_of(target, predictions))
+    assert list(values) == list(target.metrics)
+    assert values['accuracy'] == pytest.approx((tp + tn) / 50)
+    f1, other = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
+    assert values['f1'] == pytest.approx(f1)
+    assert values['macro_f1'] == pytest.approx((f1 + other) / 2)
+    scale = np.sqrt(float((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)))
+    assert values['matthews'] == pytest.approx((tp * tn - fp * fn) / scale)
+    swapped = Classes(('1', '0'), ('f1',), positive='1')
+    assert swapped.scores(1 - labels, outputs_of(swapped, 1 - predictions))['f1'] == values['f1']
+
+
+def test_metrics_of_numbers_by_their_definitions():
+    labels, outputs = np.random.rand(2, 30)
+    values = Number().scores(labels, outputs.reshape(-1, 1))
+    assert values['pearson'] == pytest.approx(np.corrcoef(labels, outputs)[0, 1])
+    ranks = [values.argsort().argsort() for values in (labels, outputs)]
+    assert values['spearman'] == pytest.approx(np.corrcoef(*ranks)[0, 1])
+    # only the order matters to Spearman
+    warped = Number().scores(labels, np.exp(5 * outputs))
+    assert warped['spearman'] == pytest.approx(values['spearman'])
+    assert warped['pearson'] != pytest.approx(values['pearson'])
+
+
+@pytest.mark.parametrize(
+    ('name', 'labels', 'predictions', 'expected'),
+    [
+        ('MRPC', [0, 0, 0], [0, 0, 0], {'accuracy': 1, 'f1': 0}),
+        ('MRPC', [1, 1], [0, 0], {'accuracy': 0, 'f1': 0}),
+        ('MRPC', [1, 1], [1, 1], {'accuracy': 1, 'f1': 1}),
+        ('MNLI', [1, 0, 2, 0], [1, 0, 2, 2], {'accuracy': 0.75}),
+        ('CoLA', [1, 0, 1], [1, 1, 1], {'matthews': 0, 'accuracy': 2 / 3}),
+        ('CoLA', [1], [1], {'matthews': 0, 'accuracy': 1}),
+        ('STS-B', [1, 2, 3], [0.5, 0.5, 0.5], {'pearson': 0, 'spearman': 0}),
+        ('STS-B', [2, 2, 2], [1, 2, 3], {'pearson': 0, 'spearman': 0}),
+        ('STS-B', [2], [3], {'pearson': 0, 'spearman': 0}),
+    ],
+)
+def test_degenerate_input_has_a_value_and_no_warning(name, labels, predictions, expected):
+    target = target_of(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter('error')
+        values = target.scores(np.array(labels), outputs_of(target, predictions))
+        nearly = Number().scores([1, 2, 3], np.array([1, 1, 1 + 1e-15]))
+    assert values == pytest.approx(expected) and list(values) == list(target.metrics)
+    assert np.isfinite(list(nearly.values())).all()
+
+
+@pytest.mark.parametrize('name', ['SST', 'STS-B'])
+def test_outputs_that_are_not_finite(name):
+    with pytest.raises(InputError):
+        target_of(name).scores(np.array([0, 1]), np.array([[0, 1], [np.nan, 0]])[:, :1])
+
+
+@pytest.mark.parametrize(
+    ('target', 'labels', 'guess', 'metrics'),
+    [
+        (Classes(('x', 'y', 'z'), ('accuracy',)), [0, 2, 2, 1], 'z', {'accuracy': 0.5}),
+        (Number(), [1.0, 2.0, 6.0], '3', {'pearson': 0, 'spearman': 0}),
+        (
+            LabelSet(('x', 'y')),
+            [[1, 0], [1, 1], [1, 0]],
+            'x',
+            {'macro_f1': 0.5, 'micro_f1': 6 / 7, 'accuracy': 2 / 3},
+        ),
+    ],
+)
+def test_the_best_guess_without_texts(target, labels, guess, metrics):
+    assert target.baseline(np.array(labels)) == (guess, pytest.approx(metrics))
+
+
+@pytest.mark.parametrize(
+    ('target', 'outputs', 'written', 'probabilities'),
+    [
+        (target_of('RTE'), [[0, 5]], ['entailment'], [[1 / (1 + np.exp(5)), 1 / (1 + np.exp(-5))]]),
+        (Number((0, 5)), [[3.14159], [5.2], [-1]], ['3.142', '5.000', '0.000'], None),
+        (LabelSet(('x', 'y')), [[1, 1], [-1, -1]], ['x,y', ''], None),
+        (LabelSet(('x', 'y')), [[0, np.log(3)]], ['y'], [[0.5, 0.75]]),
+    ],
+)
+def test_predictions(target, outputs, written, probabilities):
+    assert list(target.written(np.array(outputs))) == written
+    if probabilities is not None:
+        np.testing.assert_allclose(target.probabilities(np.array(outputs)), probabilities)
+
+
+@pytest.mark.parametrize(
+    ('given', 'weights'),
+    [(['balanced'], [2, 0, 2 / 3]), (['a=3', 'C=0.5'], [3, 1, 0.5]), (['z=1'], None)],
+)
+def test_class_weights(given, weights):
+    target = Classes(('a', 'b', 'c'))
+    if weights is None:
+        with pytest.raises(InputError) as caught:
+            target.class_weights(given, ['a'])
+        assert caught.value.field == 'class_weights'
+    else:
+        found = target.class_weights(given, ['a', 'c', 'c', 'c'])
+        np.testing.assert_allclose(found[[0, 2]], np.array(weights)[[0, 2]])

@@ -1,0 +1,27 @@
+"""An error of the user's in a notebook: the user's line and the message, and no more."""
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip('IPython')
+
+CELL = """
+from model_zoo.errors import UnknownNameError
+def choose(name):
+    UnknownNameError.check('fruit', name, ['apple', 'pear'])
+choose('appel')
+"""
+
+
+def test_one_frame_and_the_message(tmp_path):
+    command = [sys.executable, '-m', 'IPython', '--colors=NoColor', '--no-banner', '-c', CELL]
+    environment = {'PATH': '', 'IPYTHONDIR': str(tmp_path)}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    shown = (found.stdout + found.stderr).strip().splitlines()
+    assert shown[0].startswith('File ') and 'in choose' in shown[0]
+    assert [line.strip() for line in shown[1:]] == [
+        "UnknownNameError.check('fruit', name, ['apple', 'pear'])",
+        "UnknownNameError: unknown fruit 'appel'; known: apple, pear; did you mean apple?",
+    ]
