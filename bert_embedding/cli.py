@@ -7,11 +7,11 @@
 that of the originals.
 """
 
+import functools
 import itertools
 import logging
 import os
 import sys
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from model_zoo.util.reading import read_lines, state_of
 from .embedding import OOV_WAYS, BertEmbedding
 from .writers import open_writer
 
-__all__ = ['FileEmbedder', 'console', 'embed', 'main']
+__all__ = ['console', 'embed', 'main']
 
 logger = logging.getLogger(__name__)
 
@@ -142,48 +142,36 @@ def _count(args):
     return len(args.sentences) + sum(1 for _ in _sentences(args))
 
 
-class _Wanted(NamedTuple):
-    """What to compute for sentences: vectors of their words, or with `pooling` one for each."""
+def _vectors(embedding, sentences, args, on_batch=None):
+    """Yield (words, vectors) of each sentence, or with ``args.pooling`` its vector."""
+    if args.pooling is None:
+        return embedding.iter_embedding(sentences, args.oov_way, on_batch=on_batch)
+    pooling = None if args.pooling == 'model' else args.pooling
+    if pooling is None and embedding.sentence_modules is None:
+        raise InputError(
+            f'model: {args.model!r} has no modules.json that defines it; use mean, cls or max',
+            field='pooling',
+        )
+    options = pooling, args.normalize, args.prompt, args.prompt_name
+    return embedding.iter_sentence_vectors(sentences, *options, on_batch)
 
-    model: str
-    oov_way: str
-    pooling: str | None
-    options: tuple  # further arguments of `iter_sentence_vectors`
 
-    @classmethod
-    def of(cls, args):
-        """Read it from the command's arguments."""
-        options = args.normalize, args.prompt, args.prompt_name
-        return cls(args.model, args.oov_way, args.pooling, options)
-
-    def results(self, embedding, sentences, on_batch=None):
-        """Yield (words, vectors) of each sentence, or its vector."""
-        if self.pooling is None:
-            return embedding.iter_embedding(sentences, self.oov_way, on_batch=on_batch)
-        pooling = None if self.pooling == 'model' else self.pooling
-        if pooling is None and embedding.sentence_modules is None:
-            raise InputError(
-                f'--pooling model: {self.model!r} has no modules.json that says how; '
-                'give mean, cls or max'
-            )
-        return embedding.iter_sentence_vectors(sentences, pooling, *self.options, on_batch)
-
-    def write(self, writer, embedding, sentences, on_batch=None):
-        """Write the results; returns how many there were."""
-        count = 0
-        for result in self.results(embedding, sentences, on_batch):
-            count += 1
-            if self.pooling is None:
-                writer.words(*result)
-            else:
-                writer.sentence(result)
-        return count
+def _write(writer, embedding, sentences, args, on_batch=None):
+    """Write the vectors; returns the number of sentences."""
+    count = 0
+    for result in _vectors(embedding, sentences, args, on_batch):
+        count += 1
+        if args.pooling is None:
+            writer.words(*result)
+        else:
+            writer.sentence(result)
+    return count
 
 
 def _print(embedding, sentences, args):
     """Print each sentence as it was given, and its vectors."""
     texts, sentences = itertools.tee(sentences)
-    for text, result in zip(texts, _Wanted.of(args).results(embedding, sentences)):
+    for text, result in zip(texts, _vectors(embedding, sentences, args)):
         text = text.encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
         print(f'Text: {text}')
         with np.printoptions(legacy='1.21'):  # arrays as the original prints them
@@ -209,13 +197,33 @@ def _options(args):
 
 
 def _embed_files(args):
-    """``--files``: a file of vectors for each."""
-    options, wanted = _options(args), _Wanted.of(args)
+    """Write a file of vectors for each of ``--files``."""
+    settings = {**_options(args), 'ctx': str(args.gpu)}
+    settings['vectors'] = [
+        args.oov_way,
+        args.pooling,
+        args.normalize,
+        args.prompt,
+        args.prompt_name,
+    ]
     paths = filter(None, [args.model, args.params_path, args.sentencepiece])
-    settings = [{**options, 'ctx': str(options['ctx'])}, wanted]
-    settings += [sorted(state_of(path)) for path in paths]
-    count = run_over_files(FileEmbedder(options, wanted), args, [*settings, args.output_format])
+    states = [sorted(state_of(path)) for path in paths]
+    job = functools.partial(_embed_file, args)
+    count = run_over_files(job, args, [settings, *states, args.output_format])
     logger.info('%d texts in %s', count, args.output_dir)
+
+
+def _embed_file(args, task):
+    """Write the vectors of a file's texts; for a worker."""
+    embedding = _opened(tuple(_options(args).items()))
+    sentences = (line.strip() for line in task.lines())
+    with open_writer(task.output) as writer:
+        return _write(writer, embedding, sentences, args)
+
+
+@functools.lru_cache(maxsize=1)
+def _opened(options):
+    return BertEmbedding(**dict(options))
 
 
 def embed(argv=None):
@@ -227,10 +235,9 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
     """Parse the arguments `argv` (None: the process's own) and do what they say."""
     args = _parse(argv, model)
     setup_logging(verbose=args.verbose)
-    if args.normalize and not args.pooling:
-        raise InputError('--normalize is for sentence vectors: give --pooling, too')
-    if (args.prompt or args.prompt_name) and not args.pooling:
-        raise InputError('--prompt and --prompt_name are for sentence vectors: also give --pooling')
+    for name in ('normalize', 'prompt', 'prompt_name'):
+        if vars(args)[name] and not args.pooling:
+            raise InputError('is for sentence vectors: also give `pooling`', field=name)
     if args.files:
         _embed_files(args)
         return
@@ -245,7 +252,7 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
         with open_writer(args.output) as writer:
             embedding = BertEmbedding(**_options(args))
             with counted('sentences', total, leave=True) as on_batch:
-                count = _Wanted.of(args).write(writer, embedding, sentences, on_batch)
+                count = _write(writer, embedding, sentences, args, on_batch)
         logger.info('sentences in %s: %d', args.output, count)
         return
     embedding = BertEmbedding(**_options(args))
@@ -262,21 +269,3 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
 def console():
     """The console command: run `main` and exit with its status."""
     sys.exit(run(main))
-
-
-_model = None  # of this process: (options, BertEmbedding)
-
-
-class FileEmbedder:
-    """Writes the vectors of a file's texts; for a worker."""
-
-    def __init__(self, options, wanted):
-        self._options, self._wanted = options, wanted
-
-    def __call__(self, task):
-        global _model
-        if _model is None or _model[0] != self._options:
-            _model = self._options, BertEmbedding(**self._options)
-        sentences = (line.strip() for line in task.lines())
-        with open_writer(task.output) as writer:
-            return self._wanted.write(writer, _model[1], sentences)

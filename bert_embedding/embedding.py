@@ -427,7 +427,7 @@ class _PieceVectors(Pipeline):
     task = 'embedding'
     token_outputs = 1
 
-    def _rows(self, items, options, meter):
+    def _rows(self, items, options, meter=None):
         reduce = functools.partial(self._reduced, options=options)
         rows, room = [], self.block.context_length - 2
         texts = map(options.get('prepare', str), map(self._text, items))

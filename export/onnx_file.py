@@ -158,16 +158,11 @@ def measures_path(path):
 
 def _check(graph, path, precision):
     """Raise ExportError unless ONNX Runtime computes what the block does."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
-    inputs = [tensor.name for tensor in session.get_inputs()]
-    outputs = [tensor.name for tensor in session.get_outputs()]
+    engine = OnnxRuntimeEngine(path)
 
     def run(feed):
-        return dict(zip(outputs, session.run(None, {name: feed[name] for name in inputs})))
+        given = {name: feed[name] for name in engine.inputs}
+        return dict(zip(engine.outputs, engine.session.run(None, given)))
 
     largest, kept = 0, []
     for result, wanted in graph.compare(run):

@@ -17,7 +17,7 @@ import site
 import sys
 import warnings
 
-from .mxnet_import import names_of_old_numpy
+from .mxnet_import import importing_mxnet
 
 __all__ = [
     'available_processors',
@@ -72,7 +72,7 @@ def prepared():
     """Within the context MXNet can be imported, with the library that computes its products."""
     if not _is_off() and _is_linux_on_x86():
         _load_blas()
-    with names_of_old_numpy():
+    with importing_mxnet():
         yield
     if not _is_off():
         _use_amx()

@@ -1,24 +1,47 @@
-"""The import of MXNet 1.9.1 with a NumPy that is newer than 1.23."""
+"""The import of MXNet 1.9.1: with a NumPy newer than 1.23, without what it rarely uses."""
 
 import builtins
 import contextlib
 import functools
+import importlib.util
 import re
 import sys
 import types
 
-__all__ = ['names_of_old_numpy']
+__all__ = ['importing_mxnet']
 
 # NumPy 2's way to write a scalar within a tuple
 _SCALAR = re.compile(r'\bnp\.(?:(?:u?int|float|bool_?)\d*\((.*?)\)|(True|False)_)')
 
 
+class _Later(types.ModuleType):
+    """A module that is imported when one of its names is first used."""
+
+    def __getattr__(self, name):
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def _instead_of(name, fromlist):
+    """Return what MXNet gets for a slow library at import; None for the library itself.
+
+    They would take half of its import's time. A few of its functions use ``scipy.stats`` and onnx.
+    scikit-learn is only the base of the deprecated ``mx.model.FeedForward``, which does without.
+    """
+    if name == 'sklearn.base' and 'sklearn' not in sys.modules:
+        raise ImportError(f'{name} is not loaded with MXNet')
+    if name == 'scipy.stats' or (name == 'scipy' and fromlist == ('stats',)):
+        return types.SimpleNamespace(stats=_Later('scipy.stats'))
+    if name == 'onnx' and name not in sys.modules and importlib.util.find_spec(name):
+        return _Later(name)
+    return None
+
+
 @contextlib.contextmanager
-def names_of_old_numpy():
+def importing_mxnet():
     """Within the context MXNet 1.9.1 finds names that NumPy has removed since 1.24.
 
     MXNet's modules get a copy of the module ``numpy`` that has these names, too; ``numpy`` itself
-    stays as it is.
+    stays as it is. Libraries that MXNet rarely uses are loaded when it uses them.
     """
     import numpy
     from packaging.version import Version
@@ -33,8 +56,10 @@ def names_of_old_numpy():
 
     def import_for_mxnet(name, globals=None, locals=None, fromlist=(), level=0):
         is_for_mxnet = globals is not None and globals.get('__name__', '').startswith('mxnet')
-        if is_for_mxnet and name == 'distutils.version':
-            return versions
+        if is_for_mxnet and level == 0:
+            other = versions if name == 'distutils.version' else _instead_of(name, fromlist)
+            if other is not None:
+                return other
         module = usual(name, globals, locals, fromlist, level)
         return copy if is_for_mxnet and module is numpy else module
 

@@ -21,7 +21,7 @@ import mxnet as mx
 from .checkpoint.readers import read_tensors
 from .checkpoint.tensor_files import plain_arrays
 from .errors import CheckpointError, InputError, UnknownNameError, ZooError, did_you_mean
-from .pretrained import Files, check_weights, find_files, get_entry, names_files, resolve
+from .pretrained import Files, find_files, get_entry, names_files, no_weights, resolve
 from .pretrained.files import ONNX_NAME
 from .pretrained.labels import LABEL_ORDER, Labels, label_fields, label_order
 from .pretrained.sentence_modules import KNOWN
@@ -199,8 +199,7 @@ def _family_of_files(name, files):
     if released:
         return released[0]
     if files.config is None:
-        check_weights(files, name)
-        raise NoConfigurationError.of(files)
+        raise no_weights(name) if files.weights is None else NoConfigurationError.of(files)
     model_type = files.fields.get('model_type')
     if model_type is not None:
         for family in families:
@@ -541,8 +540,9 @@ def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **op
         extras = block.config.extras
         if (
             state_dict is None
+            and not extras.get('id2label')
+            and weights.has('^classifier')
             and label_order(files)[0] == ORIGINALS
-            and (weights.has('^classifier') and not extras.get('id2label'))
         ):  # saving it makes it another format
             extras.setdefault(LABEL_ORDER, ORIGINALS)
     if dtype != 'float32':

@@ -36,7 +36,7 @@ def _serve(channel):
     os.environ['OPENBLAS_CORETYPE'] = sys.argv[2]
     # not by `import model_zoo`, which each process does by itself
     names = runpy.run_path(os.path.join(ROOT, 'model_zoo', 'mxnet_import.py'))
-    with names['names_of_old_numpy']():
+    with names['importing_mxnet']():
         importlib.import_module('mxnet')
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)

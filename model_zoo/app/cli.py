@@ -66,7 +66,7 @@ class Words(list):
 
 
 class Arguments(argparse.Namespace):
-    """The values of flags; `given` has the names of those on the command line itself."""
+    """The values of flags; `given` has the names of those that the user gave."""
 
     __slots__ = ('_defaults', 'given')  # apart from the flags, which vars() has
 
@@ -104,9 +104,10 @@ class Parser(argparse.ArgumentParser):
         for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
             flag, equals, value = word.partition('=')
             self._option_string_actions[flag].default = value if equals else True
-        words = [*preset, *self._configured(args), *args]
+        own = [*self._configured(args), *args]
+        words = [*preset, *own]
         namespace, others = super().parse_known_args(words, namespace or Arguments())
-        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
+        flags = {word.partition('=')[0] for word in own}.intersection(self._option_string_actions)
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
         namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from ..environment import available_processors
 from ..errors import InputError
-from ..tasks.pretraining import matching_files
-from ..tasks.pretraining.processes import Processes
 from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
 from ..util.done import forget_done, mark_done, read_done
@@ -77,6 +75,8 @@ def plan_files(args):
     check_encoding(args.encoding)
     if '\n'.encode(args.encoding or 'utf-8') != b'\n':
         raise InputError(f'--encoding {args.encoding}: a line end of --files must be one byte')
+    from ..tasks.pretraining import matching_files
+
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
@@ -112,6 +112,8 @@ def _workers(job, args, count):
     if args.ray is not None and count:
         return RayTasks(job, args.ray)
     os.environ['OMP_NUM_THREADS'] = '1'  # of the processes, which load MXNet after this
+    from ..tasks.pretraining.processes import Processes
+
     return Processes(job, min(args.num_workers or available_processors(), max(1, count)))
 
 

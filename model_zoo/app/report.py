@@ -251,7 +251,7 @@ def write_card(folder, results, curves=None):
 def log_summary(folder, results):
     """Log the summary at the end of a run."""
     names = ('report.html', 'results.json', 'settings.yaml', 'curves.png', 'best_model')
-    names = (*names, 'checkpoints', *(results.get('predictions') or ()))
+    names = (*names, *(results.get('predictions') or ()))
     files = [name for name in names if os.path.exists(os.path.join(folder, name))]
     for line in _render('summary.txt', results, files=files).splitlines():
         logger.info('%s', line)

@@ -25,7 +25,7 @@ import safetensors.numpy
 
 from ..errors import CheckpointError, InputError
 from ..util.files import atomic_write
-from ..util.reading import parse_json, read_json
+from ..util.reading import read_json
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
 
@@ -155,7 +155,7 @@ def _parse_params(path, data):
         raise ValueError('its checksum or its metadata is missing')
     if not is_ours:
         return tensors, {}
-    metadata = parse_json(tensors.pop(METADATA).tobytes(), {'version': int})
+    metadata = json.loads(tensors.pop(METADATA).tobytes())
     if metadata['version'] != VERSION:
         raise CheckpointError(
             f'{path!r} has version {metadata["version"]} of this format, and version {VERSION} can '

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Literal, overload
+from typing import Any, Literal, Union, overload
 
 from ..errors import InputError, UnknownNameError, did_you_mean
 from ..opening import WHERE, locate, open_model
@@ -65,59 +65,55 @@ DEFAULT_MODELS = {
     'text-generation': 'gpt2',
 }
 
+_Name = Union[str, os.PathLike, None]  # noqa: UP007
+
 
 @overload
 def pipeline(
-    task: Literal['text-classification', 'sentiment-analysis'],
-    model: str | os.PathLike | None = ...,
-    **options: Any,
+    task: Literal['text-classification', 'sentiment-analysis'], model: _Name = ..., **options: Any
 ) -> TextClassification: ...
 @overload
 def pipeline(
-    task: Literal['token-classification', 'ner'],
-    model: str | os.PathLike | None = ...,
-    **options: Any,
+    task: Literal['token-classification', 'ner'], model: _Name = ..., **options: Any
 ) -> TokenClassification: ...
 @overload
 def pipeline(
-    task: Literal['question-answering'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['question-answering'], model: _Name = ..., **options: Any
 ) -> QuestionAnswering: ...
 @overload
-def pipeline(
-    task: Literal['fill-mask'], model: str | os.PathLike | None = ..., **options: Any
-) -> FillMask: ...
+def pipeline(task: Literal['fill-mask'], model: _Name = ..., **options: Any) -> FillMask: ...
 @overload
 def pipeline(
-    task: Literal['text-generation'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['text-generation'], model: _Name = ..., **options: Any
 ) -> TextGeneration: ...
 @overload
 def pipeline(
-    task: Literal['feature-extraction'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['feature-extraction'], model: _Name = ..., **options: Any
 ) -> FeatureExtraction: ...
 @overload
 def pipeline(
-    task: Literal['sentence-similarity'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['sentence-similarity'], model: _Name = ..., **options: Any
 ) -> SentenceSimilarity: ...
 @overload
 def pipeline(
-    task: Literal['multiple-choice'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['multiple-choice'], model: _Name = ..., **options: Any
 ) -> MultipleChoice: ...
 @overload
 def pipeline(
-    task: Literal['next-sentence'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['next-sentence'], model: _Name = ..., **options: Any
 ) -> NextSentence: ...
 @overload
 def pipeline(
-    task: Literal['zero-shot-classification'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['zero-shot-classification'], model: _Name = ..., **options: Any
 ) -> ZeroShotClassification: ...
 @overload
 def pipeline(
-    task: Literal['rerank', 'text-ranking'], model: str | os.PathLike | None = ..., **options: Any
+    task: Literal['rerank', 'text-ranking'], model: _Name = ..., **options: Any
 ) -> Reranking: ...
 @overload
 def pipeline(
-    task: str | os.PathLike | None = ...,
-    model: str | os.PathLike | None = ...,
+    task: _Name = ...,
+    model: _Name = ...,
     *,
     engine: str = ...,
     precision: str = ...,

@@ -72,11 +72,6 @@ class Meter:
             )
 
 
-#: the meter of a call without limits
-UNMETERED = Meter()
-
-# -------------------------------------------------------------------------------------------------
-
 _OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
     'batch_size': '`batch_tokens`, the tokens of a batch',
     'device': '`ctx`, such as mx.gpu(0)',
@@ -235,7 +230,7 @@ class Pipeline:
             f'max_length={self.max_length}, engine={self.engine.name!r}>'
         )
 
-    def prepare(self, items, options=None, meter=UNMETERED):
+    def prepare(self, items, options=None, meter=None):
         """The first of three steps, for programs with their own batches: check items, make rows.
 
         A server makes batches from the rows of several calls. For each batch it calls `run_batch`,
@@ -245,11 +240,12 @@ class Pipeline:
         """
         options = self.checked(options or {})
         rows = self._rows(items, options, meter)
-        for item, item_rows in zip(items, rows):
-            meter.add('answer', self._answer_size(item, item_rows, options))
+        if meter is not None:
+            for item, item_rows in zip(items, rows):
+                meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
-    def prepare_ids(self, lists, options, meter=UNMETERED):
+    def prepare_ids(self, lists, options, meter):
         """`prepare`, for lists of token ids instead of texts; they are used unchanged."""
         rows, options = [], self.checked(options)
         for ids in lists:
@@ -323,20 +319,22 @@ class Pipeline:
         """The texts of an item's rows, each with the second text of a pair or None."""
         return [(self._text(item), None)]
 
-    def _rows(self, items, options, meter):
+    def _rows(self, items, options, meter=None):
         pairs, counts = [], []
         for item in items:
             before = len(pairs)
             for text, pair in self._pairs(item, options):
-                meter.add('rows', 1)
-                meter.add('characters', len(text) + len(pair or ''))
                 pairs.append((text, pair))
+                if meter is not None:
+                    meter.add('rows', 1)
+                    meter.add('characters', len(text) + len(pair or ''))
             counts.append(len(pairs) - before)
         reduce, rows = None, []
         if type(self)._reduced is not Pipeline._reduced:
             reduce = functools.partial(self._reduced, options=options)
         for encoding in self.tokenizer.encode_pairs(pairs, self._length(options)):
-            meter.add('tokens', len(encoding))
+            if meter is not None:
+                meter.add('tokens', len(encoding))
             rows.append(Row(encoding.input_ids, encoding.token_types, None, reduce))
         rows = iter(rows)
         return [list(itertools.islice(rows, count)) for count in counts]
@@ -390,7 +388,7 @@ class Pipeline:
 
     def _answers(self, items, options, rows=None):
         """The results of some items, whose rows may be known."""
-        rows = self._rows(items, options, UNMETERED) if rows is None else rows
+        rows = self._rows(items, options) if rows is None else rows
         flat = [row for of_item in rows for row in of_item]
         outputs, lengths = [None] * len(flat), [len(row.input_ids) for row in flat]
         for indices in longest_first(lengths, self.batch_rows, self.batch_tokens):
@@ -402,7 +400,7 @@ class Pipeline:
         """Lists of items and of their rows, among which batches are formed."""
         pool, rows, tokens = [], [], 0
         for group in iter(lambda: list(itertools.islice(items, ITEMS_TOGETHER)), []):
-            of_group = self._rows(group, options, UNMETERED)
+            of_group = self._rows(group, options)
             pool += group
             rows += of_group
             tokens += sum(len(row.input_ids) for of_item in of_group for row in of_item)

@@ -82,7 +82,7 @@ class TokenClassification(Pipeline):
             'stride': stride,
         }
 
-    def _rows(self, items, options, meter):
+    def _rows(self, items, options, meter=None):
         texts = [(self._text(item), None) for item in items]
         encodings = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
         return [self._windows(encoding, options, meter) for encoding in encodings]
@@ -93,8 +93,9 @@ class TokenClassification(Pipeline):
         windows = [(0, len(ids))]
         if room is not None and len(ids) > room:
             windows = split_windows(len(ids), room, room - options['stride'])
-        meter.add('rows', len(windows))
-        meter.add('tokens', sum(length + options['special'] for _, length in windows))
+        if meter is not None:
+            meter.add('rows', len(windows))
+            meter.add('tokens', sum(length + options['special'] for _, length in windows))
         pieces, rows = list(zip(encoding, encoding.offsets, encoding.word_ids)), []
         for first, length in windows:
             seen, types, head = self.tokenizer.with_special_tokens(ids[first : first + length])
@@ -251,7 +252,7 @@ class FillMask(Pipeline):
         text, mask = self._text(item), self.tokenizer.mask_token
         return [(text if self.tokenizer.finds_marks else text.replace(mask, f' {mask} '), None)]
 
-    def _rows(self, items, options, meter):
+    def _rows(self, items, options, meter=None):
         rows = []
         for (row,) in super()._rows(items, options, meter):
             positions = np.flatnonzero(row.input_ids == self.tokenizer.mask_token_id)
@@ -370,7 +371,7 @@ class QuestionAnswering(Pipeline):
             'align': given.align_to_words,
         }
 
-    def _rows(self, items, options, meter):
+    def _rows(self, items, options, meter=None):
         return [self._windows(item, options, meter) for item in items]
 
     def _windows(self, item, options, meter):
@@ -393,8 +394,9 @@ class QuestionAnswering(Pipeline):
         room -= len(asked)
         windows = split_windows(len(seen), room, room - options['stride'])
         overhead = options['length'] - room
-        meter.add('rows', len(windows))
-        meter.add('tokens', sum(overhead + length for _, length in windows))
+        if meter is not None:
+            meter.add('rows', len(windows))
+            meter.add('tokens', sum(overhead + length for _, length in windows))
         spans, rows = (seen.offsets, seen.word_ids), []  # computed at each access
         for first, length in windows:
             ids, types, head = self.tokenizer.with_special_tokens(

@@ -17,7 +17,7 @@ from .catalogue import (
 )
 from .download import DownloadError, default_root
 from .files import Files, SourceError, files_at, files_in_folder
-from .find import check_weights, find_files, names_files, places_of
+from .find import find_files, names_files, no_weights, places_of
 from .places import is_place, local_path
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     'PackageFiles',
     'PretrainedEntry',
     'SourceError',
-    'check_weights',
     'default_root',
     'files_at',
     'files_in_folder',
@@ -37,6 +36,7 @@ __all__ = [
     'list_pretrained',
     'local_path',
     'names_files',
+    'no_weights',
     'places_of',
     'register_pretrained',
     'resolve',

@@ -246,8 +246,8 @@ def find_files(
     files = dataclasses.replace(files_at(path, format), source=source)
     if weights and files.weights is None and exported:
         files = dataclasses.replace(files, weights=first_file(path, [ONNX_NAME]))
-    if weights:
-        check_weights(files, path, format)
+    if weights and files.weights is None:
+        raise no_weights(path, format)
     if files.do_lower_case is None and model is not None and dataset is not None:
         with contextlib.suppress(UnknownNameError):  # a data set of the user's own
             lower = get_entry(model, dataset).do_lower_case
@@ -257,32 +257,22 @@ def find_files(
     return files
 
 
-def check_weights(files, path, format=None):
-    """Raise InputError if the folder at `path`, which has these files, has no weights."""
-    if files.weights is None:
-        raise InputError(
-            f'the directory {os.fspath(path)!r} has no {_expected(format)}; {_where_else(path)}'
-        )
-
-
-def _expected(format):
-    """Return which files a folder without weights should have."""
-    tensorflow = 'TensorFlow checkpoint (*.index)'
+def no_weights(path, format=None):
+    """Return the error of a folder without weights, or without those of a format."""
+    missing = 'TensorFlow checkpoint (*.index)'
     if format is None:
-        return f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {tensorflow}'
-    return tensorflow if format == 'tensorflow' else f'weights in the format {format!r}'
-
-
-def _where_else(path):
-    best = os.path.join(path, 'best_model')  # the folder of a training is given by mistake
-    if os.path.isdir(best):
-        return f'did you mean {best}?'
-    if os.path.isdir(path) and any(name.endswith('.onnx') for name in os.listdir(path)):
-        return (
+        missing = f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {missing}'
+    elif format != 'tensorflow':
+        missing = f'weights in the format {format!r}'
+    cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
+    if os.path.isdir(best):  # the folder of a training is given by mistake
+        cure = f'did you mean {best}?'
+    elif os.path.isdir(path) and any(name.endswith('.onnx') for name in os.listdir(path)):
+        cure = (
             'its ONNX file can be used (serve, predict, pipeline), but not trained or converted: '
             'give the folder that it was exported from'
         )
-    return 'name the file itself if it is called otherwise'
+    return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 
 
 def _with_vocab_of(model, dataset, root, path, files):

@@ -7,6 +7,7 @@ is predicted is the data set's target: classes, labels or a number (`model_zoo.t
 import dataclasses
 import functools
 import logging
+import math
 import os
 import types
 
@@ -81,6 +82,33 @@ _CUSTOM = (
     'dev_split',
     'skip_empty',
 )
+
+
+#: settings whose defaults depend on the number of rows, if none of them is given
+BY_ROWS = ('epochs', 'batch_size', 'training_steps')
+FEW_ROWS, ENOUGH_UPDATES, MOST_EPOCHS = 2000, 120, 20
+
+
+def fit_to_rows(settings, count):
+    """Return settings for `count` rows of the user's own.
+
+    GluonNLP's 3 epochs in batches of 32 are too few updates for a few hundred rows. Up to
+    `FEW_ROWS` there are smaller batches, and about `ENOUGH_UPDATES` updates.
+    """
+    is_chosen = not settings.given.isdisjoint({*BY_ROWS, 'accumulate', 'batch_tokens'})
+    if is_chosen or count > FEW_ROWS or settings.method == 'linear':
+        return settings
+    size = 8 if count < 100 else 16
+    epochs = min(MOST_EPOCHS, max(3, math.ceil(ENOUGH_UPDATES * size / count)))
+    logger.info(
+        '%d rows: %d epochs in batches of %d, unless `epochs` or `batch_size` is given',
+        count,
+        epochs,
+        size,
+    )
+    chosen = settings.copy(epochs=epochs, batch_size=size)
+    chosen.given = settings.given
+    return chosen
 
 
 class ClassificationTask(Task):
@@ -176,6 +204,11 @@ class ClassificationTask(Task):
         )
 
     def resume(self, job):
+        if self.settings.given.isdisjoint(
+            BY_ROWS
+        ):  # version 0.3 had others, or the rows are others
+            old = {name: job[name] for name in BY_ROWS if job.get(name) is not None}
+            self.settings = self.settings.copy(**old)
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
@@ -194,6 +227,8 @@ class ClassificationTask(Task):
         return read_examples(record, self.settings.data_dir, segment)
 
     def prepare(self, rows):
+        if self.record.is_custom and 'train' in rows:
+            self.settings = fit_to_rows(self.settings, len(rows['train']))
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
         for name in self.record.dev_segments:
             dev = rows.get(name, ())
@@ -223,7 +258,7 @@ class ClassificationTask(Task):
         return self._teacher.student()
 
     def encode(self, rows, tokenizer):
-        return ClassifierFeatures(tokenizer, self.record, self.settings.max_len)(rows)
+        return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def describe(self, data):
         return self._describe(data, 'training examples')

@@ -1,6 +1,7 @@
 """Files of the library `tokenizers`: ``tokenizer.json``."""
 
 import json
+import operator
 import sys
 
 import tokenizers
@@ -51,7 +52,7 @@ def steps_of(part):
 def ids_of(rust):
     """Return all tokens and their ids, in the order of the ids."""
     ids = rust.get_vocab(with_added_tokens=True)
-    return dict(sorted(ids.items(), key=lambda item: item[1]))
+    return dict(sorted(ids.items(), key=operator.itemgetter(1)))
 
 
 def token_id(rust, token):

@@ -118,9 +118,9 @@ def pool(states, mode, skip=0):
 
 def softmax(outputs):
     """Probabilities, float64, of a model's scores."""
-    from scipy.special import softmax as scipy_softmax
-
-    return scipy_softmax(outputs.astype(np.float64), axis=-1)
+    outputs = outputs.astype(np.float64)
+    powers = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(outputs):

@@ -204,11 +204,13 @@ def read_lines(path, encoding=None):
     `str.splitlines` breaks. Without any newline, they end at carriage returns, as on old Macs. The
     default encoding is UTF-8, or UTF-16 if the file begins with its byte-order mark.
     """
-    check_encoding(encoding)
+    if encoding is not None:
+        check_encoding(encoding)
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
         if encoding is None and file.peek(2)[:2] in _UTF_16_MARKS:
             encoding = 'utf-16'
-        text = io.TextIOWrapper(file, _with_mark(encoding), newline='\n')
+        known = _with_mark(encoding) if encoding else 'utf-8-sig'
+        text = io.TextIOWrapper(file, known, newline='\n')
         number = 0
         try:
             for number, line in enumerate(text, 1):
@@ -238,8 +240,7 @@ def check_encoding(encoding):
 
 def _with_mark(encoding):
     """Return the encoding whose byte-order mark, if there is one, is no part of the text."""
-    is_utf_8 = encoding is None or codecs.lookup(encoding).name == 'utf-8'
-    return 'utf-8-sig' if is_utf_8 else encoding
+    return 'utf-8-sig' if codecs.lookup(encoding).name == 'utf-8' else encoding
 
 
 def read_span(path, start, stop, encoding=None):

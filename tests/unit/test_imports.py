@@ -105,6 +105,15 @@ assert nlp.model.get_model.__module__ == 'model_zoo.zoo'
 """)
 
 
+def test_mxnet_comes_without_what_it_rarely_uses():
+    in_new_interpreter("""
+import model_zoo, mxnet as mx, mxnet.test_utils
+loaded = {'sklearn', 'scipy.stats', 'onnx', 'pandas'} & set(sys.modules)
+assert not loaded, loaded
+assert mxnet.test_utils.ss.norm.cdf(0) == 0.5 and 'scipy.stats' in sys.modules
+""")
+
+
 def test_model_zoo_loads_only_what_opens_models():
     """Neither families nor blocks, tasks, training or pipelines: these load on first use."""
     run(f"""

@@ -256,7 +256,7 @@ def test_a_guess_that_the_vocabulary_contradicts_is_not_made(tmp_path, words, lo
 def test_a_default_length_is_at_most_the_models(made, tmp_path):
     folder = str(made('bert_json', 'ForSequenceClassification'))  # of 80 positions
     result = model_zoo.finetune(folder, 'text-classification', CLASSES, epochs=1, batch_size=4)
-    assert result.task.settings.max_len == 80
+    assert result.task.settings.max_length == 80
     for length in (100, 128):  # also the default's, where it is given
         with pytest.raises(InputError):
             model_zoo.finetune(folder, 'text-classification', CLASSES, epochs=1, max_len=length)

@@ -6,6 +6,7 @@ import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.records import class_names, find_splits
+from model_zoo.tasks.classification import ClassificationSettings, fit_to_rows
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
@@ -171,3 +172,21 @@ def test_rows_in_memory(tmp_path):
         ['text', 'text_pair'], 'label', labels=['neg', 'pos'], files={'train': parts}
     )
     assert rows_of(read_examples(named)) == parts
+
+
+@pytest.mark.parametrize(
+    ('count', 'given', 'expected'),
+    [
+        (60, {}, (16, 8)),
+        (300, {}, (7, 16)),
+        (1500, {}, (3, 16)),
+        (5000, {}, (3, 32)),
+        (300, {'epochs': 3}, (3, 32)),
+        (300, {'training_steps': 9}, (3, 32)),
+        (300, {'batch_size': 4}, (3, 4)),
+        (300, {'method': 'linear'}, (3, 32)),
+    ],
+)
+def test_small_data_has_more_updates_unless_they_are_given(count, given, expected):
+    settings = fit_to_rows(ClassificationSettings(**given), count)
+    assert (settings.epochs, settings.batch_size) == expected
