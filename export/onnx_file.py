@@ -212,7 +212,7 @@ class Measures(NamedTuple):
     static : bool
         Whether the ranges of activations are found once, with `batches`, instead of for each batch.
     method : str
-        How to find them; one of `model_zoo.onnx.CALIBRATION_METHODS`.
+        How to find them; one of `model_zoo.util.choices.CALIBRATION_METHODS`.
     evaluate : callable, optional
         ``evaluate(forward) -> (score, report)`` with labelled data, ``forward`` being a function of
         a batch. Default: outputs are compared with those in float32.
