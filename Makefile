@@ -1,6 +1,6 @@
 # make demo   what this project does, on real weights, in about a minute once all is installed
 # make test   all tests but those of the next two lines
-# make test-slow  whole jobs: the demo, the tasks' pages, jobs that are killed, Horovod's launcher
+# make test-slow  whole jobs: the demo, pages that train, jobs that are killed, Horovod's launcher
 # make peers  comparisons with other implementations, among them torch and TensorFlow
 # make test-mkl  the tests of numbers, there, with MKL in the place of MXNet's OpenBLAS
 # make horovod  build Horovod into .venv: training in several processes, and the tests of it

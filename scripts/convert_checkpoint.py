@@ -77,17 +77,21 @@ def parse(argv):
     parser.add_argument('--corpus', metavar='FILE', help="Transformer-XL's pickled data set")
     args = parser.parse_args(argv)
     if args.input is None and args.corpus is None:
-        raise InputError('give IN, the weights, or --corpus, a data set')
+        raise InputError('give IN, the weights, or `corpus`, a data set')
     named = EXTENSIONS.get(os.path.splitext(args.output)[1])
     is_like = named == 'pytorch' and args.target == 'pytorch_pretrained_bert'
     if named and args.target not in (None, named) and not is_like:
-        raise InputError(f'--to {args.target}: {args.output!r} is a file of the format {named}')
+        raise InputError(
+            f'{args.target}: {args.output!r} is a file of the format {named}', field='to'
+        )
     args.target = args.target or named or ('pytorch' if args.corpus else 'huggingface')
     if args.corpus is not None:
         if args.family not in (None, 'transfo_xl') or named:
-            raise InputError('--corpus is of --family transfo_xl, and OUT is a directory then')
+            raise InputError(
+                'is of `family` transfo_xl, and OUT is a directory then', field='corpus'
+            )
         if args.target not in _CORPUS:
-            raise InputError(f'--to {args.target}: --corpus is written as native or pytorch')
+            raise InputError(f'{args.target}: `corpus` is written as native or pytorch', field='to')
     return args
 
 
@@ -113,7 +117,9 @@ def read(args):
 
 def write(block, output, target):
     if target == 'gluonnlp' and target not in block.mappings():
-        raise InputError(f'--to gluonnlp: there is no such format for {type(block).__name__}')
+        raise InputError(
+            f'gluonnlp: there is no such format for {type(block).__name__}', field='to'
+        )
     name = LAYOUTS[target].weights if target in LAYOUTS else 'model.params'
     path = os.path.join(output, name)
     there = weights_in_folder(output) if os.path.isdir(output) else None

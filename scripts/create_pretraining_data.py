@@ -20,16 +20,10 @@ import time
 
 from tqdm import tqdm
 
-from bert.tokenizer import BertSPTokenizer
 from model_zoo.app import cli
-from model_zoo.app.model_choice import family_of
 from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError, UnknownNameError
-from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
-from model_zoo.registry import get_family, list_families
-from model_zoo.tasks import pretraining
-from model_zoo.tasks.masked_lm import SampleSettings, make_sample_options
-from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.tasks.settings import SampleSettings
 from model_zoo.training.settings import lower_case, setting, settings
 from model_zoo.util.files import make_output_dir
 from model_zoo.util.remote import is_file, is_url, join, names_in
@@ -74,7 +68,7 @@ class CreateSettings(SampleSettings):
     num_workers: int = setting(8, 'processes; at most one per processor', at_least=1)
     num_outputs: int = setting(1, 'minimum number of files; large texts get more', at_least=1)
     part_mb: float = setting(
-        pretraining.PART_BYTES / 2**20,
+        8.0,
         'size of the text that is read at a time, and makes one '
         "file; it determines a worker's memory",
         above=0,
@@ -112,14 +106,19 @@ def parse_arguments(argv=None):
 
 def make_tokenizer(args):
     """Of the vocabulary that the flags name, and whether its models predict next sentences."""
+    from bert.tokenizer import BertSPTokenizer
+    from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
+    from model_zoo.registry import get_family
+    from model_zoo.tokenization.vocab_file import find_vocab_file
+
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         if args.vocab:
-            logger.warning('--vocab is not used: --sentencepiece has a vocabulary')
+            logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
         if is_url(args.sentencepiece):
             args.sentencepiece, _ = local_path(args.sentencepiece)
         if not os.path.isfile(args.sentencepiece):
-            raise InputError(f'--sentencepiece {args.sentencepiece!r}: no such file')
+            raise InputError(f'{args.sentencepiece!r}: no such file', field='sentencepiece')
         tokenizer = BertSPTokenizer(
             args.sentencepiece,
             num_best=args.sp_nbest,
@@ -128,7 +127,7 @@ def make_tokenizer(args):
         )
         return tokenizer, True
     if not args.vocab:
-        raise InputError('give --vocab, a name or a file, or --sentencepiece')
+        raise InputError('give `vocab`, a name or a file, or `sentencepiece`')
     if os.path.exists(args.vocab) or is_place(args.vocab):
         file = find_vocab_file(path=args.vocab, do_lower_case=lowers)
         family = family_of_vocab(args.vocab, file)
@@ -138,11 +137,11 @@ def make_tokenizer(args):
             file = find_vocab_file(*name)
         except UnknownNameError as error:
             raise InputError(
-                f'--vocab {args.vocab!r} is neither a file nor a data set: {error}'
+                f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
         family = get_family(get_entry(*name).family)
         if args.cased and file.do_lower_case:
-            raise InputError(f'--cased: the vocabulary {args.vocab} is uncased')
+            raise InputError(f'the vocabulary {args.vocab} is uncased', field='cased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks
@@ -150,18 +149,23 @@ def make_tokenizer(args):
 
 def family_of_vocab(path, file):
     """BERT or the family like it that a folder's configuration names, or a kind of file is of."""
+    from model_zoo.app.model_choice import family_of
+    from model_zoo.registry import get_family, list_families
+
     families = [get_family('bert')]
     families += [family for family in list_families() if family.variant_of == 'bert']
     if not is_file(path):
         named = family_of(path)
         chosen = [family for family in families if family.name == named]
         if named is not None and not chosen:
-            raise InputError(f'--vocab {path!r}: {named} models have no masked words')
+            raise InputError(f'{path!r}: {named} models have no masked words', field='vocab')
         families = chosen or families
     return next((family for family in families if family.takes_vocab(file)), families[0])
 
 
 def show_sample(path, tokenizer):
+    from model_zoo.tasks import pretraining
+
     samples = pretraining.read_shard(path, tokenizer.vocab)
     length, masks = samples.valid_lengths[0], int(samples.masked_lm_weights[0].sum())
     tokens = tokenizer.convert_ids_to_tokens(samples.input_ids[0, :length])
@@ -187,6 +191,8 @@ def shards_in(folder):
 
 def create(args, maker, folder, seed):
     """Write the .npz files; returns what is in them."""
+    from model_zoo.tasks import pretraining
+
     with tqdm(unit='file', disable=None) as bar:
 
         def progress(done, parts, facts):
@@ -209,6 +215,8 @@ def create(args, maker, folder, seed):
 
 def create_records(args, maker):
     """Write Google's files; returns the first one, and what is in them."""
+    from model_zoo.tasks import pretraining
+
     files = [os.path.expanduser(path) for path in args.output_file.split(',')]
     for path in files:
         make_output_dir(os.path.dirname(path) or '.')
@@ -221,6 +229,8 @@ def create_records(args, maker):
 
 def create_epochs(args, make_maker, folder):
     """Write pytorch-pretrained-bert's files; returns the first one, and what is in them."""
+    from model_zoo.tasks import pretraining
+
     total = pretraining.ShardFacts()
     maker = make_maker(dupe_factor=1)
     for epoch in range(args.dupe_factor):
@@ -254,6 +264,9 @@ def report(facts, path, seconds):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.tasks import pretraining
+    from model_zoo.tasks.masked_lm import make_sample_options
+
     cli.setup_logging(verbose=args.verbose)
     corpus = pretraining.Corpus(pretraining.matching_files(args.input_file))
     tokenizer, has_pairs = make_tokenizer(args)

@@ -103,7 +103,7 @@ def read_corpus(folder, tokenizer):
         raise InputError(f'no texts ({wanted}) in {folder!r}, and {error}') from error
     if corpus.vocab.idx2sym != tokenizer.idx2sym:
         raise InputError(
-            f'the corpus in {folder!r} has another vocabulary than the model: give --text_file'
+            f'the corpus in {folder!r} has another vocabulary than the model: give `text_file`'
         )
     return corpus
 

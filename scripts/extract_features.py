@@ -34,19 +34,11 @@ import tempfile
 import time
 import zipfile
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import mxnet as mx
 import numpy as np
 
-from bert_embedding.writers import array_entry
 from model_zoo.app import cli
-from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import parse_settings
-from model_zoo.app.report import write_results
-from model_zoo.batches import make_batch
-from model_zoo.batches.sampling import longest_first
 from model_zoo.errors import InputError, reporting
-from model_zoo.tasks.tables import check_files
 from model_zoo.training.settings import (
     BertSettings,
     CheckpointSettings,
@@ -138,6 +130,11 @@ class FeatureExtractor:
 
     def _vectors(self, pool, encoded):
         """The vectors of a pool of lines."""
+        import mxnet as mx
+
+        from model_zoo.batches import make_batch
+        from model_zoo.batches.sampling import longest_first
+
         vectors = [None] * len(pool)
         for rows in longest_first(list(map(len, encoded)), self._batch_size):
             encodings = [encoded[row] for row in rows]
@@ -175,6 +172,8 @@ def write_json_lines(path, results, layers, vocab):
 
 def write_arrays(path, results, layers, vocab):
     """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
+    from bert_embedding.writers import array_entry
+
     ids, bounds, shape = array.array('i'), [0], ()
     folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
     with reporting(f'cannot write {path!r}'), tempfile.TemporaryFile(dir=folder) as kept:
@@ -211,6 +210,8 @@ def parse_arguments(argv=None):
 
 def make_model(args, ctx):
     """BERT with the outputs of all layers, and its tokenizer."""
+    from model_zoo.app.model_choice import ModelChoice
+
     options = {
         'do_lower_case': args.do_lower_case,
         'use_pooler': False,
@@ -225,8 +226,8 @@ def check_model(args, model):
     for layer in args.layers:
         if not -count <= layer < count:
             raise InputError(
-                f'--layers {layer}: the model has {count} layers: give numbers from {-count} to '
-                f'{count - 1}'
+                f'{layer}: the model has {count} layers: give numbers from {-count} to {count - 1}',
+                field='layers',
             )
     return args.fit_length('max_length', model.context_length)
 
@@ -238,7 +239,7 @@ def count_lines(path, encoding=None):
         count += 1
         single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
     if not count:
-        raise InputError(f'--input_file {path!r} is empty')
+        raise InputError(f'{path!r} is empty', field='input_file')
     if single:
         logger.warning(
             '%d of %d lines have ||| without a space and a text on both sides: each is one text, '
@@ -251,12 +252,15 @@ def count_lines(path, encoding=None):
 
 def main(argv=None):
     args = parse_arguments(argv)
+    from model_zoo.app.report import write_results
+    from model_zoo.tasks.tables import check_files
+
     check_files(args, 'input_file')
     output = args.output_file
     if os.path.realpath(args.input_file) == os.path.realpath(output):
-        raise InputError(f'--output_file {output!r} is the input: give another name')
+        raise InputError(f'{output!r} is the input: give another name', field='output_file')
     if os.path.exists(output) and not os.path.isfile(output):
-        raise InputError(f'--output_file {output!r} is not a regular file')
+        raise InputError(f'{output!r} is not a regular file', field='output_file')
     cli.setup_logging()
     count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
     ctx = cli.get_ctx(args.gpu)

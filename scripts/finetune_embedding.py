@@ -20,7 +20,7 @@ from model_zoo.tasks.settings import SentenceSettings
 
 
 def parse_arguments(argv=None):
-    return parse_settings(SentenceSettings, __doc__, argv)
+    return parse_settings(SentenceSettings, __doc__, argv, 'finetune_embedding')
 
 
 def main(argv=None):

@@ -19,7 +19,7 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import (
     add_encoding,
     add_use_arguments,
-    check_engine,
+    check_precision,
     engine_of,
     take_model,
 )
@@ -93,16 +93,12 @@ def parse_arguments(argv=None):
 
 
 def check_arguments(args):
-    sources = {
-        '--prompt': args.prompt,
-        '--input_file': args.input_file,
-        '--unconditional': args.unconditional,
-    }
-    given = [flag for flag, value in sources.items() if value]
+    sources = ('prompt', 'input_file', 'unconditional')
+    given = [name for name in sources if getattr(args, name)]
     if len(given) > 1:
-        raise InputError(f'{given[0]} and {given[1]}: choose one')
+        raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
-        raise InputError('--output goes with --prompt, --input_file or --unconditional')
+        raise InputError('goes with `prompt`, `input_file` or `unconditional`', field='output')
     for name, other in (
         ('nsamples', None),
         ('num_beams', None),
@@ -113,29 +109,43 @@ def check_arguments(args):
         value = getattr(args, name)
         if value < 1 and value != other:
             hint = '' if other is None else f', or {other}'
-            raise InputError(f'--{name} must be at least 1{hint}, not {value}')
-    check_engine(args)
-    beams = args.num_beams > 1
+            raise InputError(f'must be at least 1{hint}, not {value}', field=name)
+    check_precision(args)
+    greedy, beams = args.greedy, args.num_beams > 1
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
-    way = '--greedy' if args.greedy else '--num_beams'
-    problems = {
-        '--greedy and --num_beams: choose one': args.greedy and beams,
-        f"{way} doesn't sample: leave out --temperature, --top_k and --top_p": draws
-        and (args.greedy or beams),
-        f'--greedy finds one text, not --nsamples {args.nsamples}': args.greedy
-        and args.nsamples > 1,
-        f'--nsamples {args.nsamples} is above --num_beams {args.num_beams}': beams
-        and args.nsamples > args.num_beams,
-        "--stream doesn't work with beam search": beams and args.stream,
-        f'--seed must be at least 0, not {args.seed}': args.seed < 0,
-        '--temperature must be above 0; use --greedy for the most likely tokens': args.temperature
-        == 0,
-        f'--engine {args.engine} runs on the CPU: leave --gpu out': args.gpu is not None
-        and args.engine in ('onnxruntime', 'openvino'),
-    }
-    for problem, is_there in problems.items():
-        if is_there:
-            raise InputError(problem)
+    runs_on_cpu = args.engine in ('onnxruntime', 'openvino')
+    for is_wrong, field, problem in (
+        (greedy and beams, 'greedy', 'and `num_beams`: choose one'),
+        (
+            draws and (greedy or beams),
+            'greedy' if greedy else 'num_beams',
+            "doesn't sample: leave out `temperature`, `top_k` and `top_p`",
+        ),
+        (
+            greedy and args.nsamples > 1,
+            'greedy',
+            f'finds one text, not `nsamples` {args.nsamples}',
+        ),
+        (
+            beams and args.nsamples > args.num_beams,
+            'nsamples',
+            f'{args.nsamples} is above `num_beams` {args.num_beams}',
+        ),
+        (beams and args.stream, 'stream', "doesn't work with beam search"),
+        (args.seed < 0, 'seed', f'must be at least 0, not {args.seed}'),
+        (
+            args.temperature == 0,
+            'temperature',
+            'must be greater than 0; use `greedy` for the most likely tokens',
+        ),
+        (
+            args.gpu is not None and runs_on_cpu,
+            'engine',
+            f'{args.engine} runs on the CPU: leave `gpu` out',
+        ),
+    ):
+        if is_wrong:
+            raise InputError(problem, field=field)
     if args.output:
         make_writable_dir(os.path.dirname(args.output) or '.')
 
@@ -151,7 +161,7 @@ class Generator:
         self._args = args
         name = args.model_name_or_path
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
-            raise InputError(f'--model_name_or_path {name}: this is not a language model')
+            raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
         ctx = cli.get_ctx(args.gpu)
         block, self._tokenizer, _ = open_model(name, 'language_model', ctx=ctx)
         engine = engine_of(args.engine, args.precision, args.input_file)
@@ -179,7 +189,8 @@ class Generator:
         ids = [known[text]] if text in known else self._tokenizer.encode(text)
         if len(ids) != 1:
             raise InputError(
-                f'--stop {text!r} is {len(ids)} tokens of this model, and must be a single one'
+                f'{text!r} is {len(ids)} tokens of this model, and must be a single one',
+                field='stop',
             )
         return ids[0]
 
@@ -188,8 +199,9 @@ class Generator:
         end = self._tokenizer.eos_token_id
         if end is None:
             raise InputError(
-                '--unconditional: the vocabulary of this model has no token that ends texts, which '
-                'a new text would follow; give a --prompt'
+                'the vocabulary of this model has no token that ends texts, which '
+                'a new text would follow; give a `prompt`',
+                field='unconditional',
             )
         return [end]
 

@@ -59,14 +59,16 @@ def parse_arguments(argv=None):
     least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's
     for name, low in least.items():
         if getattr(args, name) is not None and getattr(args, name) < low:
-            raise InputError(f'--{name} {getattr(args, name)}: give {low} or more')
+            raise InputError(f'must be at least {low}, not {getattr(args, name)}', field=name)
     if args.vocab_size <= len(BERT_TOKENS):
         raise InputError(
-            f'--vocab_size {args.vocab_size}: the special tokens are {len(BERT_TOKENS)} already'
+            f'{args.vocab_size}: the special tokens are {len(BERT_TOKENS)} already',
+            field='vocab_size',
         )
     if not 0 < args.character_coverage <= 1:
         raise InputError(
-            f'--character_coverage {args.character_coverage}: give a number above 0, up to 1'
+            f'must be greater than 0 and at most 1, not {args.character_coverage:g}',
+            field='character_coverage',
         )
     return args
 

@@ -69,10 +69,10 @@ def parse_arguments(argv=None):
         if getattr(args, name) is None:
             setattr(args, name, default)
         elif args.ray is None:
-            raise InputError(f'--{name} needs --ray')
+            raise InputError('needs `ray`', field=name)
     for name in ('batch_tokens', *REPLICAS):
         if getattr(args, name) <= 0:
-            raise InputError(f'--{name} is {getattr(args, name)}; it must be above 0')
+            raise InputError(f'must be greater than 0, not {getattr(args, name)}', field=name)
     return args
 
 

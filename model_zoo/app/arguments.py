@@ -3,7 +3,7 @@
 import dataclasses
 
 from ..errors import InputError, rename_fields
-from ..training.settings import DeploySettings, DeviceSettings, TrainingSettings, value_type
+from ..training.settings import DeploySettings, DeviceSettings, value_type
 from ..util.choices import ENGINES, FORMATS
 from . import cli
 
@@ -59,13 +59,6 @@ def _add(parser, field, defaults, group):
     action.is_usual = field.metadata['usual']
 
 
-def check_training_arguments(args):
-    """Raise InputError, naming the flag, if a value of `TrainingSettings` can't be used."""
-    names = [field.name for field in dataclasses.fields(TrainingSettings)]
-    checked = TrainingSettings(**{name: getattr(args, name) for name in names})
-    vars(args).update(vars(checked))
-
-
 def check_at_least_one(args, *names):
     """Raise InputError, naming the flag, if one of these was given as less than 1."""
     for name in names:
@@ -95,6 +88,7 @@ def use_parser(doc, dest='texts', help='the texts, each in quotes', pairs=True, 
         metavar='COLUMN',
         help="with --file: the texts' column, by name or by number from 0",
     )
+    parser.set_defaults(text_pair_column=None)
     if pairs:
         add(
             '--text_pair_column',
@@ -144,14 +138,18 @@ def engine_of(engine, precision, has_file):
 
 def check_engine(settings):
     """Raise InputError if the engine can't do what a task's settings ask for."""
-    engine, precision = settings.engine, settings.precision
-    if engine != 'mxnet' and not settings.only_inference:
-        raise InputError(f'{engine} is for inference: only MXNet trains', field='engine')
-    if engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
+    if settings.engine != 'mxnet' and not settings.only_inference:
+        raise InputError(f'{settings.engine} is for inference: only MXNet trains', field='engine')
+    if settings.engine != 'mxnet' and isinstance(settings, DeploySettings) and settings.deploy:
         raise InputError('runs an exported model with MXNet: leave `engine` out', field='deploy')
-    if engine == 'mxnet' and precision == 'int8':
+    check_precision(settings)
+
+
+def check_precision(args):
+    """Raise InputError if the precision isn't one of the engine's."""
+    if args.engine == 'mxnet' and args.precision == 'int8':
         raise InputError('int8 needs `engine` onnxruntime or openvino', field='precision')
-    if engine == 'mxnet' and precision == 'bfloat16':
+    if args.engine == 'mxnet' and args.precision == 'bfloat16':
         raise InputError('bfloat16 needs `engine` openvino; MXNet has `dtype`', field='precision')
 
 

@@ -197,6 +197,13 @@ class Parser(argparse.ArgumentParser):
             )
             self.rank_last(alias)
 
+    def hide(self, *flags):
+        """Leave flags, without dashes, out of the help; not those whose names are aliases."""
+        for flag in map('--{}'.format, flags):
+            action = self._option_string_actions[flag]
+            if flag in action.option_strings:
+                action.help = argparse.SUPPRESS
+
     def names_of(self, action):
         """All names of a flag, with those that the help doesn't show."""
         return [name for name, other in self._option_string_actions.items() if other is action]
@@ -251,8 +258,10 @@ class Parser(argparse.ArgumentParser):
 
     def flag_of(self, field):
         """The flag that sets a field; None if none does."""
-        if f'--{field}' in self._option_string_actions:
-            return f'--{field}'
+        known = self._option_string_actions.get(f'--{field}')
+        if known is not None:
+            names = known.option_strings
+            return f'--{field}' if f'--{field}' in names else names[0]
         actions = (action.option_strings for action in self._actions if action.dest == field)
         return next((flags[0] for flags in actions if flags), None)
 

@@ -68,20 +68,24 @@ def _job_of(settings, task):
 def plan_files(args):
     """The `FileTask` of each file or part of one, with names of outputs that tell them apart."""
     if args.output_dir is None:
-        raise InputError('--files needs --output_dir, for the results')
+        raise InputError('needs `output_dir`, for the results', field='files')
     if not args.part_mb > 0:
-        raise InputError(f'--part_mb {args.part_mb}: give a number above 0')
+        raise InputError(f'must be greater than 0, not {args.part_mb:g}', field='part_mb')
     check_at_least_one(args, 'num_workers')
     check_encoding(args.encoding)
     if '\n'.encode(args.encoding or 'utf-8') != b'\n':
-        raise InputError(f'--encoding {args.encoding}: a line end of --files must be one byte')
+        raise InputError(
+            f'{args.encoding}: a line end of `files` must be one byte', field='encoding'
+        )
     from ..tasks.pretraining import matching_files
 
     paths = matching_files(args.files)
     names = [posixpath.basename(path.replace(os.sep, '/')) for path in paths]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f'--files: two are called {name!r}, and so would be their results')
+            raise InputError(
+                f'two are called {name!r}, and so would be their results', field='files'
+            )
     tasks = []
     for path, name in zip(paths, names):
         size = file_size(path)

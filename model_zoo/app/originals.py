@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import InputError
+from ..training.settings import YES_OR_NO, CheckpointSettings, Settings, setting, settings
 from . import cli
 from .arguments import add_settings, check_at_least_one
 
@@ -73,7 +74,7 @@ def divide_train_batch_size(args):
             )
         if args.train_batch_size % parts:
             logger.warning(
-                '--train_batch_size %d is not a multiple of --gradient_accumulation_steps %d, or '
+                '`train_batch_size` %d is not a multiple of `gradient_accumulation_steps` %d, or '
                 'GPUs: batches have %d examples, an update %d',
                 args.train_batch_size,
                 parts,
@@ -200,6 +201,13 @@ _TPU = {
     },
 }
 _ESTIMATOR = {**_TPU, 'iterations_per_loop': Original('it is of the TPU estimator', type=int)}
+_DO_TRAIN = {
+    'do_train': Original(
+        'train; where it is left out but another such flag is given, or as --do_train=false: not',
+        type=cli.boolean,
+        convert=choose_run,
+    )
+}
 # of the classifier and of SQuAD: pytorch-pretrained-bert's and Google's
 _FINETUNING = {
     **_PYTORCH_BERT,
@@ -209,11 +217,7 @@ _FINETUNING = {
     'loss_scaling': 'loss_scale',
     'save_checkpoints_steps': 'ckpt_interval',
     'do_lower': 'do_lower_case',
-    'do_train': Original(
-        'train; where it is left out but another such flag is given, or as --do_train=false: not',
-        type=cli.boolean,
-        convert=choose_run,
-    ),
+    **_DO_TRAIN,
     'as_estimator': Original(
         'continue the training in --output_dir, if there is one; or evaluate its best model',
         convert=go_on_with_output,
@@ -250,7 +254,9 @@ TABLE = {
         'cache_dir': Original('what is downloaded is kept in $MXNET_HOME/models', type=str),
         'pad': Original('pad batches to --max_length', convert=pad_to_max_len),
     },
+    'finetune_embedding': {},
     'finetune_gpt': {
+        **_DO_TRAIN,
         **_DEBUGGER,
         'train_batch_size': 'batch_size',
     },
@@ -272,7 +278,7 @@ TABLE = {
         'version_2_with_negative': Original('--version_2', 'version_2', type=cli.boolean),
         'verbose_logging': Original('there are no more messages', type=cli.boolean),
     },
-    'finetune_swag': {**_PYTORCH_BERT, 'no_cuda': _CPU},
+    'finetune_swag': {**_PYTORCH_BERT, **_DO_TRAIN, 'no_cuda': _CPU},
     'finetune_tagging': {
         'train_batch_size': 'batch_size',
         # GluonNLP 0.8's
@@ -310,6 +316,74 @@ TABLE = {
 }
 
 
+@settings()
+class TrainsAsOriginal(Settings):
+    """What pytorch-pretrained-bert's and Google's trainings do otherwise."""
+
+    title = "originals' flags"
+
+    save_last: str | None = setting(
+        None,
+        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
+        'model.safetensors or model.params; predictions and eval_results.txt come from it',
+        choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+        on_resume='free',
+    )
+    as_bertadam: bool | None = setting(
+        None,
+        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
+        'all together, and let the warm-up end within an update',
+        flag={'action': 'store_true'},
+    )
+
+
+@settings()
+class ReadsCheckpoints(CheckpointSettings, TrainsAsOriginal):
+    """The same, of commands that begin from Google's files."""
+
+
+@settings()
+class ClassifiesAsOriginal(ReadsCheckpoints):
+    """The same, of the classifier."""
+
+    title = "originals' flags"
+
+    do_predict: bool = setting(
+        False,
+        'also write test_results.tsv for the test set: one line per sample, one column per '
+        'class; alone: `only_inference` on the test set',
+        flag=YES_OR_NO,
+    )
+    do_eval: bool | None = setting(
+        None,
+        'evaluate; training does so anyway; alone: `only_inference`',
+        flag=YES_OR_NO,
+        on_resume='free',
+    )
+
+
+@settings()
+class ChoosesAsOriginal(TrainsAsOriginal):
+    """The same, of multiple choice."""
+
+    title = "originals' flags"
+
+    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
+
+
+#: command -> the settings that only the originals' scripts have
+FIELDS = {
+    'finetune_classifier': ClassifiesAsOriginal,
+    'finetune_gpt': ChoosesAsOriginal,
+    'finetune_squad': ReadsCheckpoints,
+    'finetune_swag': ChoosesAsOriginal,
+    'run_pretraining': CheckpointSettings,
+    **dict.fromkeys(
+        ('finetune_embedding', 'finetune_lm', 'finetune_tagging', 'train_lm'), TrainsAsOriginal
+    ),
+}
+
+
 def add_originals(parser, command):
     """Let a command take the flags that `TABLE` has for it; its own are to be there already."""
     groups = {}
@@ -341,21 +415,29 @@ def convert_originals(args, command):
 
 
 def parse_settings(cls, doc, argv=None, originals=None):
-    """The settings of a command line: the fields of a dataclass are the flags.
+    """Return the settings of a command line, whose flags are the fields of a class.
 
     `doc` is the command's; its first line is the description. `originals` names the command whose
-    originals' flags are taken, too.
+    originals' flags are accepted, too: only the help of the originals' own scripts shows them.
     """
-    parser = cli.parser(doc.split('\n')[0])
-    add_settings(parser, cls)
+    parser, made = cli.parser(doc.split('\n')[0]), cls
+    if originals in FIELDS:
+        made = settings()(type(cls)(cls.__name__, (FIELDS[originals], cls), {'title': cls.title}))
+    add_settings(parser, made)
+    theirs = made.defaults().keys() - cls.defaults().keys()
     if originals is not None:
         add_originals(parser, originals)
+        if not isinstance(argv, cli.Words):
+            parser.hide(*theirs, *TABLE[originals])
     args = parser.parse_args(argv)
     if originals is not None:
         convert_originals(args, originals)
-    settings = cls(**vars(args))
-    settings.given = args.given & vars(args).keys()
-    return settings
+    values = vars(args)
+    if all(values[name] == made.defaults()[name] for name in theirs):
+        made, values = cls, {name: values[name] for name in values.keys() - theirs}
+    parsed = made(**values)
+    parsed.given = args.given & values.keys()
+    return parsed
 
 
 # -- scripts --------------------------------------------------------------------------------------
@@ -417,13 +499,13 @@ SCRIPTS = {
     'pytorch_pretrained_bert/run_gpt2': Script('generate_gpt2', ('--stop=',)),
     'pytorch_pretrained_bert/run_lm_finetuning': Script('finetune_lm', _BERTADAM),
     'pytorch_pretrained_bert/run_openai_gpt': Script(
-        'finetune_gpt', (*_LAST, '--model=openai-gpt', '--as_bertadam')
+        'finetune_gpt', (*_LAST, '--do_train=false', '--model=openai-gpt', '--as_bertadam')
     ),
     'pytorch_pretrained_bert/run_squad': Script(
         'finetune_squad',
         (*_BERTADAM, '--do_train=false', '--dev_batch_size=8', '--seed=42', '--wd=0.01'),
     ),
-    'pytorch_pretrained_bert/run_swag': Script('finetune_swag', _BERTADAM),
+    'pytorch_pretrained_bert/run_swag': Script('finetune_swag', (*_BERTADAM, '--do_train=false')),
     'pytorch_pretrained_bert/run_transfo_xl': Script('eval_transfo_xl'),
     'pytorch_pretrained_bert/simple_lm_finetuning': Script('finetune_lm', _BERTADAM),
 }

@@ -64,12 +64,12 @@ def write_results(job, args, pairs=False):
     """Write a record for each text of a command, or with ``--files`` a file of results for each."""
     if args.files:
         if args.texts or args.file or args.text_column:
-            raise InputError('--files names the texts: leave out other texts and --file')
+            raise InputError('names the texts: leave out other texts and `file`', field='files')
         count = run_over_files(job, args, job.settings)
         logger.info('%d texts in %s', count, args.output_dir)
         return
     if args.output_dir or args.ray:
-        raise InputError('--output_dir and --ray go with --files')
+        raise InputError('and `ray` go with `files`', field='output_dir')
     write_records(_answered(job, _given(args, args.texts, pairs)), args.format, args.output)
 
 
@@ -135,16 +135,15 @@ def texts_of(given):
 
 def _given(args, texts, pairs):
     if not texts and args.file is None:
-        raise InputError('there is no text: give texts, or --file FILE (- for standard input)')
-    columns = [args.text_column, getattr(args, 'text_pair_column', None)]
+        raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
+    columns = [args.text_column, args.text_pair_column]
     if any(columns) and args.file is None:
-        other = '; the column of --corpus is --text_field' if hasattr(args, 'text_field') else ''
-        raise InputError(f'--text_column needs --file{other}')
+        raise InputError('needs `file`', field='text_column')
     if args.file is not None:
         check_encoding(args.encoding)
     for text in texts:
         if is_table_file(text) and os.path.isfile(text):
-            logger.warning('%r is read as a text; --file %s reads the file', text, text)
+            logger.warning('%r is read as a text; `file` %s reads the file', text, text)
     given = map(Given, map(_split_pair, texts) if pairs else texts)
     if args.file is None:
         return given
@@ -154,7 +153,9 @@ def _given(args, texts, pairs):
 def _split_pair(line):
     texts = tuple(line.split('\t'))
     if len(texts) != 2:
-        raise InputError(f'--pairs: a line has {len(texts)} texts with tabs between: {line!r:.80}')
+        raise InputError(
+            f'a line has {len(texts)} texts with tabs between: {line!r:.80}', field='pairs'
+        )
     return texts
 
 
@@ -174,7 +175,7 @@ def read_file(
     `pairs` are read, has no header. `pairs` None takes pairs if the columns are called so.
     """
     if path == '-' and column:
-        raise InputError('--text_column needs a file that ends in .csv, .tsv or .jsonl')
+        raise InputError('needs a file that ends in .csv, .tsv or .jsonl', field='text_column')
     if path == '-' or not (column or pair_column or format or is_table_file(path)):
         lines = _standard_input(encoding) if path == '-' else read_lines(path, encoding)
         for number, line in lines:
@@ -182,7 +183,7 @@ def read_file(
             yield Given(_split_pair(text) if pairs and text.strip() else text, number)
         return
     if pair_column is not None and column is None:
-        raise InputError('--text_pair_column goes with --text_column')
+        raise InputError('goes with `text_column`', field='text_pair_column')
     wanted = None if column is None else [c for c in (column, pair_column) if c is not None]
     usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
     has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS)}
@@ -317,7 +318,9 @@ def write_format(format, output):
         return 'table' if sys.stdout.isatty() else 'jsonl'
     format = _ENDINGS.get(os.path.splitext(output)[1].lower())
     if format is None:
-        raise InputError(f'--output {output!r}: end it in {", ".join(_ENDINGS)}, or give --format')
+        raise InputError(
+            f'{output!r}: end it in {", ".join(_ENDINGS)}, or give `format`', field='output'
+        )
     return format
 
 

@@ -17,9 +17,17 @@ from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
-from .settings import ChoiceSettings, StorySettings, check_work
+from .settings import ChoiceSettings, StorySettings
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, cross_entropies, encode_several, hold_out, tell_cut
+from .task import (
+    Examination,
+    Task,
+    check_room,
+    cross_entropies,
+    encode_several,
+    hold_out,
+    warn_if_cut,
+)
 
 __all__ = [
     'ChoiceSettings',
@@ -136,7 +144,7 @@ def encode_swag(examples, tokenizer, max_length=128):
     ]
     labels = [example.label for example in examples]
     samples, cut = encode_several(tokenizer, pairs, labels, max_length)
-    tell_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
+    warn_if_cut(sum(map(bool, cut)), len(examples), 'examples', max_length)
     return samples
 
 
@@ -171,7 +179,7 @@ class MultipleChoice(Task):
 
     @property
     def predicted(self):
-        return ('dev', 'test') if self.settings.do_eval else ()
+        return () if self.settings.do_eval is False else ('dev', 'test')
 
     def write(self, folder, segment, data, outputs):
         name = self.file_of(segment)
@@ -209,7 +217,7 @@ class ChoiceTask(MultipleChoice):
     SWAG's.
     """
 
-    settings_class, name, in_python = ChoiceSettings, 'swag', {'do_train': True, 'do_eval': True}
+    settings_class, name = ChoiceSettings, 'swag'
     files = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
@@ -223,7 +231,7 @@ class ChoiceTask(MultipleChoice):
 
     def read(self, source, segment):
         examples = read_swag(source, segment, self.settings.encoding)
-        is_needed = segment == 'train' or (segment == 'dev' and self.settings.do_train)
+        is_needed = segment == 'train' or (segment == 'dev' and self.trains)
         if is_needed and any(example.label is None for example in examples):
             raise InputError(f'{source!r} has no labels: training needs them')
         return examples
@@ -293,7 +301,7 @@ def encode_stories(stories, encode, special, max_length):
             ids = [first, *context[: room - count], delimiter, *ending[:count], last]
             rows.append(np.array(ids, np.int32))
         samples.append(Sample(tuple(rows), label=story.label))
-    tell_cut(cut, len(stories), 'stories', max_length)
+    warn_if_cut(cut, len(stories), 'stories', max_length)
     return samples
 
 
@@ -304,13 +312,10 @@ class StoryTask(MultipleChoice):
     """The Story Cloze Test: choose one of two endings of a story."""
 
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
-    in_python = {'do_train': True}
     title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
     command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
-
-    trains = property(lambda self: self.settings.do_train)
 
     def locate(self, given=None):
         segments = 'train', 'dev', 'test'
@@ -318,15 +323,12 @@ class StoryTask(MultipleChoice):
             files = {f'{segment}_file': given.get(segment) for segment in segments}
             self.settings = self.settings.copy(**files)
         settings = self.settings
-        check_work(settings)
-        if settings.do_train and not settings.train_file:
-            raise InputError('needs `train_file`', field='do_train')
-        if not (settings.train_file or settings.dev_file or settings.test_file):
-            raise InputError('needs `dev_file` or `test_file`', field='do_eval')
-        if settings.do_eval and not (
-            settings.dev_file or settings.test_file or settings.n_valid or settings.dev_split
-        ):
-            raise InputError('needs a dev set: give `dev_file`, or `n_valid`', field='do_eval')
+        if self.trains and not settings.train_file:
+            raise InputError('there is no train set: give `train_file`')
+        held_out = settings.train_file and (settings.n_valid or settings.dev_split)
+        is_missing = not (settings.dev_file or settings.test_file or held_out)
+        if is_missing and (settings.do_eval or settings.only_inference):
+            raise InputError('there is no dev set: give `dev_file`, `test_file` or `n_valid`')
         check_files(settings, 'train_file', 'dev_file', 'test_file')
         sources = {
             'train': settings.train_file,
@@ -349,7 +351,7 @@ class StoryTask(MultipleChoice):
                 )
             rows['train'], rows['dev'] = hold_out(train, settings.n_valid)
         self._sizes = {name: len(rows.get(name, ())) for name in ('train', 'dev')}
-        if not settings.do_train:
+        if not self.trains:
             rows.pop('train', None)
         elif any(story.label is None for name in ('train', 'dev') for story in rows.get(name, ())):
             raise InputError('a set has no answers: training needs the column')

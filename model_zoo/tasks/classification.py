@@ -34,7 +34,7 @@ from .labels import adopt_labels, name_labels
 from .linear import fit_head
 from .settings import ClassificationSettings
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, tell_cut, usual_row
+from .task import Examination, Task, check_room, usual_row, warn_if_cut
 
 __all__ = [
     'ClassificationSettings',
@@ -67,7 +67,7 @@ class ClassifierFeatures:
             label = None if example.label is None else self.task.target.number(example.label)
             features.append(Sample(row.input_ids, row.token_types, label))
             cut += row.truncated > 0
-        tell_cut(cut, len(examples), f'examples of {self.task.name}', self.max_len)
+        warn_if_cut(cut, len(examples), f'examples of {self.task.name}', self.max_len)
         return features
 
 

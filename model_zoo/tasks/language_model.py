@@ -14,7 +14,6 @@ from ..batches.windows import split_windows
 from ..errors import InputError, UnknownNameError
 from ..registry import family_of_class, list_families
 from ..tokenization.learn import learn_byte_pairs
-from ..tokenization.vocab import ROLES
 from ..training.job import describe
 from ..training.objective import Objective, outputs_of
 from ..util.reading import read_text
@@ -178,11 +177,11 @@ class BlockReading:
     def _encode(self, text):
         """Return the ids of a text, in which special tokens may be parts of the text."""
         tokenizer, splits = self._tokenizer, self.settings.split_special_tokens
-        special = {
-            getattr(tokenizer, f'{role}_token'): getattr(tokenizer, f'{role}_token_id')
-            for role in ROLES
-        }
-        special.pop(None, None)
+        tokens = [tokenizer.unk_token, tokenizer.pad_token, tokenizer.mask_token]
+        tokens += [tokenizer.cls_token, tokenizer.sep_token]
+        tokens += [tokenizer.bos_token, tokenizer.eos_token]
+        tokens = [token for token in dict.fromkeys(tokens) if token is not None]
+        special = dict(zip(tokens, tokenizer.convert_tokens_to_ids(tokens)))
         found = [t for t in special if list(tokenizer.encode(t)) == [special[t]]]
         if splits and found:
             raise InputError(

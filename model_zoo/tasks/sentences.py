@@ -23,7 +23,7 @@ from ..training.objective import mean_over_examples
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
 from .targets import pearson, spearman
-from .task import Task, check_room, encode_several, tell_cut
+from .task import Task, check_room, encode_several, warn_if_cut
 
 __all__ = [
     'RECALLS',
@@ -231,7 +231,7 @@ class SentenceTask(Task):
         texts = [[(prepare(text), None) for text in row.texts] for row in rows]
         labels = [None if row.score is None else row.score / self._highest for row in rows]
         samples, cut = encode_several(tokenizer, texts, labels, length)
-        tell_cut(sum(cut), sum(map(len, texts)), 'texts', length)
+        warn_if_cut(sum(cut), sum(map(len, texts)), 'texts', length)
         return samples
 
     def load(self, segment, *args, **options):

@@ -108,7 +108,7 @@ class TeacherSettings(FinetuneSettings):
 
 
 @settings(lr=5e-5)
-class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings):
+class ClassificationSettings(DeploySettings, TeacherSettings):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
@@ -204,18 +204,7 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
     )
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
-    do_predict: bool = setting(
-        False,
-        'also write test_results.tsv for the test set: one line per sample, one column per '
-        'class; alone: `only_inference` on the test set',
-        flag=YES_OR_NO,
-    )
-    do_eval: bool | None = setting(
-        None,
-        'evaluate; training does so anyway; alone: `only_inference`',
-        flag=YES_OR_NO,
-        on_resume='free',
-    )
+    do_predict, do_eval = False, None  # fields of the originals' settings
 
     def check(self):
         super().check()
@@ -223,28 +212,15 @@ class ClassificationSettings(DeploySettings, CheckpointSettings, TeacherSettings
             self.labels = [label.strip() for label in self.labels[0].split(',')]
 
 
-def check_work(settings):
-    if settings.resume and not settings.do_train:
-        raise InputError('needs `do_train`', field='resume')
-    if not (settings.do_train or settings.do_eval):
-        raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-
-
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
-    do_train: bool = setting(False, 'train, and evaluate after each epoch')
-    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
+    do_eval = None  # a field of the originals' settings: whether predictions are written
     max_length: int = token_limit(128)
     do_lower_case: bool | None = setting(
         False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
     )
-
-    def check(self):
-        check_work(self)
-        self.only_inference = not self.do_train
-        super().check()
 
 
 @settings(
@@ -264,8 +240,14 @@ class StorySettings(
 
     title = 'task'
 
-    do_train: bool = setting(False)
-    do_eval: bool = setting(False, 'write the predictions of `dev_file`', on_resume='free')
+    only_inference: bool = setting(
+        False,
+        'evaluate the dev set and predict the test set',
+        usual=True,
+        on_resume='free',
+        excludes=('resume',),
+    )
+    do_eval = None  # a field of the originals' settings: whether predictions are written
     train_file: str | None = setting(
         None,
         'CSV file of the Story Cloze Test',
@@ -295,7 +277,7 @@ EPSILONS = {'adam': 1e-8}
 
 
 @settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
-class SquadSettings(DeploySettings, CheckpointSettings, FinetuneSettings):
+class SquadSettings(DeploySettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
     train_file: str | None = setting(
@@ -621,7 +603,6 @@ class MaskedLMSettings(
 )
 class PretrainingSettings(
     SampleSettings,
-    CheckpointSettings,
     NamedModelSettings,
     BatchTokensSettings,
     BackendSettings,

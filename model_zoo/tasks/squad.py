@@ -40,7 +40,7 @@ from ..util.files import write_json
 from ..util.reading import check_json, read_json
 from .settings import SquadSettings
 from .tables import check_files, downloading
-from .task import Examination, Task, check_finite, tell_cut
+from .task import Examination, Task, check_finite, warn_if_cut
 
 __all__ = [
     'Answers',
@@ -400,7 +400,7 @@ class SquadFeatures(collections.abc.Sequence):
         self.tokenizer = tokenizer
         self._max_query_length = max_query_length
         cut = sum(len(ids) > max_query_length for ids in encoding.questions)
-        tell_cut(cut, len(encoding.questions), 'questions', max_query_length)
+        warn_if_cut(cut, len(encoding.questions), 'questions', max_query_length)
         rows, bounds = [], [0]
         for number, question in enumerate(squad.questions):
             room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()

@@ -40,8 +40,8 @@ __all__ = [
     'mean_cross_entropy',
     'save_trained',
     'squeeze',
-    'tell_cut',
     'usual_row',
+    'warn_if_cut',
 ]
 
 logger = logging.getLogger(__name__)
@@ -73,8 +73,8 @@ def check_room(max_length, special, texts=1):
         )
 
 
-def tell_cut(cut, count, unit, max_length):
-    """Log how many of the texts were cut, if any."""
+def warn_if_cut(cut, count, unit, max_length):
+    """Warn of the texts that were cut, if any."""
     if cut:
         logger.warning(
             '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length

@@ -407,13 +407,7 @@ class OutputSettings(Settings):
     title = 'output'
 
     output_dir: str | None = setting('./output_dir', usual=True, on_resume='run')
-    save_last: str | None = setting(
-        None,
-        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
-        'model.safetensors or model.params; predictions and eval_results.txt come from it',
-        choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
-        on_resume='free',
-    )
+    save_last = None  # a field of the originals' settings, see `model_zoo.app.originals`
     log_interval: int = setting(10, 'in updates', at_least=1, on_resume='free')
     tensorboard: str | None = setting(
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
@@ -494,12 +488,7 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         on_resume='number',
         aliases=('gradient_accumulation_steps',),
     )
-    as_bertadam: bool | None = setting(
-        None,
-        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
-        'all together, and let the warm-up end within an update',
-        flag={'action': 'store_true'},
-    )
+    as_bertadam = None  # a field of the originals' settings
     early_stop: int | None = setting(
         None,
         'stop after this many epochs without a better score',
@@ -589,6 +578,7 @@ class NamedModelSettings(ModelSettings):
         'file of pretrained parameters without a head',
         aliases=('pretrained_bert_parameters', 'pretrained_gpt_parameters'),
     )
+    init_checkpoint = bert_config_file = None  # fields of `CheckpointSettings`
 
 
 @settings(model='bert_12_768_12')

@@ -90,11 +90,10 @@ def arrays(inputs):
 
 
 @pytest.mark.parametrize('kind', HEAD_MASKS)
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_head_mask(oracle, tmp_path, their_classifier, kind, hybridized):
+def test_head_mask(oracle, tmp_path, their_classifier, kind):
     theirs = their_classifier(num_labels=NUM_LABELS)
     block = our_classifier(theirs, tmp_path)
-    block.hybridize(hybridized, static_alloc=True)
+    block.hybridize(static_alloc=True)
     inputs = make_inputs('BertForSequenceClassification', padded=True)
     words, types, mask = oracle.arguments(inputs)
     labels = inputs['labels'][0]

@@ -196,18 +196,6 @@ def test_2019_reads_ours(name, tmp_path):
     assert_same(run(block), run_theirs(model))
 
 
-def test_2019_reads_numpy(tmp_path):
-    """Its converter of OpenAI's files, on ours."""
-    block = make('OpenAIGPTModel')
-    block.save_pretrained(str(tmp_path), format='numpy')
-    model, _ = make_2019('OpenAIGPTModel')
-    original.modeling_openai.load_tf_weights_in_openai_gpt(model, str(tmp_path))
-    theirs = {key: value.numpy() for key, value in model.state_dict().items()}
-    for key, value in block.tensors_in('huggingface').items():
-        # it gives the arrays to the modules without transposing: they are stored alike
-        np.testing.assert_array_equal(theirs[key], value)
-
-
 # -- files of PyTorch's ---------------------------------------------------------------------------
 
 

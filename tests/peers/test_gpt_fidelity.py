@@ -105,12 +105,11 @@ def language_inputs(family, seed=0):
     }
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_attentions_and_hidden_states(tmp_path, family, theirs, hybridized):
+def test_attentions_and_hidden_states(tmp_path, family, theirs):
     block = ours_of(
         theirs, family, tmp_path, False, output_attentions=True, output_all_encodings=True
     )
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     inputs = make_inputs(MODELS[family], LARGER)
     with torch.no_grad():
         expected = theirs.transformer(
@@ -127,10 +126,9 @@ def projections(theirs):
 
 
 @pytest.mark.parametrize('kind', HEAD_MASKS)
-@pytest.mark.parametrize('hybridized', [False, True])
-def test_head_mask(tmp_path, family, theirs, kind, hybridized):
+def test_head_mask(tmp_path, family, theirs, kind):
     block = ours_of(theirs, family, tmp_path)
-    block.hybridize(hybridized, static_alloc=True)
+    block.hybridize(static_alloc=True)
     inputs, for_theirs = language_inputs(family)
     head_mask = torch.tensor(HEAD_MASKS[kind], requires_grad=True)
     mask_heads(projections(theirs), head_mask)

@@ -52,7 +52,6 @@ def released(data_dir):
     return {
         'gpt': (ours, gpt_original.OpenAIGPTTokenizer(*gpt_files)),
         'gpt2': (ours_2, OriginalGPT2(*gpt2_files)),
-        'gpt2 as it was': (ours_2, gpt2_original.GPT2Tokenizer(*gpt2_files)),
     }
 
 

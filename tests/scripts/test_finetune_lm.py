@@ -93,7 +93,7 @@ def test_pregenerated_epochs(data, tmp_path):
     """As the originals' two scripts do it: each epoch has a file of its own."""
     folder = 'scripts/originals/pytorch_pretrained_bert'
     pregenerate = main_of(f'{folder}/pregenerate_training_data.py', SCRIPTS.parent)
-    words = ['--train_file', data / 'text.txt', '--model', data / 'model', '--do_lower_case']
+    words = ['--train_corpus', data / 'text.txt', '--bert_model', data / 'model', '--do_lower_case']
     words += ['--output_dir', tmp_path / 'training', '--epochs_to_generate', 2, '--max_seq_len']
     assert run(pregenerate, *words, LENGTH) == 0
     names = sorted(path.name for path in (tmp_path / 'training').iterdir())
@@ -101,7 +101,7 @@ def test_pregenerated_epochs(data, tmp_path):
     metrics = [read_json(tmp_path / 'training', f'epoch_{n}_metrics.json') for n in (0, 1, 0)]
     counts = [each['num_training_examples'] for each in metrics]
     train = main_of(f'{folder}/finetune_on_pregenerated.py', SCRIPTS.parent)
-    words = ['--pregenerated_data', f'{tmp_path}/training/', '--model', data / 'model']
+    words = ['--pregenerated_data', f'{tmp_path}/training/', '--bert_model', data / 'model']
     words += ['--do_lower_case', '--output_dir', tmp_path / 'out', '--epochs', 3, '--reduce_memory']
     assert run(train, *words) == 0
     results = read_json(tmp_path / 'out')

@@ -129,6 +129,7 @@ def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, mon
     assert wanted == [('dev', True), ('dev', False), ('train', False)]
 
 
+@pytest.mark.slow
 def test_sentencepiece(script, data, tmp_path):
     sentencepiece = pytest.importorskip('sentencepiece')
     words = (data / 'vocab.txt').read_text().split()[len(SPECIAL) :]

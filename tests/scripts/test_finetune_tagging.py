@@ -20,7 +20,7 @@ def test_results(trained, data):
     assert results['best_model']['dev']['f1'] == results['best']['dev']['f1']
     assert results['best_model']['test']['f1'] >= 0.95
     assert results['predictions'] == ['dev_predictions.txt', 'test_predictions.txt']
-    (person,) = results['examination']['dev']['per_class']
+    (person,) = results['examination']['dev']['tables']['Scores per entity type']
     assert person['label'] == 'PER' and person['f1'] == results['best']['dev']['f1']
     words = sum(len(each.words) for each in read_conll(data / 'train.txt'))
     examples = results['training']['words_per_second'] * results['training']['seconds']

@@ -82,6 +82,16 @@ def test_sentencepiece(flags, run, text):
     try_model(tokenizer.vocab)
 
 
+def test_rare_characters_are_left_out(run, text):
+    letters = []
+    for coverage in ('1', '0.98'):
+        line = f'--kind sentencepiece --input_file {text} --output_dir out --vocab_size 200'
+        assert run(f'{line} --character_coverage {coverage}') == 0
+        tokens = BertSPTokenizer('out/spiece.model').vocab.idx_to_token
+        letters.append({token for token in tokens if len(token) == 1})
+    assert letters[1] < letters[0]
+
+
 @pytest.mark.parametrize('kind', ['wordpiece', 'sentencepiece'])
 def test_workers_learn_what_one_process_does(kind, run, text, tmp_path, capsys):
     """Byte for byte, however many there are; finished parts are left out."""

@@ -422,7 +422,6 @@ def pytorch(script):
             'run_squad',
             ['--train_file=SQUAD', '--max_seq_length=12', '--max_query_length=4', '--doc_stride=2'],
         ),
-        ('run_swag', ['--train_file=SWAG', '--max_seq_length=12']),
         ('run_openai_gpt', ['--train_dataset=STORIES', '--n_valid=0']),
     ],
 )
@@ -434,7 +433,6 @@ def test_a_training_without_a_dev_set(world, here, capsys, script, words):
     for name, path in (
         ('SQUAD', world / 'SQUAD' / 'train-v1.1.json'),
         ('STORIES', stories),
-        ('SWAG', world / 'SWAG' / 'data' / 'train.csv'),
     ):
         words = [word.replace(name, str(path)) for word in words]
     model = [] if script == 'run_openai_gpt' else ['--bert_model=bert-base-uncased']
@@ -503,20 +501,6 @@ def test_more_epochs_go_on(mrpc, here, capsys):
     assert run(ours, *words, '--epochs=3') == 0
     assert 'Step 12/12' in capsys.readouterr().err
     assert 'is of a longer training: step 12 of 4' in refusal(capsys, ours, *words, '--epochs=1')
-
-
-def test_help_shows_the_defaults_in_force(capsys):
-    main = google('run_pretraining')
-    ours = main_of('scripts/run_pretraining.py', ROOT)
-    for function, values in (
-        (main, {'num_steps': '100000', 'max_seq_length': '128', 'lr': '5e-5'}),
-        (ours, {'num_steps': '20'}),
-    ):
-        with pytest.raises(SystemExit):
-            function(['--help'])
-        shown = ' '.join(capsys.readouterr().out.split())
-        for flag, value in values.items():
-            assert re.search(rf' --{flag}\b[^()]*\(default: (.*?)\)', shown).group(1) == value
 
 
 def test_more_steps_of_a_pretraining_go_on(world, here, capsys):

@@ -254,26 +254,6 @@ def test_max_eval_steps_cuts_after_so_many_batches(script, arguments, data, tmp_
     )
 
 
-def test_raw_text(script, data, tmp_path):
-    text = tmp_path / 'text.txt'
-    random = np.random.RandomState(0)
-    documents = ['\n'.join(' '.join(random.choice(COUNTED, 4)) for _ in range(6)) for _ in range(8)]
-    text.write_text('\n\n'.join(documents) + '\n')
-    argv = ['--data', text, '--data_eval', text, '--raw', '--max_length', LENGTH]
-    argv += ['--max_predictions_per_seq', MASKS, '--num_dataset_workers', 1, *SIZE]
-    argv += [
-        '--vocab_file',
-        data / 'vocab.txt',
-        '--num_steps',
-        5,
-        '--output_dir',
-        tmp_path / 'ckpt',
-    ]
-    assert run(script, *argv) == 0
-    training = read_json(tmp_path / 'ckpt')['training']
-    assert training['epochs'][-1]['report']['eval']['mlm_loss'] > 0
-
-
 # Runs the script in children of a process that has imported everything, and kills each of them in a
 # batch, or at a change of a file.
 KILLER = """

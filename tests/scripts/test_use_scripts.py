@@ -203,7 +203,7 @@ def test_what_is_forgotten_is_told(classifier, tmp_path, capsys):
     assert run(load_script('predict'), classifier, str(path)) == 0
     assert f'is read as a text; --file {path} reads the file' in capsys.readouterr().err
     argv = ['none', 'a', '--corpus', str(path), '--text_column', 'text']
-    assert 'the column of --corpus is --text_field' in refusal(capsys, load_script('search'), *argv)
+    assert '--text_column needs --file' in refusal(capsys, load_script('search'), *argv)
 
 
 def test_ask_of_a_table(model, tmp_path, capsys):

@@ -171,21 +171,3 @@ def test_pretraining_of_a_discriminator(tmp_path, capsys):
         data = ['--data', tmp_path / 'text.txt', '--raw', '--output_dir', tmp_path / 'ckpt']
         flags = [] if name == tmp_path / 'found' else ['--pretrained']
         assert refusal(capsys, load_script('run_pretraining'), *data, '--model', name, *flags)
-
-
-@pytest.mark.parametrize('model', ['distilbert', 'roberta'], indirect=True)
-def test_samples_that_do_not_suit_the_model(model, tmp_path, capsys):
-    write_sentences(tmp_path / 'text.txt', 0)
-    script = load_script('create_pretraining_data')
-    argv = ['--input_file', tmp_path / 'text.txt', '--max_length', 40, '--vocab', model]
-    argv += ['--output_dir', tmp_path / 'samples', '--masked_lm_only']
-    assert '--short_seq_prob' in refusal(capsys, script, *argv, '--short_seq_prob', 0.2)
-    assert run(script, *argv) == 0
-    if not (model / 'vocab.txt').exists():
-        return
-    argv = ['--data', tmp_path / 'samples/*.npz', '--vocab_file', model / 'vocab.txt']
-    argv += ['--hparams', 'num_layers=1,units=32,hidden_size=64,num_heads=2']
-    argv += ['--output_dir', tmp_path / 'ckpt', '--num_steps', 2]
-    assert refusal(capsys, load_script('run_pretraining'), *argv)  # of BERT
-    assert run(load_script('run_pretraining'), *argv, '--masked_lm_only') == 0
-    assert class_of(tmp_path / 'ckpt' / 'model') == 'BertForMaskedLM'

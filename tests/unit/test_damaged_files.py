@@ -168,7 +168,7 @@ class Kind(NamedTuple):
     files: tuple[str, ...]
     read: Callable
     sealed: bool = False
-    examples: int = 60
+    examples: int = 40
 
 
 CHECKPOINTS = 'checkpoints'

@@ -114,7 +114,7 @@ def test_blocks(name):
     block.hybridize(static_alloc=True, static_shape=True)
     check_finite(block(**given))
 
-    @quick(40)
+    @quick(25)
     @hypothesis.given(wrong_arguments(given))
     def call(changed):
         try:
@@ -234,7 +234,7 @@ def test_doors(doors, name):
     function, given = doors[name]
     function(**given)
 
-    @quick(40)
+    @quick(25)
     @hypothesis.given(wrong_arguments(given))
     def call(changed):
         with contextlib.suppress(ZooError, TypeError):

@@ -303,8 +303,7 @@ class SampleMaker:
         self.options = options
         self.vocab = vocab = tokenizer.vocab
         # what samples depend on, besides the vocabulary and the options
-        lowers = getattr(tokenizer, 'do_lower_case', None)
-        self.splitting = [type(tokenizer).__name__, lowers, is_random]
+        self.splitting = [type(tokenizer).__name__, tokenizer.do_lower_case, is_random]
         self._encoder = SentenceEncoder(tokenizer, is_random)
         self._cls, self._sep = tokenizer.cls_token_id, tokenizer.sep_token_id
         self._mask, self._pad = tokenizer.mask_token_id, tokenizer.pad_token_id

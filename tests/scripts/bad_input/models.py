@@ -68,7 +68,7 @@ SEARCH = [
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
 ]
 SERVE = [
-    (['MODEL', '--batch_tokens', '0'], '--batch_tokens is 0; it must be above 0'),
+    (['MODEL', '--batch_tokens', '0'], '--batch_tokens must be greater than 0, not 0'),
     (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
     (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),
@@ -87,7 +87,7 @@ BERTOLOGY = [
     (['--metric_name', 'f1'], "unknown --metric_name of SST 'f1'; known: accuracy"),
     (['--sentence', 'a', 'b', 'c'], '3, which are too many'),
     (['--sentence', ''], '--sentence is empty'),
-    (['--task_name', 'custom'], '--train_file'),
+    (['--task_name', 'custom'], 'train_file'),
     (['--text_column', 'x'], '--text_column goes with --task_name custom, not SST-2'),
     (['--model', 'transfo_xl_18_1024_16'], 'bert, gpt, gpt2'),
 ]
@@ -106,7 +106,7 @@ GENERATE = [
     (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
     (['--output', 'x.json'], '--output goes with'),
     (['--top_k', '-1'], '--top_k must be at least 1, or 0'),
-    (['--temperature', '0'], '--temperature must be above 0; .* --greedy'),
+    (['--temperature', '0'], '--temperature must be greater than 0; .* --greedy'),
     (['--top_p', '1.5', '--prompt', 'a'], '--top_p is 1.5'),
     (['--greedy', '--top_k', '4'], '--greedy .* sample'),
     (['--num_beams', '2', '--top_p', '0.5'], '--num_beams .* sample'),

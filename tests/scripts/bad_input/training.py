@@ -113,7 +113,7 @@ def swag_arguments(data, folder, edit):
 
 
 SWAG = [
-    ([], 'nothing to do: give --do_train, --do_eval or both'),
+    ([], 'there is no train set'),
     (['--do_eval'], 'there is no dev set'),
     (['--do_eval', '--data_dir', 'OUT'], '--data_dir'),
     (['--do_train', '--train_file', 'TEST', '--dev_file', 'VAL'], 'has no labels: training'),
@@ -161,10 +161,10 @@ def gpt_arguments(data, folder, edit):
 
 
 GPT = [
-    (['--output_dir', 'OUT'], 'nothing to do: give --do_train, --do_eval or both'),
-    (['--do_eval'], '--do_eval'),
+    (['--output_dir', 'OUT'], 'there is no train set'),
+    (['--do_eval'], 'there is no dev set'),
     (['--do_train', '--train_file', 'TRAIN'], '--n_valid'),
-    (['--do_train', '--do_eval', '--train_file', 'TRAIN', '--n_valid', '0'], '--do_eval'),
+    (['--do_eval', '--train_file', 'TRAIN', '--n_valid', '0'], 'there is no dev set'),
     (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
     (['--do_eval', '--dev_file', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
     (['--do_eval', '--dev_file', 'VOCAB'], "vocab.json, line 1: ',' expected"),

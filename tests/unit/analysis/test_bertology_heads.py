@@ -9,20 +9,17 @@ import tiny
 from PIL import Image
 
 from bert import BertForSequenceClassification
-from export import export_block
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
 from model_zoo.analysis import (
     attention_of,
     heads_left,
-    heads_to_prune,
     mask_heads,
     measure_heads,
     normalize_importance,
     plot_attention,
     plot_heads,
 )
-from model_zoo.errors import InputError
 
 LAYERS, HEADS, LENGTH, VOCAB = 2, 4, 9, 30
 
@@ -203,45 +200,6 @@ def test_masking_takes_the_importance_of_the_step_before():
     mask, steps = mask_heads(measure, np.ones((1, 3)), 1.0, np.array([[1.0, 2.0, 3.0]]))
     assert [step.heads for step in steps] == [[(0, 0)], [(0, 1)]]
     np.testing.assert_array_equal(mask, [[0, 0, 1]])
-
-
-@pytest.mark.parametrize(
-    ('options', 'score'),
-    [({'threshold': 1.0}, 1.0), ({'amount': 0}, 1.0), ({}, 0.0), ({}, -0.2), ({}, float('nan'))],
-)
-def test_masking_refuses(options, score):
-    ones = np.ones((2, 2))
-    with pytest.raises(InputError):
-        mask_heads(lambda mask: (1.0, ones), ones, score, ones, **options)
-
-
-# -- pruning ----------------------------------------------------------------------------------
-
-
-def test_pruned_blocks_save_load_hybridize_and_export(block, tmp_path):
-    """What a mask turns off is pruned without a difference, and stays so."""
-    batch = batches()[0]
-    mask = np.ones((LAYERS, HEADS), 'float32')
-    mask[0, [0, 2]] = mask[1, 1] = 0
-
-    def run(block, **options):
-        outputs = block(batch.words, valid_length=batch.valid_length, **options)
-        return (outputs[0] if isinstance(outputs, list) else outputs).asnumpy()
-
-    expected = run(block, head_mask=mx.nd.array(mask))
-    pruned = heads_to_prune(mask, block.config)
-    assert pruned == {0: [0, 2], 1: [1]}
-    block.prune_heads(pruned)
-    assert heads_to_prune(mask, block.config) == {}
-    np.testing.assert_allclose(run(block), expected, rtol=1e-4, atol=1e-5)
-    block.save_pretrained(str(tmp_path))
-    loaded = type(block).from_pretrained(str(tmp_path))
-    loaded.hybridize(static_alloc=True, static_shape=True)
-    np.testing.assert_allclose(run(loaded), expected, rtol=1e-4, atol=1e-5)
-    measure(loaded)
-    np.testing.assert_allclose(run(loaded), expected, rtol=1e-4, atol=1e-5)
-    export_block(loaded, str(tmp_path), 'exported')  # which compares
-    assert (tmp_path / 'exported-symbol.json').exists()
 
 
 # -- pictures ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tiny import write_words
 from bert import BertForSequenceClassification
 from model_zoo.app import cli, originals
 from model_zoo.app import trainer as trainer_module
-from model_zoo.app.arguments import add_settings, check_training_arguments
+from model_zoo.app.arguments import add_settings
 from model_zoo.app.model_choice import ModelChoice
 from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
@@ -74,11 +74,17 @@ def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
 
 @pytest.mark.parametrize(
     ('flag', 'value'),
-    [('training_steps', 0), ('ckpt_interval', 0), ('lr', 'nan'), ('wd', 'inf'), ('epsilon', -1.0)],
+    [
+        ('training_steps', 0),
+        ('ckpt_interval', 0),
+        ('lr', float('nan')),
+        ('wd', float('inf')),
+        ('epsilon', -1.0),
+    ],
 )
 def test_bad_values_that_no_command_line_of_tests_has(flag, value):
     with pytest.raises(InputError) as caught:
-        check_training_arguments(parse(f'--{flag}={value}'))
+        TrainingSettings(**{flag: value})
     assert caught.value.field == flag
 
 
@@ -192,10 +198,10 @@ def test_clipping_each_parameter_needs_an_optimizer_that_does():
     block = nn.Dense(1, in_units=2)
     block.initialize()
     options = {'options': {'max_grad_norm': 1.0}}
-    updater = make_updater(parse('--as_bertadam'), block, None, None, **options)
+    updater = make_updater(parse(), block, None, None, **options)
     assert updater.trainer._optimizer.max_grad_norm == 1.0
     with pytest.raises(InputError):
-        make_updater(parse('--as_bertadam', '--optimizer', 'sgd'), block, None, None, **options)
+        make_updater(parse('--optimizer', 'sgd'), block, None, None, **options)
 
 
 def test_the_loss_scale_of_a_flag(caplog):
@@ -203,9 +209,9 @@ def test_the_loss_scale_of_a_flag(caplog):
     block.initialize()
 
     def scale(*words):
-        args = parse(*words)
-        check_training_arguments(args)
-        return make_updater(args, block, None).loss_scale
+        args = vars(parse(*words))
+        settings = TrainingSettings(**{name: args[name] for name in TrainingSettings.defaults()})
+        return make_updater(settings, block, None).loss_scale
 
     assert scale('--dtype', 'float16') == scale('--dtype', 'float16', '--loss_scale', 0)
     fixed = scale('--dtype', 'float16', '--loss_scale', 128)

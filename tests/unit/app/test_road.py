@@ -38,7 +38,6 @@ ALIKE = [('a b', 'b a', 1.0), ('a b', 'g h', 0.0), ('c', 'd', 0.5)] * 4
 #: task, rows, further settings, an example, the command for it and its flags
 ROADS = {
     'text': ('text-classification', LABELLED, {}, 'a b', 'predict'),
-    'text dicts': ('text-classification', dicts(('text', 'label'), LABELLED), {}, 'a b', 'predict'),
     'pairs': ('text-classification', PAIRS, {}, PAIR, 'predict', '--pairs'),
     'pairs dicts': (
         'text-classification',
@@ -55,24 +54,9 @@ ROADS = {
         'a b',
         'predict',
     ),
-    'numbers of pairs': (
-        'text-classification',
-        [('a', 'b', 1.5), ('c', 'd', 4.0)] * 6,
-        {'regression': True},
-        PAIR,
-        'predict',
-        '--pairs',
-    ),
     'several labels': (
         'text-classification',
         [('a b', ['x', 'y']), ('c d', ['y']), ('e', [])] * 4,
-        {'multi_label': True},
-        'a b',
-        'predict',
-    ),
-    'labels with commas': (
-        'text-classification',
-        [('a b', 'x,y'), ('c d', 'y')] * 6,
         {'multi_label': True},
         'a b',
         'predict',
@@ -99,7 +83,6 @@ ROADS = {
     'choices': ('multiple-choice', CHOICES, {}, CHOICE, None),
     'scores': ('sentence-similarity', ALIKE, {}, PAIR, None),
     'matches': ('sentence-similarity', [('a b', 'b a'), ('c', 'd')] * 6, {}, PAIR, None),
-    'others': ('sentence-similarity', [('a b', 'b a', 'g'), ('c', 'd', 'h')] * 6, {}, PAIR, None),
     'lines': ('text-generation', ['a few words here'] * 20, {}, 'a few', 'generate'),
     'sentences': ('fill-mask', ['a b c', 'd e f', '', 'g h'] * 4, {}, 'a [MASK]', 'fill'),
 }

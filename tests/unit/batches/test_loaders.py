@@ -8,7 +8,6 @@ import pytest
 
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.batches.sampling import longest_first
-from model_zoo.errors import InputError
 
 
 def make(lengths, label=lambda n: n % 2):
@@ -94,21 +93,6 @@ def test_the_global_generator_is_left_alone():
     for _ in loader:
         break
     assert np.random.rand(3).tolist() == expected
-
-
-@pytest.mark.parametrize(
-    'count, arguments',
-    [
-        (0, {'batch_size': 8}),
-        (2, {'batch_size': 0}),
-        (2, {'batch_size': float('inf'), 'shuffle': True}),
-        (2, {'batch_size': 8, 'round_to': 0}),
-        (2, {'batch_size': 8, 'num_buckets': -1}),
-    ],
-)
-def test_errors(count, arguments):
-    with pytest.raises(InputError):
-        BucketedLoader(make([3] * count), **{'pad_val': 0, **arguments})
 
 
 class Worker(NamedTuple):

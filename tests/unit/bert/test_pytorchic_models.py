@@ -10,17 +10,13 @@ from arrays import assert_equal, assert_same
 
 from bert import BertForPreTraining, BertForSequenceClassification, BertModel
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.torch_file import write_torch
-from model_zoo.errors import CheckpointError, InputError
 from mxnet_pytorchic_bert.models import (
-    CONFIG_FIELDS,
     load_model,
     load_transformer,
     make_config,
     reset_parameters,
     save_model,
 )
-from mxnet_pytorchic_bert.training import read_fields
 
 FOLDER = pathlib.Path(__file__).parents[2] / 'fixtures' / 'pytorchic'
 FIELDS = json.loads((FOLDER / 'model.json').read_text())
@@ -62,18 +58,6 @@ def test_the_transformer_alone_is_taken_of_a_pretrained_model(expected):
         assert_same(hidden[row, :length], expected['transformer'][row, :length], 2e-5)
 
 
-def test_a_transformer_that_is_not_whole(tmp_path):
-    tensors, _ = read_tensors(str(FOLDER / 'pretrained.pt'))
-    tensors = dict(tensors)
-    del tensors['transformer.blocks.1.pwff.fc2.bias']
-    write_torch(str(tmp_path / 'part.pt'), tensors)
-    with pytest.raises(CheckpointError):
-        load_transformer(make(BertForSequenceClassification), str(tmp_path / 'part.pt'))
-    write_torch(str(tmp_path / 'other.pt'), {'a': np.zeros(2, np.float32)})
-    with pytest.raises(CheckpointError):
-        load_transformer(make(BertForSequenceClassification), str(tmp_path / 'other.pt'))
-
-
 @pytest.mark.parametrize(
     ('block_class', 'name'),
     [(BertForPreTraining, 'pretrained.pt'), (BertForSequenceClassification, 'classifier.pt')],
@@ -84,12 +68,6 @@ def test_what_is_written_is_what_the_original_wrote(tmp_path, block_class, name)
     save_model(model, str(tmp_path / name))
     ours, theirs = (read_tensors(str(folder / name))[0] for folder in (tmp_path, FOLDER))
     assert_equal(ours, theirs)
-
-
-def test_a_configuration_that_is_no_object(tmp_path):
-    (tmp_path / 'model.json').write_text('7')
-    with pytest.raises(InputError):
-        read_fields('model_cfg', str(tmp_path / 'model.json'), CONFIG_FIELDS)
 
 
 def test_its_files_are_checkpoints_like_any_other(tmp_path):

@@ -6,7 +6,6 @@ import pickle
 import random
 
 import gluonnlp
-import numpy as np
 import pytest
 from tiny import SPECIAL
 
@@ -151,38 +150,7 @@ def test_offsets_lead_back_to_the_text(tokenizer):
     assert encoding.tokens[-2] == '[UNK]' and found[-1] == '\U0001f600x'
 
 
-def test_encoding_of_a_pair(tokenizer):
-    encoding = tokenizer.encode('the fox', 'lazy, dog')
-    assert encoding.tokens == ['[CLS]', 'the', 'fox', '[SEP]', 'lazy', ',', 'dog', '[SEP]']
-    assert encoding.token_types.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert encoding.offsets[4:] == [(0, 4), (4, 5), (6, 9), (0, 0)]
-    assert encoding.words == ['the', 'fox', 'lazy', ',', 'dog']
-    assert encoding.word_ids == [None, 0, 1, None, 2, 3, 4, None]
-    assert encoding.input_ids.dtype == encoding['token_types'].dtype == np.int32
-    assert encoding.valid_length == len(encoding) == 8
-    assert tokenizer.encode('the fox', '').tokens == ['[CLS]', 'the', 'fox', '[SEP]']
-    assert tokenizer.encode('', 'fox').tokens == ['[CLS]', '[SEP]', 'fox', '[SEP]']
-    bare = tokenizer.encode('the', 'dog', add_special_tokens=False)
-    assert bare.tokens == ['the', 'dog'] and bare.token_types.tolist() == [0, 1]
-
-
 # batches and truncation
-
-
-def test_batches_are_padded_and_rounded(tokenizer):
-    texts = ['the quick brown fox', '', 'dog']
-    batch = tokenizer.encode_batch(texts)
-    assert batch.input_ids.shape == batch.token_types.shape == (3, 6)
-    assert batch.input_ids.dtype == batch.token_types.dtype == batch.valid_length.dtype == np.int32
-    assert batch.valid_length.tolist() == [6, 2, 3] and batch.truncated.tolist() == [0, 0, 0]
-
-    assert batch.offsets[2] == [(0, 0), (0, 3), (0, 0)] and batch['words'][1] == []
-    assert batch.tokens[1] == ['[CLS]', '[SEP]'] and batch.word_ids[1] == [None, None]
-    assert tokenizer.encode_batch(texts, round_to=8).input_ids.shape == (3, 8)
-    assert tokenizer.encode_batch(texts, round_to=4, max_length=7).input_ids.shape == (3, 7)
-    assert tokenizer.encode_batch(['dog'], round_to=9, max_length=9).input_ids.shape == (1, 9)
-
-    assert tokenizer.encode_batch([]).input_ids.shape == (0, 0)
 
 
 @pytest.mark.parametrize('max_length', [3, 4, 7, 8, 16])
@@ -203,17 +171,6 @@ def test_pairs_are_cut_as_gluonnlp_cuts_them(tokenizer, max_length):
         kept = sum(token not in ('[CLS]', '[SEP]') for token in batch.tokens[number])
         assert batch.truncated[number] == sum(len(side[number]) for side in pieces) - kept
     assert batch.truncated.any()
-
-
-def test_a_single_text_is_cut_at_its_end(tokenizer):
-    transform = gluonnlp.data.BERTSentenceTransform(tokenizer, 5, pair=False)
-    text = 'the quick brown fox jumps'
-    encoding = tokenizer.encode(text, max_length=5)
-    assert encoding.tokens == ['[CLS]', 'the', 'quick', 'brown', '[SEP]']
-    assert encoding.input_ids.tolist() == transform((text,))[0].tolist()
-    assert encoding.truncated == 2 and encoding.words == text.split()
-    assert encoding.offsets[3] == (10, 15) and len(encoding.word_ids) == 5
-    assert tokenizer.encode(text, max_length=7).truncated == 0
 
 
 # the rest of the originals' methods
@@ -304,18 +261,6 @@ def test_from_vocab_takes_gluonnlps_order_and_special_tokens(expected):
         BertTokenizer.from_vocab(gluonnlp.Vocab(counter, bos_token=None))
 
 
-@pytest.mark.parametrize('lower,max_len', [(True, None), (False, 77)])
-def test_saved_tokenizers_are_the_same(vocab_file, texts, tmp_path, lower, max_len):
-    tokenizer = BertTokenizer(vocab_file, do_lower_case=lower, max_len=max_len)
-    tokenizer.save_pretrained(tmp_path / 'saved')
-    again = BertTokenizer.from_pretrained(tmp_path / 'saved')
-    assert again.vocab.idx_to_token == tokenizer.vocab.idx_to_token
-    assert again.max_len == tokenizer.max_len and again.do_lower_case == lower
-    assert [again.tokenize(text) for text in texts] == [tokenizer.tokenize(text) for text in texts]
-    other = BertTokenizer.from_pretrained(tmp_path / 'saved', do_lower_case=not lower, max_len=9)
-    assert other.do_lower_case != lower and other.max_len == 9
-
-
 def test_from_pretrained_reads_files(vocab_file, tmp_path):
     assert BertTokenizer.from_pretrained(vocab_file).do_lower_case
     cased = tmp_path / 'vocab.txt'
@@ -387,30 +332,6 @@ def test_sentencepiece_tokens_are_gluonnlps(spiece, texts, lower, monkeypatch):
     assert tokenizer.tokenize('the \udc00 fox\ud800') == tokenizer.tokenize('the fox')
 
 
-def test_sentencepiece_batches_and_offsets(spiece):
-    tokenizer = pickle.loads(pickle.dumps(BertSPTokenizer(spiece)))
-    text = 'The  caf\u00e9, \u4e2d fo\u0301x'
-    batch = tokenizer.encode_batch(['', text], ['fox', ''])
-    assert batch.valid_length[0] < batch.valid_length[1]
-    assert set(batch.input_ids[0, batch.valid_length[0] :]) == {tokenizer.pad_token_id}
-    assert tokenizer.pad_token == '[PAD]'
-    row = batch[1]
-    assert row.words == ['the', 'cafe', ',', '\u4e2d', 'fox']
-    source = {}
-    for token, (start, end), number in zip(row.tokens, row.offsets, row.word_ids):
-        if number is not None:
-            source[number] = source.get(number, '') + text[start:end]
-            assert end > start or token == '\u2581'
-            assert tokenizer.is_first_subword(token) == token.startswith('\u2581')
-    assert list(source.values()) == ['The', 'caf\u00e9', ',', '\u4e2d', 'fo\u0301x']
-    transform = gluonnlp.data.BERTSentenceTransform(tokenizer, 8, pair=False)
-    assert transform((text,))[0].tolist() == tokenizer.encode(text, max_length=8).input_ids.tolist()
-    unpadded = BertSPTokenizer(spiece, gluonnlp.vocab.BERTVocab.from_sentencepiece(spiece))
-    assert len(unpadded.encode_batch(['fox', text], pad=False).input_ids) == 2
-    with pytest.raises(InputError):
-        unpadded.encode_batch(['fox', text])
-
-
 def test_sentencepiece_draws_segmentations(spiece):
     tokenizer = BertSPTokenizer(spiece, num_best=-1, alpha=0.0)
     text = 'unaffable ' * 20
@@ -421,15 +342,3 @@ def test_sentencepiece_draws_segmentations(spiece):
     assert len(set(drawn.values())) > 1  # each occurrence has its own
     assert all(''.join(tokens) == '\u2581unaffable' for tokens in drawn.values())
     assert len(encoding.input_ids) == len(encoding.offsets) == len(encoding.tokens)
-
-
-def test_sentencepiece_tokenizer_comes_back_from_its_folder(spiece, tmp_path):
-    tokenizer = BertSPTokenizer(spiece, lower=False)
-    tokenizer.save_pretrained(tmp_path)
-    again = BertSPTokenizer.from_pretrained(tmp_path)
-    assert again.do_lower_case is False
-    assert again.pad_token_id == tokenizer.pad_token_id
-    text = 'The Quick brown fox'
-    assert again.encode(text).input_ids.tolist() == tokenizer.encode(text).input_ids.tolist()
-    with pytest.raises(InputError):
-        BertTokenizer.from_pretrained(tmp_path)

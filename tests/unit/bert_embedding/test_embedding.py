@@ -9,13 +9,11 @@ import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
-from tiny import learn_pieces
 
 from bert.model import BertModel
 from bert.tokenizer import BertTokenizer
 from bert_embedding import BertEmbedding
 from model_zoo.batches.windows import even_windows
-from model_zoo.errors import InputError, UnknownNameError
 
 
 @pytest.fixture(scope='module')
@@ -258,49 +256,3 @@ def test_params_path(tiny_dir, tmp_path):
     tokens, vectors = embedding(['Abc d'])[0]
     assert tokens == ['abc', 'd']  # lowered: the vocabulary has no capitals
     np.testing.assert_allclose(vectors[1], expected[4], atol=1e-5)
-
-
-def test_sentencepiece(tiny_dir, tmp_path):
-    lines, symbols = filter(None, sentences_of(300, 10, seed=4)), ['[CLS]', '[SEP]', '[MASK]']
-    model = learn_pieces(tmp_path / 'sp.model', lines, 60, pad_id=3, user_defined_symbols=symbols)
-    vocab = nlp.vocab.BERTVocab.from_sentencepiece(model, padding_token='<pad>')
-    block, _ = nlp.model.get_model('bert_6_384_12', vocab=vocab, pretrained=False)
-    block.initialize()
-    params = str(tmp_path / 'sp.params')
-    block.save_parameters(params)
-    embedding = BertEmbedding(model='bert_6_384_12', params_path=params, sentencepiece=model)
-    sentences = ['abcd xyz', '', 'Q \U0001f389 a!']
-    results = embedding(sentences)
-    assert [tokens for tokens, _ in results] == [['abcd', 'xyz'], [], ['q', '\U0001f389', 'a', '!']]
-    assert all(len(tokens) == len(vectors) for tokens, vectors in results)
-    encoding = embedding.tokenizer.encode('abcd xyz')
-    count = sum(number == 0 for number in encoding.word_ids)
-    assert count > 1
-    ids = mx.nd.array([encoding.input_ids], dtype='int32')
-    states = block(ids, mx.nd.zeros_like(ids), mx.nd.array([ids.size]))[0][0].asnumpy()
-    np.testing.assert_allclose(results[0][1][0], states[1 : 1 + count].mean(axis=0), atol=1e-5)
-    with pytest.raises(InputError):
-        BertEmbedding(model='bert_6_384_12', sentencepiece=model)
-
-
-# -- bad input ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    'arguments',
-    [
-        {'max_seq_length': 2},
-        {'max_seq_length': 33},
-        {'batch_size': 0},
-        {'dtype': 'int8'},
-        {'dtype': 'float3'},
-        {'dataset_name': 'wiki_cn_cased'},
-        {'model': 'bert_12_768_12', 'dataset_name': 'wikipedia'},
-        {'model': 'bert_6_384_12', 'params_path': 'no.params'},
-    ],
-)
-def test_bad_arguments(tiny_dir, arguments, tmp_path):
-    with pytest.raises((InputError, UnknownNameError)):
-        BertEmbedding(**{'model': tiny_dir, 'root': str(tmp_path), **arguments})
-    for order in ((tiny_dir, mx.cpu()), (mx.cpu(), 'float32', tiny_dir)):  # or the original's
-        assert BertEmbedding(*order).units == 16

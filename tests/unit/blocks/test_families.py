@@ -22,6 +22,13 @@ FAMILIES = {family.name: family for family in list_families()}
 BLOCKS = {cls.__name__: cls for family in FAMILIES.values() for cls in family.blocks}
 HEADS = {name: cls for name, cls in BLOCKS.items() if cls.backbone}
 LABELLED = {name: cls for name, cls in HEADS.items() if cls.label_inputs}
+#: those with a label a word, where that of a word that isn't masked is not -1
+PER_WORD = {
+    name: cls
+    for name, cls in LABELLED.items()
+    if any(axes == cls.word_axes for axes, _ in cls.label_inputs.values())
+    and 'masked_lm_labels' not in cls.label_inputs
+}
 #: those with attention heads that can be masked, removed and kept
 MASKED = {name: cls for name, cls in BLOCKS.items() if 'head_mask' in cls.input_names}
 #: all kinds of heads, each in one family at least, for what takes longer
@@ -150,7 +157,8 @@ def test_graphs_give_what_plain_calls_give(cls):
 
 @every(SOME)
 def test_padding_and_the_other_rows_change_nothing(cls):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     together = call(block, inputs)
     for row in range(3):
         part = {name: value[row : row + 1] for name, value in inputs.items()}
@@ -167,7 +175,8 @@ def test_padding_and_the_other_rows_change_nothing(cls):
 
 @every(SOME)
 def test_kinds_of_numbers_and_rows_without_words(cls):
-    block, inputs = make(cls), inputs_of(make(cls), labels=True)
+    block = make(cls)
+    inputs = inputs_of(block, labels=True)
     for dtype in ('float32', 'int64'):
         assert_same(call(block, inputs, dtype), call(block, inputs), 1e-6)
     if 'mc_token_ids' not in inputs:
@@ -178,7 +187,8 @@ def test_kinds_of_numbers_and_rows_without_words(cls):
 
 @every(SOME)
 def test_dropout_is_for_training_only(cls):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     assert_same(call(block, inputs), call(block, inputs), 0)
     with mx.autograd.record():
         one, two = (call(block, inputs)[0].asnumpy() for _ in range(2))
@@ -205,6 +215,21 @@ def test_labels_of_minus_one_are_left_out(cls):
     inputs.update({name: np.full_like(inputs[name], -1) for name in block.label_inputs})
     loss, gradients = trained(block, inputs)
     assert loss.asscalar() == 0 and not any(value.any() for value in gradients.values())
+
+
+@every(PER_WORD)
+def test_labels_at_padding_are_left_out(cls):
+    block = make(cls)
+    inputs = inputs_of(block, labels=True)
+    inside = np.arange(7) < inputs['valid_length'][..., None]
+    names = [name for name in block.label_inputs if inputs[name].shape == inside.shape]
+    assert names
+    one, other = (
+        trained(block, {**inputs, **{name: np.where(inside, inputs[name], at) for name in names}})
+        for at in (0, 1)
+    )
+    assert_same(one[0], other[0], 0)
+    assert_equal(one[1], other[1])
 
 
 #: largest differences, relative to the largest number; the types have 11 and 8 bits
@@ -261,7 +286,8 @@ def test_exported_for_plain_mxnet(cls, tmp_path):
 
 @every(of_some(MASKED))
 def test_removed_heads_equal_masked_heads(cls, tmp_path):
-    block, inputs = make(cls), inputs_of(make(cls))
+    block = make(cls)
+    inputs = inputs_of(block)
     mask = np.array([[1, 0, 1, 0], [0, 1, 1, 1]])
 
     def masked(mask, block=block):

@@ -169,6 +169,3 @@ def test_later_version_of_ours(native, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(CheckpointError):
         read_tensors(native)
-
-
-# -- writing ------------------------------------------------------------------------------------

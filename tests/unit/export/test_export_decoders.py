@@ -94,19 +94,6 @@ def test_text_as_long_as_the_context(tmp_path):
 
 
 @pytest.mark.parametrize('name', ['OpenAIGPTModel', *HEADS['gpt2']])
-def test_inputs_that_cannot_be(tmp_path, name):
-    block = make(name)
-    inputs = inputs_of(name)
-    labels = {'lm_labels': inputs['words']} if 'Head' in name else {}
-    for more in [labels, {'past': [mx.nd.ones((2, 2, 4, 3, 4))] * 3}]:
-        if more:
-            with pytest.raises(InputError):
-                given = in_order(block, {**inputs, **more})
-                export.export_block(block, str(tmp_path), 'block', given)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize('name', ['OpenAIGPTModel', *HEADS['gpt2']])
 def test_gluons_own_export(tmp_path, name):
     """Block.export of a hybridized block, loaded by SymbolBlock at another batch and length."""
     block = make(name)

@@ -98,6 +98,3 @@ def test_a_pruned_models_past_has_the_heads_that_are_left():
     block.prune_heads({1: [2]})
     with pytest.raises(InputError):
         block(words, past=past)
-
-
-# -- the configuration ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from tiny_models import WORDS
 
 import bert
 import model_zoo
-from bert_embedding import BertEmbedding
 from model_zoo.tokenization.learn import learn_byte_pairs
 
 CALLS = 5
@@ -74,18 +73,6 @@ def test_texts_that_are_written(writer_folder):
         prompts = texts_of(number)
         options = {'max_new_tokens': 4, 'seed': number, 'temperature': 1.0}
         return [pipe(prompts[0], **options), pipe(prompts, max_new_tokens=3)]
-
-    check(results)
-
-
-def test_embeddings(saved):
-    folder = saved(bert.BertModel)
-    embedding = BertEmbedding(model=folder, max_seq_length=16)
-
-    def results(number):
-        texts = texts_of(number)
-        words = [[np.stack(vectors) for _, vectors in embedding([text])] for text in texts]
-        return [words, np.stack(embedding.sentence_vectors(texts))]
 
     check(results)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import concurrent.futures
-import itertools
 import json
 import time
 
@@ -16,7 +15,6 @@ from bert import BertForSequenceClassification, BertModel
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import MXNetEngine
 from model_zoo.inference.server import Settings, bind, build_app, name_models, read_key
-from model_zoo.inference.server.worker import BATCH_COST, choose_rows
 
 httpx = pytest.importorskip('httpx')
 pytest.importorskip('fastapi')
@@ -212,38 +210,6 @@ def test_requests_share_batches(small, pipelines, monkeypatch):
     assert 'zoo_requests_total{route="/models/{name:path}",status="200"} 40.0' in text
     assert f'zoo_batch_rows_count{{model="sentiment"}} {len(shapes)}.0' in text
     assert 'zoo_queue{model="sentiment"} 0.0' in text
-
-
-def test_the_rows_of_a_batch():
-    lengths = [100, 5, 90, 300, 6, 120, 100]
-    assert sorted(choose_rows(lengths, 1000)) == [0, 2, 5, 6]
-    assert choose_rows(lengths, 200) == [0, 6]
-    assert choose_rows([600, 5], 512) == [0]
-    assert sorted(choose_rows([5, 6, 60, 400], 512)) == [0, 1, 2]
-    assert len(choose_rows([3] * 1000, 10**6)) == 256
-
-
-def cost(lengths):
-    return len(lengths) * max(lengths) + BATCH_COST
-
-
-def test_the_batches_of_waiting_rows_cost_least_altogether():
-    random = np.random.RandomState(1)
-    for _ in range(20):
-        lengths = random.randint(3, 400, size=8).tolist()
-        left, total = list(lengths), 0
-        while left:
-            chosen = choose_rows(left, 1000)
-            assert 0 in chosen
-            total += cost([left[place] for place in chosen])
-            left = [length for place, length in enumerate(left) if place not in chosen]
-        ordered, least = sorted(lengths), float('inf')
-        for cuts in itertools.product([False, True], repeat=len(ordered) - 1):
-            ends = [place + 1 for place, cut in enumerate(cuts) if cut]
-            parts = [ordered[a:b] for a, b in zip([0, *ends], [*ends, len(ordered)])]
-            if all(len(part) * max(part) <= 1000 for part in parts):
-                least = min(least, sum(map(cost, parts)))
-        assert total == least
 
 
 def in_background(function):

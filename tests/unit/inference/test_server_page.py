@@ -230,25 +230,6 @@ def test_neighbours_on_a_map(visit, pipelines):
     assert sorted(nearest) == sorted(str(n + 1) for n in order[:3])
 
 
-def test_labels_of_a_map_cover_nothing(visit):
-    """Neither one another nor a spot, although many sentences are alike."""
-    visit.show('owner/vectors', 'neighbours')
-    words = ['cat', 'dog', 'film', 'paris', 'bad', 'good']
-    texts = [f'the {a} sleeps in paris and the {b} sleeps' for a in words for b in words]
-    visit.ask(query='the dog', texts='\n'.join(texts))
-    boxes = visit.find('.map').evaluate("""map => ['.spot-label', '.spot circle'].map(
-        name => [...map.querySelectorAll(name)].map(node => node.getBoundingClientRect())
-            .map(box => [box.left, box.right, box.top + 2, box.bottom - 2]))""")
-    labels, spots = boxes
-    assert len(labels) > 8 and len(spots) == len(texts) + 1
-    for place, (left, right, top, bottom) in enumerate(labels):
-        for other in [*labels[:place], *spots]:
-            apart = other[1] <= left or right <= other[0] or other[3] <= top or bottom <= other[2]
-            assert apart, (labels[place], other)
-    clip = visit.find('.map svg').bounding_box()
-    assert all(clip['x'] <= label[0] and label[1] <= clip['x'] + clip['width'] for label in labels)
-
-
 def test_a_second_text_for_models_of_pairs_alone(visit):
     for model, view, count in [
         ('nli', 'text-classification', 1),
@@ -385,10 +366,6 @@ def test_dark_and_narrow(browser, url):
     visit.context.close()
 
 
-def test_light(visit):
-    assert brightness(visit, 'body', 'backgroundColor') > 0.9
-
-
 def test_an_error_is_one_line(visit):
     visit.show('nli', 'text-classification')
     visit.find('#field-text').fill('cat ' * 1000)
@@ -400,14 +377,6 @@ def test_an_error_is_one_line(visit):
     )
     visit.ask(text='the cat')
     assert alert.inner_text() == ''
-
-
-def test_what_was_typed_stays(visit):
-    visit.show('nli', 'text-classification')
-    visit.find('#field-text').fill('a good dog')
-    visit.show('next', 'next-sentence')
-    visit.show('nli', 'text-classification')
-    assert visit.find('#field-text').input_value() == 'a good dog'
 
 
 @pytest.fixture

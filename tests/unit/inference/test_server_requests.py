@@ -1,7 +1,6 @@
 """What requests may ask, and what they may cost."""
 
 import json
-import os
 import threading
 
 import pytest
@@ -12,28 +11,41 @@ hypothesis = pytest.importorskip('hypothesis')
 pydantic_core = pytest.importorskip('pydantic_core')
 pytest.importorskip('fastapi')
 
-from odd_requests import OddRequests  # noqa: E402
+from hostile import damaged_json, quick  # noqa: E402
+from served_models import PAIR, TASKS, Served  # noqa: E402
 
 
 @pytest.fixture(scope='module')
 def requests(tmp_path_factory):
-    made = OddRequests(tmp_path_factory.mktemp('served'))
+    made = Served(tmp_path_factory.mktemp('served'))
     yield made
     made.close()
 
 
-@hypothesis.settings(
-    max_examples=int(os.environ.get('ZOO_REQUESTS', 300)),
-    deadline=None,
-    database=None,
-    suppress_health_check=list(hypothesis.HealthCheck),
-)
-@hypothesis.given(rng=hypothesis.strategies.randoms(use_true_random=False))
-def test_no_request_makes_the_server_fail(requests, rng):
-    """Neither what the OpenAPI document allows nor what is beside it."""
-    path, data = requests.draw(rng)
-    status, answer = requests.ask(path, data)
-    assert status in (200, 400, 404, 413), (status, path, data[:2000], answer[:500])
+#: requests that are answered
+RIGHT = [
+    *((f'/models/{task}', {'inputs': inputs[0]}) for task, (*_, inputs) in TASKS.items()),
+    ('/models/text-classification', {'inputs': [PAIR], 'parameters': {'top_k': 2}}),
+    (
+        '/models/text-classification',
+        {'inputs': 'a', 'parameters': {'candidate_labels': ['b'], 'multi_label': True}},
+    ),
+    ('/models/text-generation', {'inputs': ['a'], 'parameters': {'max_new_tokens': 2, 'top_k': 3}}),
+    ('/models/text-generation', {'inputs': 'a', 'stream': True}),
+    ('/v1/embeddings', {'model': 'feature-extraction', 'input': ['a', 'b']}),
+    ('/v1/completions', {'model': 'text-generation', 'prompt': 'a', 'max_tokens': 2}),
+    ('/page/map', {'model': 'feature-extraction', 'texts': ['a', 'b', 'the cat']}),
+    ('/page/attentions', {'model': 'fill-mask', 'text': 'a', 'text_pair': 'b'}),
+]
+
+
+@quick(200)
+@hypothesis.given(data=hypothesis.strategies.data())
+def test_no_request_makes_the_server_fail(requests, data):
+    path, body = data.draw(hypothesis.strategies.sampled_from(RIGHT))
+    content = data.draw(damaged_json(json.dumps(body).encode()))
+    status, answer = requests.ask(path, content)
+    assert status in (200, 400, 404, 413), (status, path, content[:2000], answer[:500])
     if status != 200:
         assert b'"error"' in answer and len(answer) < 8000
 
@@ -145,7 +157,6 @@ DOOR = [
     (CLASSIFIER, {'inputs': ['a'] * 41}, 413),
     (CLASSIFIER, {}, 400),
     (CLASSIFIER, {'inputs': 3}, 400),
-    (CLASSIFIER, {'inputs': ['a', 3]}, 400),
     (CLASSIFIER, {'inputs': 'a', 'parameters': []}, 400),
     (CLASSIFIER, {'inputs': 'a', 'parameters': {'topk': 1}}, 400),
     (CLASSIFIER, {'inputs': 'a', 'topk': 1}, 400),
@@ -153,50 +164,37 @@ DOOR = [
     (CLASSIFIER, {'inputs': ' a', 'parameters': {'\ud800': 1}}, 400),
     (CLASSIFIER, [], 400),
     (CLASSIFIER, b'', 400),
-    (CLASSIFIER, b'null', 400),
     (CLASSIFIER, b'{"inputs": ', 400),
     (CLASSIFIER, b'\xff\xfe', 400),
     (CLASSIFIER, b'{"inputs": "\\ud800"}', 400),
-    (CLASSIFIER, DEEP, 400),
     (CLASSIFIER, b'{"inputs": ' + DEEP + b'}', 400),
     (CLASSIFIER, b'{"inputs": "a", "parameters": {"top_k": NaN}}', 400),
     ('/models/no', {'inputs': 'a'}, 404),
     ('/nothing', {'inputs': 'a'}, 404),
-    ('/health', {}, 405),
     (WRITER, {'inputs': 'a', 'parameters': {'max_new_tokens': 10**6}}, 400),
     (WRITER, {'inputs': 'a', 'parameters': {'num_return_sequences': 5, 'do_sample': True}}, 413),
     (WRITER, {'inputs': 'a', 'parameters': {'stop': ['']}}, 400),
-    (WRITER, {'inputs': 'a', 'parameters': {'temperature': -1}}, 400),
     (WRITER, {'inputs': 'a', 'parameters': {'temperature': 10**400}}, 400),
     (WRITER, {'inputs': 'a', 'parameters': {'bad_words_ids': [[]]}}, 400),
     (WRITER, {'inputs': 'a', 'temprature': 1}, 400),
-    (WRITER, {'inputs': ['a', 3]}, 400),
     (WRITER, {'inputs': 'a', 'parameters': {'num_beams': 4}, 'stream': True}, 400),
     ('/v1/embeddings', VECTORS, 200),
     ('/v1/embeddings', {**VECTORS, 'dimensions': 8}, 400),
     ('/v1/embeddings', {**VECTORS, 'input': [[99999]]}, 400),
-    ('/v1/embeddings', {**VECTORS, 'input': [[]]}, 400),
     ('/v1/embeddings', {**VECTORS, 'input': []}, 400),
     ('/v1/embeddings', {**VECTORS, 'input': [[2] * 25]}, 400),
     ('/v1/embeddings', {**VECTORS, 'model': 'text-generation'}, 400),
-    ('/v1/embeddings', {**VECTORS, 'model': 'fill-mask'}, 400),
     ('/v1/embeddings', {**VECTORS, 'model': 'no'}, 404),
-    ('/v1/embeddings', {**VECTORS, 'model': ['no']}, 400),
     ('/v1/completions', {**TEXT, 'max_tokens': 2}, 200),
-    ('/v1/completions', {**TEXT, 'max_tokens': 0}, 400),
     ('/v1/completions', {**TEXT, 'max_token': 1}, 400),
     ('/v1/completions', {**TEXT, 'logprobs': 3}, 400),
-    ('/v1/completions', {**TEXT, 'best_of': 2}, 400),
     ('/v1/completions', {**TEXT, 'n': 2, 'temperature': 0}, 400),
-    ('/v1/completions', {**TEXT, 'temperature': 10**400}, 400),
-    ('/v1/completions', {**TEXT, 'prompt': [10**6]}, 400),
     ('/v1/completions', {**TEXT, 'prompt': [2**70]}, 400),
     ('/v1/completions', {**TEXT, 'model': 'fill-mask'}, 400),
     ('/v1/completions', {**TEXT, 'model': 'fill-mask', 'stream': True}, 400),
     ('/page/attentions', {'model': 'text-generation', 'text': 'a'}, 400),
     ('/page/attentions', {'model': 'fill-mask'}, 400),
     ('/page/map', {'model': 'feature-extraction', 'texts': ['a']}, 400),
-    ('/page/map', {'model': 'feature-extraction', 'texts': ['a', 1]}, 400),
     ('/page/map', {'model': 'fill-mask', 'texts': ['a', 'b']}, 400),
 ]
 

@@ -11,9 +11,7 @@ from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.errors import InputError
 from model_zoo.opening import locate
-from model_zoo.pretrained.labels import write_labels
 from model_zoo.tasks import labels
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
 from model_zoo.tasks.classification_data import custom_task, get_task, list_tasks
 from model_zoo.tasks.labels import name_labels
 from model_zoo.util.choices import GLUONNLP, ORIGINALS
@@ -236,31 +234,6 @@ def test_names_of_the_zoo_are_in_the_catalogue():
     assert adopt_labels(get_task('MRPC'), 'bert_6_384_12').labels == ('0', '1')
 
 
-def test_an_exported_graph_has_its_labels_beside_it(folder, tmp_path):
-    place = folder({}, 'net-0000.params', 'net-symbol.json')
-    path = f'{place}/net-0000.params'
-    assert adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path) == get_task('MNLI')
-    write_labels(str(tmp_path / 'net'), NLI_OF_ORIGINALS)
-    task = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=path)
-    assert task.labels == NLI_OF_ORIGINALS
-    write_labels(str(tmp_path / 'other'), None)
-    assert not (tmp_path / 'other-labels.json').exists()
-
-
-def test_another_format_does_not_change_the_order(tmp_path):
-    folders = [tmp_path / name for name in ('theirs', 'ours')]
-    tiny.save_bert(folders[0], ['a'], BertForSequenceClassification, num_labels=3)
-    block = open_model(str(folders[0]), 'classification').block
-    assert 'label_order' not in block.config.extras
-    block.save_pretrained(str(folders[0]), format='pytorch')
-    for name in ('model.params', 'SHA256SUMS'):  # as if pytorch-pretrained-BERT had written it
-        (folders[0] / name).unlink()
-    opened = open_model(str(folders[0]), 'classification')
-    opened.block.save_pretrained(str(folders[1]), opened.tokenizer)
-    for folder in folders:
-        assert adopt_labels(get_task('MNLI'), str(folder)).labels == NLI_OF_ORIGINALS
-
-
 def test_a_classifier_of_the_zoo_has_its_names(tmp_path):
     name = 'bert-base-cased-finetuned-mrpc'
     root = tmp_path / 'bert_12_768_12_mrpc_book_corpus_wiki_en_cased'
@@ -289,14 +262,3 @@ def test_names_in_the_configuration(tmp_path):
     assert block.label_names == ['entailment', 'not_entailment']
     assert block.config.extras['label2id'] == {'entailment': 0, 'not_entailment': 1}
     assert 'label_order' not in block.config.extras  # the names say it
-
-
-@pytest.mark.parametrize('job', [{}, {'class_names': ['entailment', 'not_entailment']}])
-def test_a_training_goes_on_with_the_labels_that_it_began_with(job):
-    task = ClassificationTask(ClassificationSettings(task_name='RTE'), get_task('RTE'))
-    task.configure(None)
-    usual = task.labels
-    task.record = task.record.with_labels(task.record.target.in_order('originals'))
-    assert task.labels != usual
-    task.resume(job)
-    assert list(task.labels) == job.get('class_names', list(usual))

@@ -12,7 +12,6 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from model_zoo.errors import InputError
 from model_zoo.tokenization import FileTokenizer
-from model_zoo.tokenization.encoding import call_rust
 
 LINES = ['the quick brown fox', 'a lazy dog jumps over the caf\u00e9', 'foxes and dogs 123'] * 4
 TEXTS = [
@@ -217,17 +216,3 @@ def test_bad_input(tokenizer, tmp_path):
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')
     with pytest.raises(InputError):
         FileTokenizer.from_pretrained(tmp_path)
-
-
-def test_errors_of_the_library_are_ours(tmp_path):
-    """A file may ask for what can't be done; the library raises bare exceptions, or panics."""
-    rust = tokenizers.Tokenizer(models.WordPiece({'a': 0, '[X]': 1}, unk_token='[UNK]'))
-    rust.save(str(tmp_path / 'tokenizer.json'))
-    with pytest.raises(InputError):
-        FileTokenizer(tmp_path / 'tokenizer.json').encode('b')
-
-    def panics():
-        raise type('PanicException', (BaseException,), {})('no')
-
-    with pytest.raises(InputError):
-        call_rust(panics)

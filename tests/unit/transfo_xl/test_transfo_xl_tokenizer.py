@@ -147,22 +147,6 @@ def test_the_originals_files(expected, fixtures, tmp_path, name):
         assert TransfoXLTokenizer.from_pretrained(path).vocab.idx_to_token == want
 
 
-def test_bad_input(tokenizer, tmp_path):
-    for idx in (-1, len(tokenizer)):
-        with pytest.raises(InputError):
-            tokenizer.get_sym(idx)
-    with pytest.raises(InputError):
-        tokenizer.tokenize(b'a')
-    with pytest.raises(InputError):
-        TransfoXLTokenizer(special='<eos>')
-    path = tmp_path / 'text.txt'
-    with pytest.raises(InputError):
-        tokenizer.count_file(path)
-    path.write_bytes(b'a\n\xff\n')
-    with pytest.raises(InputError):
-        tokenizer.encode_file(path)
-
-
 # corpora
 
 

@@ -180,6 +180,39 @@ def test_links_are_followed(tmp_path, mode):
     assert sorted(os.listdir(tmp_path / 'disk')) == ['dangling', 'there']
 
 
+@pytest.mark.parametrize('mode', ['w', 'wb', None])
+def test_a_pipe_is_written_to(tmp_path, mode):
+    os.mkfifo(tmp_path / 'pipe')
+    reader = os.open(tmp_path / 'pipe', os.O_RDONLY | os.O_NONBLOCK)
+    _write(tmp_path / 'pipe', mode)
+    assert os.read(reader, 100) == b'new'
+    os.close(reader)
+    assert (tmp_path / 'pipe').is_fifo() and os.listdir(tmp_path) == ['pipe']
+
+
+def test_what_a_program_has_opened_is_appended_to(tmp_path):
+    with open(tmp_path / 'log', 'w+b', buffering=0) as file:
+        file.write(b'before\n')
+        for mode in ('w', 'wb'):
+            _write(f'/dev/fd/{file.fileno()}', mode, 'new\n')
+    assert (tmp_path / 'log').read_text() == 'before\nnew\nnew\n'
+
+
+def test_files_together_keep_links_and_permissions(tmp_path):
+    (tmp_path / 'disk').mkdir()
+    (tmp_path / 'a').symlink_to('disk/a')
+    for name in ('disk/a', 'b'):
+        (tmp_path / name).write_text('old')
+        (tmp_path / name).chmod(0o604)
+    with written_together(str(tmp_path)) as folder:
+        for name in 'ab':
+            write_json(os.path.join(folder, name), name)
+    for name in ('disk/a', 'b'):
+        assert json.loads((tmp_path / name).read_text()) == name[-1]
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o604
+    assert (tmp_path / 'a').is_symlink() and len(os.listdir(tmp_path)) == 3
+
+
 def test_folders_sockets_and_files_that_nobody_may_write_are_refused(tmp_path):
     (tmp_path / 'folder').mkdir()
     (tmp_path / 'to folder').symlink_to('folder')

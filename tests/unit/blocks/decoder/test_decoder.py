@@ -57,13 +57,12 @@ def numbered(original, name, kind):
     return [found[str(i)] for i in range(len(found))]
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', ALL_HEADS)
-def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name, hybridized):
+def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name):
     family = family_of(name)
     config = CONFIGS[family]['small']
     block = make_block(name, part(original, name, 'state'), tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     inputs = make_inputs(name, config, HEADS[family].index(name), rows_for(name, 3))
     assert_same(run(block, inputs), numbered(original, name, 'outputs'))
     losses, gradients = losses_and_gradients(block, inputs)
@@ -73,12 +72,11 @@ def test_outputs_losses_and_gradients_of_the_original(original, tmp_path, name, 
     assert_gradients(gradients, expected)
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name', HEADS['gpt2'])
-def test_outputs_with_past_of_the_original(original, tmp_path, name, hybridized):
+def test_outputs_with_past_of_the_original(original, tmp_path, name):
     config = CONFIGS['gpt2']['small']
     block = make_block(name, part(original, name, 'state'), tmp_path, config)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     seed = HEADS['gpt2'].index(name)
     before = make_inputs(name, config, seed + 10, rows_for(name, 3), 4, optional=False)
     after = make_inputs(name, config, seed + 20, rows_for(name, 3), 5, optional=False)
@@ -131,9 +129,6 @@ def test_multiple_choice_dropout_treats_all_choices_alike():
     assert (dropped == dropped[:, :1]).all() and 0 < (dropped == 0).mean() < 1
     # GPT-2 has none there
     assert make('GPT2DoubleHeadsModel', changes=changes).config.mc_pdrop == 0
-
-
-# -- padding ------------------------------------------------------------------------------------
 
 
 # -- head mask, kept outputs, pruning -----------------------------------------------------------
@@ -296,6 +291,3 @@ def test_older_names_of_hugging_face(name):
     old['lm_head.decoder.weight'] = old[f'transformer.{embedding}.weight']
     old['transformer.h.0.attn.bias'] = np.tril(np.ones((1, 1, 12, 12), 'float32'))
     assert_loads(block, 'huggingface', old)
-
-
-# -- bad input ----------------------------------------------------------------------------------

@@ -57,11 +57,10 @@ def assert_start_and_step(block):
     assert_scores(block, scores, [[*rows[0], 1], [*rows[1], 2]])
 
 
-@pytest.mark.parametrize('hybridized', [False, True])
 @pytest.mark.parametrize('name, pruned', zip(LMS, (False, True)))
-def test_steps_equal_plain_calls(name, pruned, hybridized):
+def test_steps_equal_plain_calls(name, pruned):
     block = make(name, pruned)
-    block.hybridize(hybridized, static_alloc=True, static_shape=True)
+    block.hybridize(static_alloc=True, static_shape=True)
     for lengths, capacity in [((5, 1, 3), 20), ((4,), 11)]:
         rows = random_rows(*lengths)
         scores, state = block.start(*padded(rows), capacity)
@@ -104,7 +103,6 @@ def test_changes_of_the_model_between_generations(name):
         assert_start_and_step(block)
 
 
-@pytest.mark.parametrize('name', LMS)
 @pytest.mark.parametrize(
     'words, lengths, capacity',
     [
@@ -112,16 +110,14 @@ def test_changes_of_the_model_between_generations(name):
         ([[1, 2, 3]], [3], 21),
         ([[1, 2, 3]], [0], 5),
         ([[1, 2, 3]], [4], 5),
-        ([[1, 2, 3]], [3, 3], 5),
         ([[1, 2, 33]], [3], 5),
         ([[1] * 21], [3], 21),
         (np.zeros((1, 0)), [0], 5),
-        ([[[1]]], [[1]], 5),
         ([1], [1], 5),
     ],
 )
-def test_wrong_prompts(name, words, lengths, capacity):
-    block = make(name)
+def test_wrong_prompts(words, lengths, capacity):
+    block = make('GPT2LMHeadModel')
     with pytest.raises(InputError):
         block.start(array(words), array(lengths), capacity)
     _, state = block.start(*padded(random_rows(3, 2)), 5)

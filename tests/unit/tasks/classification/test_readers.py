@@ -1,7 +1,6 @@
 """TSV files of all layouts to examples, and what is said of files that can't be used."""
 
 import logging
-import pathlib
 
 import pytest
 from gluonnlp.data import classification
@@ -17,7 +16,6 @@ from model_zoo.tasks.classification_data import (
     read_examples,
 )
 
-DEMO = pathlib.Path(__file__).parents[4] / 'scripts' / 'demo_data'
 MNLI = (
     'index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse '
     'sentence2_parse sentence1 sentence2'
@@ -130,10 +128,6 @@ def test_lines_end_at_newlines_only(tmp_path):
     assert [example.text_a for example in examples] == ['a\u2028b\x85c\x0bd', 'last']
 
 
-def test_blank_lines_at_the_end_are_no_rows(tmp_path):
-    assert len(read(tmp_path, 'SST', 'sentence\tlabel\ngood\t1\n\n\r\n\n')) == 1
-
-
 @pytest.mark.parametrize(
     ('task', 'content', 'place'),
     [
@@ -223,16 +217,6 @@ def test_custom_files_that_cannot_be_used(tmp_path, content, columns, place):
     assert place in str(caught.value)
 
 
-def test_custom_file_missing(tmp_path):
-    task = custom_task(['t'], 'y', labels=['a', 'b'], files={'dev': tmp_path / 'dev.tsv'})
-    with pytest.raises(InputError):
-        read_examples(task, segment='dev')
-    with pytest.raises(UnknownNameError):
-        read_examples(task)
-    with pytest.raises(InputError):
-        infer_labels(custom_task(['t'], 'y', files={'dev': 'dev.tsv'}))
-
-
 def test_custom_regression(tmp_path):
     task = custom(tmp_path, 't\ty\na\t-1e2\nb\t0.5\n', ['t'], 'y', regression=True)
     assert infer_labels(task) is task
@@ -279,11 +263,6 @@ def test_failed_download_says_how_to_do_without(monkeypatch, error, capsys):
     assert capsys.readouterr().out == ''
 
 
-def test_lcqmc_has_no_download():
-    with pytest.raises(InputError):
-        read_examples(get_task('LCQMC'))
-
-
 def test_folder_from_the_environment(tmp_path, monkeypatch):
     folder = tmp_path / 'task_data' / 'xnli'
     folder.mkdir(parents=True)
@@ -303,15 +282,6 @@ def test_folder_of_glues_program(tmp_path, monkeypatch, folder):
     assert [each.text_a for each in read_examples(get_task('MRPC'))] == ['a']
     fake_download(monkeypatch, 'MRPC', [['c', 'd', '0']])
     assert read_examples(get_task('MRPC'), segment='dev') == [Example('0', 'c', 'd', '0')]
-
-
-def test_demo_data():
-    task = get_task('SST')
-    train, dev = (read_examples(task, DEMO, segment) for segment in ('train', 'dev'))
-    assert (len(train), len(dev)) == (309, 80)
-    assert sum(example.label == '1' for example in dev) == 44
-    texts = [example.text_a.lower() for example in train + dev]
-    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.data

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from batches_of_samples import arrays, assert_same
 
-from model_zoo.errors import InputError
 from model_zoo.tasks.pretraining import (
     PretrainingLoader,
     SampleOptions,
@@ -98,11 +97,6 @@ def test_padding_is_the_vocabularys():
     assert batch.words.asnumpy().tolist() == [[1] * 3 + [9] * 5, [1] * 5 + [9] * 3]
 
 
-def test_padding_ends_with_the_models_positions(load):
-    widths = {batch.words.shape[1] for batch in load(round_to=24, max_len=64).epoch(0)}
-    assert max(widths) == 64 and widths <= {24, 48, 64}
-
-
 def test_buckets_hold_like_lengths(load):
     def padding(**options):
         batches = list(load(round_to=1, **options).epoch(0))
@@ -113,11 +107,6 @@ def test_buckets_hold_like_lengths(load):
     assert 300 < np.median(tokens) <= 500
     counts = [len(b.indices) for b in load(num_buckets=4, use_avg_len=True).epoch(0)]
     assert max(counts) > 2 * min(counts)
-
-
-def test_longer_samples_than_the_model_takes(load):
-    with pytest.raises(InputError):
-        load(max_len=32)
 
 
 @pytest.mark.parametrize('kind', [{}, {'num_buckets': 3, 'use_avg_len': True, 'batch_size': 400}])

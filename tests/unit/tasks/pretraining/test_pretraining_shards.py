@@ -126,37 +126,3 @@ def test_another_vocabulary_or_length(shard, samples, vocab, tmp_path):
     ):
         with pytest.raises(InputError):
             read_shard(*arguments)
-
-
-@pytest.mark.parametrize(
-    'field, array',
-    [
-        ('valid_lengths', np.full(6, 13)),
-        ('valid_lengths', np.zeros(6)),
-        ('segment_ids', np.full((6, 12), 2)),
-        ('segment_ids', np.zeros((5, 12))),
-        ('masked_lm_weights', np.full((6, 3), 0.5)),
-        ('next_sentence_labels', np.full(6, -1)),
-        ('masked_lm_ids', np.zeros((6, 2))),
-        ('masked_lm_positions', np.full((6, 3), 12)),
-        ('masked_lm_positions', np.full((6, 3), -1)),
-        ('input_ids', np.zeros(6)),
-        ('input_ids', np.array(['a'] * 6)),
-        ('input_ids', np.full((6, 12), -1)),
-    ],
-)
-def test_numbers_that_cannot_be(field, array, samples, vocab, tmp_path):
-    path = save(tmp_path / 'odd.npz', samples, **{field: array})
-    with pytest.raises(InputError) as caught:
-        read_shard(path, vocab)
-    assert 'odd.npz' in str(caught.value)
-
-
-def test_concatenate_pads(samples):
-    wide = Samples.empty(2, 20, 5)
-    for array in wide:
-        array[:] = 1
-    both = Samples.concatenate([samples, wide, Samples.empty()])
-    assert both.count == 8 and both.input_ids.shape == (8, 20)
-    assert not both.input_ids[:6, 12:].any() and both.masked_lm_weights[6:].all()
-    assert np.array_equal(both.take(np.arange(6)).valid_lengths, samples.valid_lengths)

@@ -1,7 +1,5 @@
 """Pairs, triplets and scored pairs: reading, losses and scores."""
 
-import json
-
 import mxnet as mx
 import numpy as np
 import pytest
@@ -18,44 +16,6 @@ from model_zoo.tasks.sentences import (
     read_sentences,
 )
 from model_zoo.tasks.task import Data
-
-
-@pytest.mark.parametrize(
-    ('name', 'text'),
-    [
-        ('a.tsv', 'score\tsentence1\tsentence2\n5\tA "cat.\tA kitten.\n\n0\tA dog.\tNo.\n'),
-        ('a.csv', 'score,sentence1,sentence2\n5,"A ""cat.",A kitten.\n0,A dog.,No.\n'),
-        (
-            'a.jsonl',
-            ''.join(
-                json.dumps(row) + '\n'
-                for row in (
-                    {'score': 5, 'sentence1': 'A "cat.', 'sentence2': 'A kitten.'},
-                    {'score': 0.0, 'sentence1': 'A dog.', 'sentence2': 'No.', 'more': 1},
-                )
-            ),
-        ),
-    ],
-)
-def test_reads_the_same_from_all_formats(tmp_path, name, text):
-    (tmp_path / name).write_text(text)
-    found = read_sentences(str(tmp_path / name))
-    assert found.kind == 'scored'
-    assert found == [(('A "cat.', 'A kitten.'), 5.0), (('A dog.', 'No.'), 0.0)]
-    pairs = read_sentences(str(tmp_path / name), ['sentence2', 'sentence1'], 'score')
-    assert pairs[0].texts == ('A kitten.', 'A "cat.')
-
-
-def test_reads_folders_of_datasets(tmp_path):
-    datasets = pytest.importorskip('datasets')
-    rows = [{'query': 'a', 'answer': 'b', 'grade': 2}, {'query': 'c', 'answer': None, 'grade': 1}]
-    folder = str(tmp_path / 'set')
-    datasets.Dataset.from_list(rows[:1]).save_to_disk(folder)
-    assert read_sentences(folder) == [(('a', 'b'), None)]
-    assert read_sentences(folder, score_column='grade') == [(('a', 'b'), 2.0)]
-    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / 'bad'))
-    with pytest.raises(InputError):
-        read_sentences(str(tmp_path / 'bad'))
 
 
 def test_kinds(tmp_path):

@@ -77,19 +77,6 @@ def test_a_column_of_tags_is_named(tmp_path):
         read(rows, tag_column='upos')
 
 
-@pytest.mark.parametrize('name', ['rows.json', 'rows.jsonl', 'array.json', 'memory', 'DataFrame'])
-def test_rows_with_the_usual_names(tmp_path, name):
-    rows = [dict(zip(('tokens', 'ner_tags'), row)) for row in zip(WORDS, TAGS)]
-    source = str(tmp_path / name)
-    if name.startswith('rows'):
-        (tmp_path / name).write_text('\n'.join(map(json.dumps, rows)))
-    elif name.startswith('array'):
-        (tmp_path / name).write_text(json.dumps(rows, indent=1))
-    else:
-        source = rows if name == 'memory' else pytest.importorskip('pandas').DataFrame(rows)
-    assert read(source) == (['O', 'B-LOC', 'B-PER'], list(zip(WORDS, TAGS)))
-
-
 def test_numbers_are_names_or_ordered():
     assert read(list(zip(WORDS, NUMBERS)), labels=NAMES)[1] == list(zip(WORDS, TAGS))
     assert read([(['a', 'b', 'c'], [11, 2, 0])])[0] == ['0', '2', '11']

@@ -12,10 +12,10 @@ from model_zoo.tasks.entities import has_entities
 from model_zoo.tasks.tagging import (
     Sentence,
     TaggingFeatures,
+    entity_report,
     labels_of_sentences,
     predict_words,
     score_tags,
-    score_types,
 )
 from model_zoo.tokenization.vocab import load_vocab
 
@@ -176,11 +176,15 @@ def test_without_entities_where_there_might_be():
 
 
 def test_scores_of_each_type():
-    right = [['B-A', 'I-A', 'O', 'B-B', '-100'], ['B-A', 'O']]
-    found = [['B-A', 'I-A', 'O', 'B-B', 'B-A'], ['O', 'B-C']]
-    assert score_types(right, found) == [
-        {'label': 'A', 'precision': 1, 'recall': 0.5, 'f1': pytest.approx(2 / 3), 'examples': 2},
-        {'label': 'B', 'precision': 1, 'recall': 1, 'f1': 1, 'examples': 1},
-        {'label': 'C', 'precision': 0, 'recall': 0, 'f1': 0, 'examples': 0},
+    right = [['B-A', 'I-A', 'O', 'B-B', '-100'], ['B-A', 'O', 'B-D']]
+    found = [['B-A', 'I-A', 'O', 'B-B', 'B-A'], ['O', 'B-C', 'O']]
+    report = entity_report(right, found)
+    rows = [list(row.values()) for row in report['tables']['Scores per entity type']]
+    assert rows == [
+        ['A', 1, 0.5, pytest.approx(2 / 3), 2, 1],
+        ['B', 1, 1, 1, 1, 1],
+        ['C', 0, 0, 0, 0, 1],
+        ['D', 0, 0, 0, 1, 0],
     ]
-    assert score_types([['O']], [['O']]) == []
+    assert report['never_predicted'] == ['D']
+    assert entity_report([['O']], [['O']])['tables'] == {'Scores per entity type': []}
