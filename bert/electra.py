@@ -84,8 +84,8 @@ class ElectraTask(ElectraBlock):
 class ElectraForPreTraining(ElectraTask, heads.BertForTokenClassification):
     """ELECTRA's discriminator: it predicts which words were replaced.
 
-    Inputs and labels are those of `BertForTokenClassification`. The scores are (batch, length),
-    for the label 1: replaced.
+    See `BertForTokenClassification` for inputs and labels. The scores are (batch, length), for the
+    label 1: replaced.
     """
 
     def _make_classifier(self, units, dropout):
@@ -114,13 +114,13 @@ class OfSequence(variants.OwnPooler, ElectraTask):
 
 
 class ElectraForSequenceClassification(OfSequence, heads.BertForSequenceClassification):
-    """Like `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with its own pooler."""
 
     head_rules = _CLASSIFIER
 
 
 class ElectraForMultipleChoice(OfSequence, heads.BertForMultipleChoice):
-    """Like `BertForMultipleChoice`, with a pooler of its own."""
+    """Like `BertForMultipleChoice`, with its own pooler."""
 
     drops_twice = False
     dropout_field = 'summary_last_dropout'

@@ -2,15 +2,15 @@
 
 Each head is called with ``(words, token_types, valid_length)`` and, optionally, labels. Without
 labels it returns scores; with labels it returns the loss, the mean over the labels that aren't -1.
-The interfaces are those of pytorch-pretrained-bert's ``modeling.py``, with GluonNLP's
-``valid_length`` instead of the attention mask. Like `BertModel`, every head also takes a
+The interfaces follow pytorch-pretrained-bert's ``modeling.py``, with GluonNLP's ``valid_length``
+instead of the attention mask. Like `BertModel`, every head also takes a
 `head_mask`.
 """
 
 import mxnet as mx
 from mxnet.gluon import nn
 
-from model_zoo.blocks.config import check_count
+from model_zoo.blocks.config import check_field
 from model_zoo.blocks.task_mixin import TaskMixin
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.layers.attention import BLOCKED
@@ -42,6 +42,8 @@ class BertTask(TaskMixin, BertBlock):
     backbone = 'bert'
     model_class = BertModel
     parts = {'use_pooler': False}
+    #: the vector to classify instead of the pooler's output
+    pooling = None
     #: field of the configuration with the usual rate before the head's dense layer
     dropout_field = 'dropout'
 
@@ -56,12 +58,12 @@ class BertTask(TaskMixin, BertBlock):
 
     def _set_num_labels(self, num_labels):
         if num_labels is not None:
-            check_count('num_labels', num_labels)
+            check_field('num_labels', num_labels, int)
             self.config.num_labels = num_labels
         self.num_labels = self.config.num_labels
 
     def _dense(self, units, prefix='classifier_'):
-        """The head's dense layer."""
+        """Return the head's dense layer."""
         return Dense(
             units,
             in_units=self.config.hidden_size,
@@ -71,7 +73,7 @@ class BertTask(TaskMixin, BertBlock):
         )
 
     def _make_classifier(self, units, dropout):
-        """The head's dense layer as `classifier`, and the `dropout` before it."""
+        """Make the head's dense layer, `classifier`, and the `dropout` before it."""
         usual = getattr(self.config, self.dropout_field)
         self.dropout_rate = usual if dropout is None else dropout
         with self.name_scope():
@@ -79,7 +81,7 @@ class BertTask(TaskMixin, BertBlock):
             self.classifier = self._dense(units)
 
     def _pool(self, F, encoded):
-        """The classifier's input for a sequence, (B, C)."""
+        """Return the classifier's input for a sequence, (B, C)."""
         return self.dropout(encoded.pooled)
 
 
@@ -137,8 +139,8 @@ class BertForSequenceClassification(BertTask):
         params=None,
         **options,
     ):
-        extras = getattr(bert, 'config', bert).extras
-        self.pooling = pooling or extras.get('classifier_pooling')
+        config = bert.config if isinstance(bert, BertModel) else bert
+        self.pooling = pooling or config.extras.get('classifier_pooling')
         if self.pooling is not None:
             UnknownNameError.check('pooling', self.pooling, POOLINGS)
             self.parts = {'use_pooler': False}
@@ -229,7 +231,7 @@ class BertForTokenClassification(BertTask):
     words, token_types, valid_length, head_mask
         See `BertModel`.
     labels : (batch, length), optional
-        -1 where there is none: at special tokens, inner pieces, and padding.
+        -1 at special tokens, inner pieces and padding.
 
     Outputs
     -------
@@ -433,7 +435,7 @@ class BertSentenceEncoder(BertTask):
     (batch, units)
     """
 
-    huggingface_name = 'BertModel'  # it has no parameters of its own
+    huggingface_name = 'BertModel'  # the head has no parameters
 
     def __init__(self, bert, pooling='mean', normalize=False, prefix=None, params=None, **options):
         UnknownNameError.check('pooling', pooling, POOLINGS)

@@ -27,13 +27,14 @@ class BertBlock(AttentionBlock):
     config_class = BertConfig
     architectures = ARCHITECTURES
     optional_parts = ('pooler', 'decoder', 'classifier')
+    dropout_rate = 0  # of a head, before its dense layer
 
     @classmethod
     def name_maps(cls, config):
         return {**bert_mappings(), 'keras': KERAS}
 
     def mappings(self):
-        return bert_mappings(getattr(self, 'dropout_rate', 0))
+        return bert_mappings(self.dropout_rate)
 
     @property
     def fuses_in_onnx(self):
@@ -54,7 +55,7 @@ class BertBlock(AttentionBlock):
 
     @staticmethod
     def _example_mask(shape, random):
-        """An attention mask with holes, and something to look at in each row."""
+        """Make an attention mask with holes and at least one token in each row."""
         mask = random.randint(0, 2, shape)
         mask[..., 0] = 1
         return mask
@@ -110,7 +111,7 @@ class BertEncoder(HybridBlock):
         return [batch_major(F, x, valid_length) for x in states], attentions
 
     def _embed(self, F, x, position_weight, rows=None):
-        """The first layer's input (L, B, units), from the embeddings (L, B, embedding_units)."""
+        """Return the first layer's input (L, B, units) for embeddings (L, B, embedding_units)."""
         standard = uses_standard_operators()
         if standard or rows is not None:
             if rows is None:
@@ -198,8 +199,8 @@ class BertModel(BertBlock):
 
     References
     ----------
-    Devlin et al., "BERT", section 3; google-research/bert's modeling.py; the interface is that
-    of ``gluonnlp.model.BERTModel``.
+    Devlin et al., "BERT", section 3; google-research/bert's modeling.py; the interface follows
+    ``gluonnlp.model.BERTModel``.
     """
 
     outputs = ('sequence', 'attentions', 'pooled', 'next_sentence', 'masked_lm')
@@ -274,13 +275,13 @@ class BertModel(BertBlock):
                 self.word_weight = self.word_embed.weight  # the decoder's weight is the same
 
     def _embed(self, F, words, token_types):
-        """The encoder's input, (B, L, C)."""
+        """Return the encoder's input, (B, L, C)."""
         if token_types is None:
             token_types = F.zeros_like(words)
         return self.word_embed(words) + self.token_type_embed(token_types)
 
     def _table_rows(self, F, words, valid_length):
-        """Rows of the position table (B, L), or None for 0, 1, 2, ..."""
+        """Return the rows of the position table (B, L), or None for 0, 1, 2, ..."""
         return
 
     @property
@@ -342,7 +343,7 @@ class BertModel(BertBlock):
 
     @staticmethod
     def _gather(F, sequence, positions):
-        """The vectors at `positions` (B, M) of `sequence` (B, L, C): (B, M, C)."""
+        """Return the vectors at `positions` (B, M) of `sequence` (B, L, C): (B, M, C)."""
         rows = F.expand_dims(F.contrib.arange_like(positions, axis=0), 1)
         rows = F.broadcast_like(rows, positions)  # (B, M)
         index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B, M)
@@ -355,5 +356,5 @@ class BertModel(BertBlock):
         return self.huggingface_names.get(parts, type(self).__name__)
 
     def attentions(self):
-        """The layers' `SelfAttention`."""
+        """Return the layers' `SelfAttention`."""
         return self.encoder.layers.attentions()

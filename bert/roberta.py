@@ -112,7 +112,7 @@ class RobertaForMaskedLM(RobertaTask, heads.BertForMaskedLM):
 class RobertaForSequenceClassification(
     variants.OwnPooler, RobertaTask, heads.BertForSequenceClassification
 ):
-    """Like `BertForSequenceClassification`, with a pooler of its own."""
+    """Like `BertForSequenceClassification`, with its own pooler."""
 
     head_rules = _HEAD
 

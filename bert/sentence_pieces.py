@@ -11,8 +11,6 @@ from model_zoo.tokenization.encoding import call_rust
 from model_zoo.tokenization.library_files import PREFIX
 from model_zoo.util.files import atomic_write, file_in
 
-__all__ = ['open_model', 'save_model', 'segment', 'unigrams']
-
 
 def open_model(path):
     """Read a SentencePiece model."""
@@ -38,7 +36,7 @@ def save_model(processor, path, name):
 
 
 def fairseq_ids(processor):
-    """Tokens and ids of a model's pieces as fairseq has them, for XLM-R.
+    """Return the tokens and ids of a model's pieces as fairseq has them, for XLM-R.
 
     Its special tokens come first, and ``<mask>`` last.
     """
@@ -57,7 +55,7 @@ _UNIGRAM = 1
 
 
 def unigrams(processor):
-    """A unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
+    """Return a unigram model in the library `tokenizers`, as transformers converts XLM-R's."""
     tokens = list(fairseq_ids(processor))
     message = read_message(processor.serialized_model_proto())
     trainer, normalizer = (read_message(message[field][0]) for field in (_TRAINER, _NORMALIZER))
@@ -90,7 +88,7 @@ def unigrams(processor):
 
 
 def segment(processor, word, **options):
-    """Pieces of `word` and their spans in its characters.
+    """Return the pieces of `word` and their spans in its characters.
 
     A piece with only the prefix has an empty span. If one character became several pieces (a
     ligature), all of them have its span; the library gives it to the last one.

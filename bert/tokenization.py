@@ -41,7 +41,7 @@ class FullTokenizer(BertTokenizer):
 
 
 def convert_to_unicode(text):
-    """A text as a str: bytes are decoded as UTF-8, and invalid ones are left out."""
+    """Return a text as a str: bytes are decoded as UTF-8, and invalid ones are left out."""
     if isinstance(text, str):
         return text
     if isinstance(text, bytes):
@@ -50,41 +50,41 @@ def convert_to_unicode(text):
 
 
 def printable_text(text):
-    """A text that can be printed: the same as `convert_to_unicode`."""
+    """Return a text that can be printed: the same as `convert_to_unicode`."""
     return convert_to_unicode(text)
 
 
 def load_vocab(vocab_file):
-    """The tokens of a vocabulary's file, and their ids."""
+    """Return the tokens of a vocabulary's file, and their ids."""
     lines = enumerate(line for _, line in read_lines(os.fspath(vocab_file)))
     return collections.OrderedDict((line.strip(), number) for number, line in lines)
 
 
 def convert_by_vocab(vocab, items):
-    """The values of a dict for several items, a list."""
+    """Return the values of a dict for several items, a list."""
     return [vocab[item] for item in items]
 
 
 def convert_tokens_to_ids(vocab, tokens):
-    """The ids of tokens, by a dict of all tokens."""
+    """Return the ids of tokens, by a dict of all tokens."""
     return convert_by_vocab(vocab, tokens)
 
 
 def convert_ids_to_tokens(inv_vocab, ids):
-    """The tokens of ids, by a dict of all ids."""
+    """Return the tokens of ids, by a dict of all ids."""
     return convert_by_vocab(inv_vocab, ids)
 
 
 def whitespace_tokenize(text):
-    """A text's parts between white space."""
+    """Return a text's parts between white space."""
     return text.split()
 
 
 def _is_whitespace(char):
-    """Whether a character separates words."""
+    """Return whether a character separates words."""
     return char in ' \t\n\r' or unicodedata.category(char) == 'Zs'
 
 
 def _is_control(char):
-    """Whether a character is left out of a text."""
+    """Return whether a character is left out of a text."""
     return char not in '\t\n\r' and unicodedata.category(char)[0] == 'C'

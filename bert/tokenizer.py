@@ -56,8 +56,8 @@ class BertTokenizerBase(Tokenizer):
         return ' '.join(self.basic_tokenizer.tokenize(word))
 
     def ids_of_chunks(self, chunks):
-        """Ids of texts without white space; the fastest way for large corpora."""
-        # a text's ids are those of its chunks, one after the other
+        """Return the ids of texts without white space; the fastest way for large corpora."""
+        # a text's ids are its chunks' ids, one after the other
         return [pieces.ids() for pieces in self._pieces(chunks)]
 
 
@@ -142,7 +142,7 @@ class BertSPTokenizer(BertTokenizerBase):
         return [self._segment(self.basic_tokenizer.align(checked(text))) for text in texts]
 
     def _segment(self, words):
-        """Pieces of words, each cut by SentencePiece."""
+        """Return the pieces of words, each cut by SentencePiece."""
         tokens, spans, numbers = [], [], []
         for number, (word, chars) in enumerate(words):
             pieces, offsets = segment(self._sentencepiece, word, **self._options)

@@ -1,4 +1,4 @@
-"""What the variants of BERT share: blocks without token types, heads with their own pooler."""
+"""Parts that the variants of BERT share: blocks without token types, heads with a pooler."""
 
 from mxnet.gluon import nn
 
@@ -6,7 +6,7 @@ from model_zoo.layers.cells import ACTIVATIONS
 from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
-from .catalogue import FIXED, HPARAMS
+from .catalogue import FIXED, HPARAMS, OPTIONS
 from .model import BertModel
 
 
@@ -18,7 +18,7 @@ class VariantBlock:
 
     @staticmethod
     def make_mappings(head_rules, has_dropout):
-        """Name of a format -> `Mapping`; see `gluonnlp_mapping` and `huggingface_mapping`."""
+        """Return `Mapping` by format; see `gluonnlp_mapping` and `huggingface_mapping`."""
         raise NotImplementedError
 
     @classmethod
@@ -29,7 +29,7 @@ class VariantBlock:
         return {**cls.make_mappings(cls.head_rules, False), **renamed}
 
     def mappings(self):
-        return self.make_mappings(self.head_rules, bool(getattr(self, 'dropout_rate', 0)))
+        return self.make_mappings(self.head_rules, bool(self.dropout_rate))
 
 
 class Typeless:
@@ -50,7 +50,7 @@ class TypelessModel(Typeless, BertModel):
 
 
 class OwnPooler:
-    """A head on a sequence with a dense layer of its own instead of the backbone's pooler."""
+    """A head on a sequence with a dense layer instead of the backbone's pooler."""
 
     parts = {'use_pooler': False}
     pooler_activation = 'tanh'
@@ -59,7 +59,7 @@ class OwnPooler:
 
     def _make_classifier(self, units, dropout):
         super()._make_classifier(units, dropout)
-        if getattr(self, 'pooling', None) is not None:  # instead of this layer
+        if self.pooling is not None:  # instead of this layer
             return
         with self.name_scope():
             self.dense = self._dense(self.config.hidden_size, prefix='dense_')
@@ -73,7 +73,7 @@ class OwnPooler:
 
 
 def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
-    """Register a `Family` that BERT's scripts and embedding take; the arguments are its own."""
+    """Register a `Family` for BERT's scripts and embedding; see its arguments."""
     return register_family(
         Family(name, base, tasks, tokenizers, hparams, fixed=FIXED, variant_of='bert')
     )
@@ -81,14 +81,6 @@ def add_family(name, base, *tokenizers, hparams=HPARAMS, **tasks):
 
 def add_model(family, name, title, decoder=None):
     """Register a function that builds a model of a family like BERT; returns it."""
-    options = {
-        'use_decoder': decoder,
-        'use_pooler': False,
-        'use_classifier': False,
-        'pretrained_allow_missing': False,
-        'ignore_extra': None,
-        'output_attention': False,
-        'output_all_encodings': False,
-        'keep_multihead_output': False,
-    }
+    parts = {'use_decoder': decoder, 'use_pooler': False, 'use_classifier': False}
+    options = {**OPTIONS, **parts}
     return model_function(family, name, title, family.base.__module__, options, ('decoder',))

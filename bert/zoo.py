@@ -7,7 +7,7 @@ from model_zoo.registry import Family, register_family
 from model_zoo.zoo import model_function
 
 from . import distilbert, electra, heads, roberta, xlm_roberta  # noqa: F401  they register models
-from .catalogue import FIXED, HPARAMS, PRETRAINED
+from .catalogue import FIXED, HPARAMS, OPTIONS, PRETRAINED
 from .model import BertModel
 from .tokenizer import BertSPTokenizer, BertTokenizer
 
@@ -38,21 +38,11 @@ BERT = register_family(
 )
 
 
-_OPTIONS = {
-    'use_pooler': True,
-    'use_decoder': None,
-    'use_classifier': None,
-    'pretrained_allow_missing': False,
-    'ignore_extra': None,
-    'output_attention': False,
-    'output_all_encodings': False,
-    'keep_multihead_output': False,
-}
 _add = functools.partial(
     model_function,
     BERT,
     module=__name__,
-    options=_OPTIONS,
+    options=OPTIONS,
     may_lack=('decoder', 'classifier'),
     notes="""use_pooler : bool, default True
     use_decoder, use_classifier : bool, optional

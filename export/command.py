@@ -9,7 +9,6 @@ from model_zoo.app.arguments import check_at_least_one
 from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
-from model_zoo.onnx import CALIBRATION_METHODS
 from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
 from model_zoo.pretrained import is_place
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
@@ -22,6 +21,7 @@ from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
 from model_zoo.tasks.task import Data
 from model_zoo.tokenization.vocab_file import find_vocab_file
+from model_zoo.util.choices import CALIBRATION_METHODS
 from model_zoo.util.reading import read_lines
 
 from .onnx_file import Measures

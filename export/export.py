@@ -48,9 +48,9 @@ from model_zoo.blocks.block import INPUT_NAMES
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.layers.sequences import Mask
-from model_zoo.onnx import PRECISIONS as ONNX_PRECISIONS
 from model_zoo.pretrained.labels import write_labels
 from model_zoo.util.arrays import flatten
+from model_zoo.util.choices import ONNX_PRECISIONS
 from model_zoo.util.files import make_writable_dir
 
 if TYPE_CHECKING:

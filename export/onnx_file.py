@@ -16,11 +16,12 @@ from model_zoo.checkpoint.readers import sums_path, write_sums
 from model_zoo.errors import InputError, MissingExtraError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
 from model_zoo.inference.quantization import choose_layers
-from model_zoo.onnx import PRECISIONS, Quantizer, convert, fuse, save, to_onnx
+from model_zoo.onnx import Quantizer, convert, fuse, save, to_onnx
 from model_zoo.pretrained.files import GENERATION_CONFIG, TOKENIZER_CONFIG, read_tokenizer_config
 from model_zoo.pretrained.labels import label_fields
 from model_zoo.tokenization.encoding import UNLIMITED
 from model_zoo.tokenization.vocab import ROLES
+from model_zoo.util.choices import ONNX_PRECISIONS
 from model_zoo.util.files import atomic_write, make_writable_dir, write_json, written_together
 
 from .comparison import ExportError, check_exportable, parameters_of
@@ -106,7 +107,7 @@ def export_onnx(
     """
     MissingExtraError.check('onnx', 'onnx', 'onnxruntime')
     check_exportable(block, name, ['float32'])
-    UnknownNameError.check('precision of ONNX', precision, PRECISIONS)
+    UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
     for change, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
@@ -211,7 +212,7 @@ class Measures(NamedTuple):
     static : bool
         Whether the ranges of activations are found once, with `batches`, instead of for each batch.
     method : str
-        How to find them; one of `model_zoo.onnx.CALIBRATION_METHODS`.
+        How to find them; one of `model_zoo.util.choices.CALIBRATION_METHODS`.
     evaluate : callable, optional
         ``evaluate(forward) -> (score, report)`` with labelled data, ``forward`` being a function of
         a batch. Default: outputs are compared with those in float32.

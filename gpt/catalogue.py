@@ -2,8 +2,6 @@
 
 from model_zoo.pretrained import PretrainedEntry
 
-__all__ = ['ARCHITECTURES', 'PRETRAINED']
-
 #: name of a model -> its fields of OpenAIGPTConfig; the name says layers, units and heads
 ARCHITECTURES = {'gpt_12_768_12': {'n_layer': 12, 'n_embd': 768, 'n_head': 12}}
 

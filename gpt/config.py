@@ -5,7 +5,7 @@ from operator import attrgetter
 
 from model_zoo.blocks.decoder_config import DecoderConfig
 
-# OpenAI's name of an activation function -> ours: its gelu is the approximation by tanh
+# OpenAI's name of an activation function -> this project's: its gelu is the approximation by tanh
 _ACTIVATIONS = {'gelu': 'gelu_new'}
 
 

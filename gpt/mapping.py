@@ -3,8 +3,6 @@
 from model_zoo.blocks.decoder_config import huggingface_mapping, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule
 
-__all__ = ['MAPPINGS']
-
 _OPENAI_RULES = [
     Rule('position_weight', 'model/pe'),
     Rule('word_embed.weight', 'model/we'),

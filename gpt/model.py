@@ -6,11 +6,9 @@ from .catalogue import ARCHITECTURES
 from .config import OpenAIGPTConfig
 from .mapping import MAPPINGS
 
-__all__ = ['OpenAIGPTBlock']
-
 
 class OpenAIGPTBlock:
-    """What `OpenAIGPTModel` and the task blocks share."""
+    """The configuration and names of `OpenAIGPTModel` and the task blocks."""
 
     config_class = OpenAIGPTConfig
     architectures = ARCHITECTURES

@@ -155,7 +155,7 @@ class OpenAIGPTTokenizer(BPETokenizer):
     set_special_tokens.__doc__ = BPETokenizer.set_special_tokens.__doc__
 
     def decode(self, ids, skip_special_tokens=False, clean_up_tokenization_spaces=True):
-        """Text of a sequence of ids, in lower case; the original spacing is lost.
+        """Return the text of a sequence of ids, in lower case; the original spacing is lost.
 
         By default ``<unk>`` and the spaces before punctuation and contractions are dropped.
         """

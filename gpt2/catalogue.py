@@ -2,8 +2,6 @@
 
 from model_zoo.pretrained import PretrainedEntry
 
-__all__ = ['ARCHITECTURES', 'PRETRAINED']
-
 #: name of a model -> its fields of GPT2Config; the names say layers, units and heads
 ARCHITECTURES = {
     'gpt2_12_768_12': {'n_layer': 12, 'n_embd': 768, 'n_head': 12},

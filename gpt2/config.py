@@ -3,9 +3,9 @@
 import dataclasses
 from operator import attrgetter
 
-from model_zoo.blocks.config import check_count
 from model_zoo.blocks.decoder_config import DecoderConfig
 from model_zoo.errors import InputError
+from model_zoo.util.fields import Count
 
 
 @dataclasses.dataclass
@@ -36,13 +36,8 @@ attn_pdrop, layer_norm_epsilon, initializer_range, pruned_heads
     vocab_size: int = 50257
     n_positions: int = 1024
     n_ctx: int = 1024
-    n_inner: int | None = None
+    n_inner: Count | None = None
     activation_function: str = 'gelu_new'
-
-    def __post_init__(self):
-        super().__post_init__()
-        if self.n_inner is not None:
-            check_count('n_inner', self.n_inner)
 
     @classmethod
     def from_dict(cls, values):

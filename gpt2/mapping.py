@@ -3,13 +3,11 @@
 from model_zoo.blocks.decoder_config import huggingface_mapping, openai_rules
 from model_zoo.checkpoint.mapping import Mapping, Rule, Stacked, layer_rules
 
-__all__ = ['MAPPINGS']
-
 _CELL = 'layers.{i}'
 
 
 def _gluonnlp_rules():
-    """Names of ``GPT2Model`` in GluonNLP 0.10's ``scripts/text_generation/model/gpt.py``."""
+    """Return the rules of GluonNLP 0.10's ``scripts/text_generation/model/gpt.py``."""
     attention, ffn = '_self_attention_layers.{i}', '_ffn_layers.{i}'
     layers = {
         f'{_CELL}.attention.qkv': f'{attention}._multi_head_qkv_proj',

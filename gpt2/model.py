@@ -6,11 +6,9 @@ from .catalogue import ARCHITECTURES
 from .config import GPT2Config
 from .mapping import MAPPINGS
 
-__all__ = ['GPT2Block']
-
 
 class GPT2Block:
-    """What `GPT2Model` and the task blocks share."""
+    """The configuration and names of `GPT2Model` and the task blocks."""
 
     config_class = GPT2Config
     architectures = ARCHITECTURES

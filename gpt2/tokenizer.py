@@ -46,7 +46,7 @@ class GPT2Tokenizer(BPETokenizer):
 
     ``<|endoftext|>`` is one of the vocabulary's own tokens. As in the original, a text's ids never
     contain it, so put its id before or after them. A lone surrogate, which no encoding can carry,
-    is replaced by U+FFFD. The words are those of ``encoder.py`` of openai/gpt-2
+    is replaced by U+FFFD. The words are the same as in ``encoder.py`` of openai/gpt-2
     (pytorch-pretrained-bert 0.6.2 takes a text's characters for its bytes, and agrees on ASCII
     only).
 
@@ -85,7 +85,7 @@ class GPT2Tokenizer(BPETokenizer):
         return rust
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence of ids, which may end inside a character; see `errors`."""
+        """Return the text of a sequence of ids, which may end inside a character; see `errors`."""
         content = bytearray()
         for token in self._tokens_to_decode(ids, skip_special_tokens):
             chars = [self.byte_decoder.get(char) for char in token]

@@ -28,6 +28,14 @@ import numpy as np
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
 from model_zoo import analysis
+from model_zoo.analysis.study import (
+    ClassifierSubject,
+    HeadStudy,
+    LanguageModelSubject,
+    OneSentence,
+    SentencePair,
+    rank_heads,
+)
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
 from model_zoo.app.model_choice import ModelChoice, family_of
@@ -213,7 +221,7 @@ def build_classifier(args, ctx):
     features = ClassifierFeatures(tokenizer, task, length)(examples)
     labels = np.array([feature.label for feature in features])
     loader = BucketedLoader(features, args.batch_size, pad_val=tokenizer.pad_token_id, ctx=ctx)
-    subject = analysis.ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
+    subject = ClassifierSubject(task, model, tokenizer, loader, labels, args.metric_name)
     logger.info('%s, %s: %d examples', task.name, segment, len(examples))
     return subject
 
@@ -227,7 +235,7 @@ def build_language_model(args, ctx):
         tokens = tokens[: args.data_subset * (size - 1) + 1]
     loader = BlockLoader(tokens, size, args.batch_size, ctx=ctx)
     name = os.path.basename(args.dev_file)
-    subject = analysis.LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
+    subject = LanguageModelSubject(name, model, tokenizer, loader, args.metric_name)
     logger.info('%s: %d tokens', args.dev_file, len(tokens))
     return subject
 
@@ -236,11 +244,11 @@ def build_alone(args, ctx):
     """A model without data, whose backbone alone is looked at."""
     head = LANGUAGE_MODELS.get(args.family)
     if head is not None:
-        return analysis.OneSentence(*ModelChoice(args).build(head, ctx))
+        return OneSentence(*ModelChoice(args).build(head, ctx))
     base = get_family(args.family).base
     # the attentions are the last output where there is nothing behind the layers
     nothing_more = {f'use_{part}': False for part in base.optional_parts}
-    return analysis.SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more))
+    return SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more))
 
 
 def draw_attention(args, folder, task, ctx):
@@ -315,7 +323,7 @@ def main(argv=None):
     if is_alone:
         write_results(path, vars(args), **results)
         return
-    study = analysis.HeadStudy(
+    study = HeadStudy(
         task,
         by_layer=not args.dont_normalize_importance_by_layer,
         overall=not args.dont_normalize_global_importance,
@@ -327,7 +335,7 @@ def main(argv=None):
         scores=scores,
         entropy=nested(entropy),
         importance=nested(importance),
-        ranks=nested(analysis.rank_heads(importance), int),
+        ranks=nested(rank_heads(importance), int),
     )
     logger.info('scores: %s', scores)
     compare_with_baseline(args, task, scores, results)

@@ -66,7 +66,7 @@ class AdaptiveEmbedding(MixedPrecision, HybridBlock):
         return x * math.sqrt(self._units)
 
     def _look_up(self, F, words, cluster, params):
-        """The vectors of words in a cluster's table, zero for other clusters' words."""
+        """Return the vectors of words in a cluster's table, zero for other clusters' words."""
         words = words - sum(self._sizes[:cluster])
         vectors = F.take(params[f'table{cluster}'], words, mode='clip')
         if len(self._sizes) == 1:
@@ -140,7 +140,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return -log_probability * counted
 
     def _further(self, F, x, params, positions, *tails):
-        """Each position's log-probability within its further cluster, 0 where it has none."""
+        """Return log-probabilities within the positions' further clusters, 0 without one."""
         parts = [F.zeros_like(F.slice_axis(positions, axis=0, begin=0, end=1))]
         for i, (rows, column) in enumerate(zip(tails[::2], tails[1::2]), 1):
             scores = self._scores(F, F.take(x, rows), i, params)
@@ -148,7 +148,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return F.take(F.concat(*parts, dim=0), positions)
 
     def _head(self, F, x, params):
-        """Scores of the first cluster's words and of the further clusters."""
+        """Return the scores of the first cluster's words and of the further clusters."""
         x = self._project(F, x, 0, params)
         scores = self._product(F, x, 'table0', 'bias0', self._sizes[0], params)
         further = len(self._sizes) - 1
@@ -158,13 +158,13 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return F.concat(scores, clusters, dim=1)
 
     def _scores(self, F, x, cluster, params):
-        """Scores of a further cluster's words."""
+        """Return the scores of a further cluster's words."""
         names = f'table{cluster}', f'bias{cluster}'
         x = self._project(F, x, cluster, params)
         return self._product(F, x, *names, self._sizes[cluster], params)
 
     def _log_softmax(self, F, scores):
-        """Logarithm of the softmax, in float32."""
+        """Return the logarithm of the softmax, in float32."""
         if self.precision == 'float16':
             scores = F.cast(scores, 'float32')
         return F.log_softmax(scores, axis=-1)
@@ -193,7 +193,7 @@ class AdaptiveSoftmax(MixedPrecision, HybridBlock):
         return self(x, self._targets(labels))
 
     def _targets(self, labels):
-        """The inputs `targets` for labels."""
+        """Return the inputs `targets` for labels."""
         # They are: the label's column in the head; whether it counts; and if there are further
         # clusters, its index in the list of 0 and all their log-probabilities; and for each cluster
         # the numbers of the rows to compute, and their labels' columns in it.

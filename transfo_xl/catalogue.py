@@ -2,8 +2,6 @@
 
 from model_zoo.pretrained import PretrainedEntry
 
-__all__ = ['ARCHITECTURES', 'PRETRAINED']
-
 #: name of a model -> its fields of TransfoXLConfig; the name says layers, units and heads
 ARCHITECTURES = {
     'transfo_xl_18_1024_16': {

@@ -3,9 +3,13 @@
 import dataclasses
 import itertools
 from operator import attrgetter
+from typing import Annotated, Literal
 
-from model_zoo.blocks.config import LARGEST_SIZE, PYTORCH_FORMATS, Config, check_count
+from pydantic import Field
+
+from model_zoo.blocks.config import PYTORCH_FORMATS, Config, check_field
 from model_zoo.errors import InputError
+from model_zoo.util.fields import Count, Size, Whole
 
 
 @dataclasses.dataclass
@@ -55,10 +59,9 @@ class TransfoXLConfig(Config):
     dropout, dropatt : float
         Rates on the outputs of embeddings and sub-layers, and on the attention probabilities.
     untie_r : bool
-        Whether each layer has relative attention biases of its own.
+        Whether each layer has its own relative attention biases.
     init : {'normal', 'uniform'}
-        How weights are initialized: with standard deviation `init_std`, or in the range of
-        `init_range`.
+        Initializer of weights: with standard deviation `init_std`, or in the range `init_range`.
     init_range, proj_init_std, init_std : float
         `proj_init_std` is the standard deviation of the projections.
     layer_norm_epsilon : float
@@ -72,14 +75,9 @@ class TransfoXLConfig(Config):
     """
 
     model_type = 'transfo-xl'
-    lowest = {
-        'ext_len': 0,
-        'mem_len': 0,
-        **dict.fromkeys(('clamp_len', 'attn_type', 'sample_softmax'), -LARGEST_SIZE),
-    }
 
     vocab_size: int = 267735
-    cutoffs: list[int] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
+    cutoffs: list[Count] = dataclasses.field(default_factory=lambda: [20000, 40000, 200000])
     d_model: int = 1024
     d_embed: int = 1024
     n_head: int = 16
@@ -89,19 +87,19 @@ class TransfoXLConfig(Config):
     pre_lnorm: bool = False
     n_layer: int = 18
     tgt_len: int = 128
-    ext_len: int = 0
-    mem_len: int = 1600
-    clamp_len: int = 1000
+    ext_len: Size = 0
+    mem_len: Size = 1600
+    clamp_len: Annotated[Whole, Field(lt=2**31)] = 1000
     same_length: bool = True
     proj_share_all_but_first: bool = True
-    attn_type: int = 0
-    sample_softmax: int = -1
+    attn_type: Literal[0] = 0
+    sample_softmax: Annotated[Whole, Field(lt=1)] = -1
     adaptive: bool = True
     tie_weight: bool = True
     dropout: float = 0.1
     dropatt: float = 0.0
     untie_r: bool = True
-    init: str = 'normal'
+    init: Literal['normal', 'uniform'] = 'normal'
     init_range: float = 0.01
     proj_init_std: float = 0.01
     init_std: float = 0.02
@@ -113,7 +111,13 @@ class TransfoXLConfig(Config):
 
     def __post_init__(self):
         super().__post_init__()
-        self._check_cutoffs()
+        ends = [0, *self.cutoffs, self.vocab_size]
+        if any(start >= end for start, end in itertools.pairwise(ends)):
+            raise InputError(
+                f'cutoffs must ascend and be below vocab_size {self.vocab_size}, but are '
+                f'{self.cutoffs!r}'
+            )
+        self.cutoffs = list(self.cutoffs)
         self.check_lengths(self.tgt_len, self.ext_len, self.mem_len)
         if self.d_model % 2:
             raise InputError(f'd_model must be even, but is {self.d_model}')
@@ -122,54 +126,23 @@ class TransfoXLConfig(Config):
                 f'div_val {self.div_val} leaves nothing of d_embed {self.d_embed} for the last of '
                 f'{len(self.cutoffs) + 1} clusters'
             )
-        if self.attn_type != 0:
-            raise InputError(
-                f'attn_type is {self.attn_type!r}, and only 0, the attention of Transformer-XL, '
-                'is supported'
-            )
-        if self.sample_softmax > 0:
-            raise InputError(
-                f'sample_softmax is {self.sample_softmax!r}: a sampled softmax is not supported; '
-                'set it to -1'
-            )
-        if self.init not in ('normal', 'uniform'):
-            raise InputError(f"init must be 'normal' or 'uniform', but is {self.init!r}")
         clusters = len(self.cutoffs) + 1
         if self.tie_projs is None:
             self.tie_projs = [False] + [bool(self.proj_share_all_but_first)] * len(self.cutoffs)
-        if not isinstance(self.tie_projs, (list, tuple)) or len(self.tie_projs) != clusters:
+        if len(self.tie_projs) != clusters:
             raise InputError(
                 f'tie_projs must have one value for each of {clusters} clusters, but is '
                 f'{self.tie_projs!r}'
             )
 
-    def _check_cutoffs(self):
-        is_list = isinstance(self.cutoffs, (list, tuple))
-        ends = [0, *(self.cutoffs if is_list else ()), self.vocab_size]
-        numbers = all(type(end) is int for end in ends)
-        if (
-            not is_list
-            or not numbers
-            or any(start >= end for start, end in itertools.pairwise(ends))
-        ):
-            raise InputError(
-                'cutoffs must be ascending integers above 0 and below vocab_size '
-                f'{self.vocab_size}, but are {self.cutoffs!r}'
-            )
-        self.cutoffs = list(self.cutoffs)
-
     def check_lengths(self, tgt_len, ext_len, mem_len):
         """Raise InputError if these can't be the lengths of segments, extension and memory."""
-        for name, value, low in (
-            ('tgt_len', tgt_len, 1),
-            ('ext_len', ext_len, 0),
-            ('mem_len', mem_len, 0),
-        ):
-            check_count(name, value, low)
+        check_field('tgt_len', tgt_len, Count)
+        check_field('ext_len', ext_len, Size)
+        check_field('mem_len', mem_len, Size)
         if self.same_length and mem_len == 0:
             raise InputError(
-                'same_length=True lets a position look at mem_len positions, and mem_len is 0: '
-                'set same_length=False'
+                'mem_len is 0: with same_length=True positions would attend to nothing'
             )
 
     @classmethod
@@ -182,7 +155,7 @@ class TransfoXLConfig(Config):
         return super().from_dict(values)
 
     def changed(self, fields):
-        if 'cutoffs' in fields:  # of which there is one for each cluster
+        if 'cutoffs' in fields:  # which change the number of clusters
             fields = {'tie_projs': None, **fields}
         return super().changed(fields)
 
@@ -197,7 +170,7 @@ class TransfoXLConfig(Config):
 
     @property
     def ends(self):
-        """Where the clusters of the vocabulary end: the cutoffs and its size."""
+        """Ends of the vocabulary's clusters: the cutoffs and its size."""
         return [*self.cutoffs, self.vocab_size]
 
     @property

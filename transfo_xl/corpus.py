@@ -134,7 +134,7 @@ class TransfoXLCorpus:
 
     @classmethod
     def from_file(cls, path, **kwargs):
-        """Read a corpus in a file of its own, as the originals pickle it.
+        """Read a corpus that the originals pickled.
 
         Nothing in the file is executed: only plain data is read.
 
@@ -143,7 +143,7 @@ class TransfoXLCorpus:
         path : str or os.PathLike
             With the vocabulary in it, or beside it.
         **kwargs
-            Arguments of :class:`TransfoXLTokenizer`, which win over what the file says.
+            Arguments of :class:`TransfoXLTokenizer`; they override the file.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class TransfoXLCorpus:
 
 
 def _corpus_of(name):
-    """Path of the corpus that is beside a model's weights on the hub."""
+    """Return the path of the corpus that is beside a model's weights on the hub."""
     from model_zoo.pretrained.hub import fetch_file  # the hub's library is slow to load
 
     entry = get_entry(*resolve(name))
@@ -183,13 +183,13 @@ def _corpus_of(name):
 
 
 def checked_dataset(name):
-    """The name of a data set; UnknownNameError if there is none of this name."""
+    """Return the name of a data set, or raise UnknownNameError."""
     UnknownNameError.check('data set', name, _DATASETS)
     return name
 
 
 def _checked_ids(data, split, path):
-    """A text's ids as int32, of all lines or of each; or the files of a text."""
+    """Return a text's ids as int32, of all lines or of each; or the files of a text."""
     if data is None:
         return None
     if isinstance(data, list) and data and isinstance(data[0], str):

@@ -79,16 +79,16 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     def mirror(self, active=True):
         super().mirror(active)
-        self.transformer.mirror(active)  # with labels it has a graph of its own
+        self.transformer.mirror(active)  # with labels it has its own graph
         shared = {*self.softmax.collect_params()} & {*self.transformer.collect_params()}
         self.transformer._tied = frozenset(shared)
 
     def read(self, words, labels, state=None):
-        """Losses of the next segment of a text, without training.
+        """Return the losses of the next segment of a text, without training.
 
-        They equal those of ``block(words, mems, labels=labels)``. The memory holds keys and values
-        instead of hidden states, so these aren't recomputed for each segment. With an extension
-        (`ext_len`) it holds hidden states.
+        They equal the losses of ``block(words, mems, labels=labels)``. The memory holds keys and
+        values instead of hidden states, so these aren't recomputed for each segment. With an
+        extension (`ext_len`) it holds hidden states.
 
         Parameters
         ----------
@@ -117,13 +117,13 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
                 self.check_text(words, None)
                 check_shape('state', state.counts, words.shape[:1])
                 if state.keys[0].shape[1] != self.base.mem_len:
-                    raise InputError('the state is of another length of memory: start again')
+                    raise InputError('the state has a different length of memory: start again')
             hidden, state = self._get_segments().read(words, state)
             losses = self.softmax.loss(hidden, labels.reshape((-1,)))
             return losses.reshape(words.shape), state
 
     def _begin(self, words, valid_length=None):
-        """The inputs of a text's first segment, checked."""
+        """Return the inputs of a text's first segment, checked."""
         inputs = {'words': words, 'mems': None, 'valid_length': valid_length}
         self.check(inputs)
         return inputs
@@ -137,7 +137,7 @@ class TransfoXLLMHeadModel(TaskMixin, TransfoXLBlock, GenerationMixin):
 
     @property
     def generates_in_onnx(self):
-        """With `same_length`: a memory of hidden states is then all that a step sees."""
+        """Whether `same_length` is set: a step then sees nothing but a memory of hidden states."""
         return self.config.same_length
 
     def _clear_cached_op(self):

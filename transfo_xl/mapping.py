@@ -12,7 +12,7 @@ from model_zoo.errors import CheckpointError
 
 
 class _SplitMapping(Mapping):
-    """A `Mapping` that joins several of our tensors to one of theirs, one after the other."""
+    """A `Mapping` that joins several of our tensors to one tensor of the other program."""
 
     def __init__(self, splits, constants, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -54,19 +54,19 @@ class _SplitMapping(Mapping):
 
 
 def _clusters(config, name):
-    """`splits` of a common table or bias of all clusters; none if there is one cluster."""
+    """Return the `splits` of a table or bias of all clusters; none for one cluster."""
     if len(config.sizes) == 1:
         return {}
     return {name: {f'{name}{i}': rows for i, rows in enumerate(config.sizes)}}
 
 
 def _name(config, name):
-    """The name in the rules of a table or bias that all clusters have in common."""
+    """Return the name in the rules of a table or bias that all clusters have in common."""
     return f'{name}0' if len(config.sizes) == 1 else name
 
 
 def _huggingface(config):
-    """Names of pytorch-pretrained-bert 0.6.2 and transformers."""
+    """Make the `Mapping` of pytorch-pretrained-bert 0.6.2 and transformers."""
     ours, theirs = 'layers.{i}', 'layers.{i}.dec_attn'
     layers = {
         f'{ours}.ffn.ffn_1': 'layers.{i}.pos_ff.CoreNet.0',
@@ -106,24 +106,24 @@ def _huggingface(config):
 
 
 def _huggingface_words(config):
-    """Rules of the embedding and the softmax."""
+    """Make the rules of the embedding and the softmax."""
     common = config.div_val == 1
-    table, softmax_table, bias = (
-        _name(config, name) if common else name + '{i}'
-        for name in ('word_embed.table', '^softmax.table', '^softmax.bias')
-    )
-    rules = []
     clusters = range(1 if common else len(config.sizes))
-    softmax_bias = bias if common else '^softmax.bias0'  # a model with a softmax has it
+
+    def name(part, cluster):
+        return _name(config, part) if common else f'{part}{cluster}'
+
+    softmax_bias = name('^softmax.bias', 0)  # a model with a softmax has it
+    rules = [
+        Rule(f'^softmax.{name}', f'crit.{name}') for name in ('cluster_weight', 'cluster_bias')
+    ]
     for i in clusters:
         embedding, output = f'word_emb.emb_layers.{i}.weight', f'crit.out_layers.{i}'
         tied = {'tied': (f'{output}.weight',), 'tied_to': softmax_bias} if config.tie_weight else {}
-        rules.append(Rule(table.replace('{i}', str(i)), embedding, **tied))
+        rules.append(Rule(name('word_embed.table', i), embedding, **tied))
         if not config.tie_weight:
-            rules.append(Rule(softmax_table.replace('{i}', str(i)), f'{output}.weight'))
-        rules.append(Rule(bias.replace('{i}', str(i)), f'{output}.bias'))
-    rules.append(Rule('^softmax.cluster_weight', 'crit.cluster_weight'))
-    rules.append(Rule('^softmax.cluster_bias', 'crit.cluster_bias'))
+            rules.append(Rule(name('^softmax.table', i), f'{output}.weight'))
+        rules.append(Rule(name('^softmax.bias', i), f'{output}.bias'))
     if config.has_projections:
         tied_by = {}  # the embedding's projection -> the softmax's that share it
         for i, is_tied in enumerate(config.tie_projs):
@@ -138,7 +138,7 @@ def _huggingface_words(config):
 
 
 def _tensorflow(config):
-    """Names of kimiyoung/transformer-xl's program for TensorFlow, which has no `pre_lnorm`."""
+    """Make the `Mapping` of kimiyoung/transformer-xl for TensorFlow, without `pre_lnorm`."""
     ours, theirs = 'layers.{i}', 'transformer/layer_{i}'
     layers = {
         f'{ours}.ffn.ffn_1': f'{theirs}/ff/layer_1',
@@ -186,5 +186,5 @@ def _tensorflow(config):
 
 
 def transfo_xl_mappings(config):
-    """Name of a format -> `Mapping`."""
+    """Return the `Mapping` of each format, by its name."""
     return {'huggingface': _huggingface(config), 'tensorflow': _tensorflow(config)}

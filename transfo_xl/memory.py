@@ -90,7 +90,7 @@ class CarriedMemory(Block):
         return losses
 
     def _slice(self, memory):
-        """The slice of this worker's streams in the memory of all workers."""
+        """Return the slice of this worker's streams in the memory of all workers."""
         return (slice(None),) * _batch_axis(memory) + (self._streams,)
 
     def _read(self, parameter):
@@ -119,14 +119,14 @@ class CarriedMemory(Block):
 
 
 def _batch_axis(memory):
-    """Memories of layers are (length, batch, units); the last array has a number for each row."""
+    """Return the batch's axis of a layer's memory (length, batch, units), or of the counts."""
     return 1 if len(memory.shape) == 3 else 0
 
 
 class StreamReading:
-    """How Transformer-XL reads a text: in order, in streams, with a memory.
+    """Reads a text for Transformer-XL: in order, in streams, with a memory.
 
-    See `model_zoo.tasks.language_model.BlockReading`, whose parameters and methods it has.
+    It has the parameters and methods of `model_zoo.tasks.language_model.BlockReading`.
     """
 
     not_for = 'max_length', 'split_special_tokens'
@@ -160,11 +160,11 @@ class StreamReading:
         return {'cutoffs': cutoffs}
 
     def load(self, path, batch_size, train, contexts):
-        """Loader of a text's batches, the number of words that they predict, and its tokens."""
+        """Return the loader of a text's batches, the number of predicted words, and the tokens."""
         if len(contexts) > 1:
             raise InputError(
-                f'{self.settings.gpus}: Transformer-XL reads batch after batch, and '
-                'remembers; give one GPU, or `comm_backend` horovod with a process for each',
+                f'{self.settings.gpus}: Transformer-XL remembers the batch before; use one GPU, '
+                'or `comm_backend` horovod with a process for each',
                 field='gpus',
             )
         tokens = self._tokenizer.encode_file(path, ordered=True, add_eos=True)

@@ -6,7 +6,6 @@ import mxnet as mx
 from mxnet.gluon import nn
 
 from model_zoo.blocks.block import ZooBlock
-from model_zoo.blocks.config import LARGEST_SIZE
 from model_zoo.errors import InputError
 from model_zoo.layers.attention import BLOCKED
 from model_zoo.layers.sequences import batch_major, bounded, positions_of, without_nan
@@ -60,7 +59,7 @@ class TransfoXLBlock(ZooBlock):
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
     def init_mems(self, batch_size, ctx=None, empty=False):
-        """The memory before the first segment.
+        """Return the memory before the first segment.
 
         Parameters
         ----------
@@ -75,7 +74,7 @@ class TransfoXLBlock(ZooBlock):
         parameter = base.word_embed.tables[0]
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
-        if math.prod(shape) >= LARGEST_SIZE:
+        if math.prod(shape) >= 2**31 - 1:
             raise InputError(
                 f'mem_len is {base.mem_len}: a memory of {shape} (mem_len, batch, d_model) is more '
                 'than an array can hold; shorten it with reset_length'
@@ -167,7 +166,7 @@ class TransfoXLModel(TransfoXLBlock):
 
     def hybrid_forward(self, F, words, mems=None, valid_length=None):
         if mems is None and self.mem_len:
-            raise InputError('in a graph mems must be given: begin with those of init_mems()')
+            raise InputError('in a graph mems must be given: begin with the result of init_mems()')
         valid_length = bounded(F, valid_length, words)
         x, mems, _, _ = self.encode(F, words, mems, valid_length)
         return batch_major(F, x, valid_length), mems
@@ -192,12 +191,12 @@ class TransfoXLModel(TransfoXLBlock):
         return self.dropout(x), mems, keys, values
 
     def distance_keys(self, F, distances, like):
-        """The layers' keys of distances."""
+        """Return the layers' keys of distances."""
         positions = self._positions(F, distances, like)
         return [cell.attention.distance_keys(F, positions) for cell in self.layers]
 
     def _positions(self, F, distances, like):
-        """The encodings of distances: (length,) -> (length, d_model)."""
+        """Return the encodings of distances: (length,) -> (length, d_model)."""
         if self.config.clamp_len > 0:
             distances = F.clip(distances, 0, self.config.clamp_len)
         return self._like_parameters(F, sinusoids(F, distances, self.config.d_model, like))
@@ -217,7 +216,7 @@ class TransfoXLModel(TransfoXLBlock):
         return x, F.clip(counts + length, 0, self.mem_len), *zip(*memories)
 
     def step(self, F, tokens, mask, index, layers):
-        """One more token per row, with keys and values in arrays of a fixed size."""
+        """Add one more token per row, with keys and values in arrays of a fixed size."""
         x = F.expand_dims(self.dropout(self.word_embed(tokens)), 0)  # (1, B, C)
         mask = F.repeat(self._like_parameters(F, mask), repeats=self.config.n_head, axis=0)
         mask = F.expand_dims(mask, 1)
@@ -229,7 +228,7 @@ class TransfoXLModel(TransfoXLBlock):
         return F.reshape(self.dropout(x), shape=(-3, 0)), keys, values
 
     def _relations(self, F, x, steps, counts):
-        """The attention's mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and its frame."""
+        """Return the mask (1, batch or 1, L, K), the distances K, ..., 1, 0, and the frame."""
         # `steps` are the memory's, (mem_len,), or None.
         queries = self.steps_of(F, x)  # (L,)
         keys = queries
@@ -253,19 +252,19 @@ class TransfoXLModel(TransfoXLBlock):
         return F.BlockGrad(self._like_parameters(F, mask)), distances, frame
 
     def steps_of(self, F, x, axis=0):
-        """0, 1, 2, ... along an axis of `x`."""
+        """Return 0, 1, 2, ... along an axis of `x`."""
         is_half = self.precision == 'float16'  # float16 counts to 2048
         return positions_of(F, x, axis) if is_half else F.contrib.arange_like(x, axis=axis)
 
     def _like_parameters(self, F, x):
-        """`x`, float32, in the type of the parameters."""
+        """Return `x`, float32, in the type of the parameters."""
         return F.cast(x, 'float16') if self.precision == 'float16' else x
 
     def _remember(self, F, contexts, counts, words, valid_length):
-        """The memory after a segment: the last positions of the memory before and the segment."""
-        # With `ext_len` it ends so many positions before the segment does, but at most as many as
-        # the old memory has. (The original passes two lengths in the wrong order, which matters
-        # only where one of them is less than `ext_len`; its results are kept.)
+        """Return the last positions of the memory and the segment, the memory after it."""
+        # With `ext_len` it ends that many positions before the segment does, but at most the old
+        # memory's number. (The original passes two lengths in the wrong order, which matters only
+        # where one of them is less than `ext_len`; its results are kept.)
         is_last = valid_length is None and not self.ext_len
         if valid_length is None:
             valid_length = F.sum(F.ones_like(words), axis=1)

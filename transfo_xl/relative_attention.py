@@ -87,13 +87,13 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return F.reshape(F.transpose(x, axes=(2, 1, 0, 3)), shape=(-3, 0, 0))
 
     def _batch_dot(self, F, left, right, **options):
-        """The products of (N, rows, inner) and (N, inner, columns)."""
+        """Return the products of (N, rows, inner) and (N, inner, columns)."""
         if self.precision == 'float16':  # the faster operator lacks it
             return self.product(F, F.batch_dot, left, right, **options)
         return F.linalg_gemm2(left, right, **options)
 
     def _queries(self, F, query, content_bias, position_bias):
-        """Queries for content and for distance, both (heads, batch, length, size)."""
+        """Return the queries for content and for distance, both (heads, batch, length, size)."""
         query = F.reshape(query, shape=(0, 0, self._num_heads, self._head_size))
         biased = [
             F.broadcast_add(query, F.reshape(bias, shape=(1, 1, 0, 0), reverse=True))
@@ -103,7 +103,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return [F.transpose(part, axes=(2, 1, 0, 3)) * scale for part in biased]
 
     def distance_keys(self, F, positions):
-        """The keys of distances: (length, units) -> (heads, length, size)."""
+        """Return the keys of distances: (length, units) -> (heads, length, size)."""
         keys = F.reshape(self.relative(positions), shape=(0, self._num_heads, -1))
         return F.transpose(keys, axes=(1, 0, 2))
 
@@ -130,7 +130,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return [self._by_head(F, part) for part in parts]
 
     def read(self, F, x, key, value, distance_keys, mask, frame):
-        """Attention of a segment to a memory whose keys and values are known."""
+        """Compute the attention of a segment to a memory whose keys and values are known."""
         *biases, weight = self._values(x)
         query, *parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
         key, value = (
@@ -140,7 +140,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         return output, key, value
 
     def _values(self, like):
-        """The content and the position bias, and the weight of queries, keys and values."""
+        """Return the content and the position bias, and the weight of queries, keys and values."""
         return [
             parameter.var() if isinstance(like, mx.sym.Symbol) else parameter.data(like.context)
             for parameter in (self.content_bias, self.position_bias, self.qkv_weight)
@@ -149,7 +149,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
     def _attend(
         self, F, query, key, value, distance_keys, mask, frame, content_bias, position_bias
     ):
-        """The output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
+        """Return the output for queries (L, B, inner), and keys and values (heads * B, K, size)."""
         queries = self._queries(F, query, content_bias, position_bias)
         query = F.reshape(queries[0], shape=(-3, 0, 0))  # (heads * B, L, size)
 
@@ -188,7 +188,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
         first_value=None,
         first=0,
     ):
-        """Attention of one more position a row, with keys and values in arrays of a fixed size."""
+        """Attend from one more position per row, with keys and values in fixed-size arrays."""
         # The first positions all have the same key and value, which is kept once.
         content_bias, position_bias, weight = self._values(x)
         parts = F.split(self._dense(F, x, weight, 3), num_outputs=3, axis=2)
@@ -234,7 +234,7 @@ class RelativeAttention(MixedPrecision, HybridBlock):
 
     @staticmethod
     def _shift(F, by_distance, mask, frame):
-        """Scores by distance (N, L, K + 1) -> by key (N, L, K)."""
+        """Return the scores by distance (N, L, K + 1) -> by key (N, L, K)."""
         # Query i has the key of the distance 0 one position further than query i - 1. Reading the
         # numbers in rows that are one shorter does that (appendix B). Numbers at keys ahead of a
         # query belong to the next one, and are masked.
@@ -291,23 +291,23 @@ class RelativeCell(MirroredCell):
         return self._after(x, attended), context, key, value
 
     def remember(self, F, memory):
-        """Keys and values of a memory; see `RelativeAttention.remember`."""
+        """Return the keys and values of a memory; see `RelativeAttention.remember`."""
         return self.attention.remember(F, self.attention_norm(memory) if self._pre_norm else memory)
 
     def read(self, F, x, *arrays):
-        """A segment after a memory of keys and values; see `RelativeAttention.read`."""
+        """Return a segment after a memory of keys and values; see `RelativeAttention.read`."""
         query = self.attention_norm(x) if self._pre_norm else x
         attended, key, value = self.attention.read(F, query, *arrays)
         return self._after(x, attended), key, value
 
     def step(self, F, x, *arrays, first):
-        """One more position a row; see `RelativeAttention.step`."""
+        """Add one more position a row; see `RelativeAttention.step`."""
         query = self.attention_norm(x) if self._pre_norm else x
         attended, key, value = self.attention.step(F, query, *arrays, first=first)
         return self._after(x, attended), key, value
 
     def _after(self, x, attended):
-        """The cell's output from its input and the attention's output."""
+        """Return the cell's output from its input and the attention's output."""
         with self._marked():
             x = x + self.dropout(attended)
             if self._pre_norm:

@@ -1,6 +1,7 @@
 """Graphs of parts of the model, for generation and for reading long texts."""
 
 import dataclasses
+import functools
 
 import mxnet as mx
 
@@ -11,14 +12,18 @@ from model_zoo.layers.graphs import LockedGraph
 
 
 class _Part(LockedGraph):
-    """A graph of a part of the model."""
+    """A graph of a part of the model, which ``compute(F, *inputs)`` runs."""
 
-    def __init__(self, transformer):
+    def __init__(self, compute, transformer, softmax=None):
         super().__init__()
-        self.transformer = transformer
+        self.transformer, self.softmax = transformer, softmax
+        self._compute = compute
+
+    def hybrid_forward(self, F, *inputs):
+        return self._compute(F, *inputs)
 
     def collect_params(self, select=None):
-        """The parameters of the graph alone: Gluon warns of the others."""
+        """Return the parameters of the graph alone: Gluon warns of the others."""
         params = super().collect_params(select)
         if not self._cached_graph:
             return params
@@ -79,26 +84,14 @@ class _Prompt(LockedGraph):
         )
 
     def _first(self, F, array):
-        """The first position of keys or values (heads * B, K, size) in the first row."""
+        """Return the first position of keys or values (heads * B, K, size) in the first row."""
         array = F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(self._heads, -1, 0))
         return F.reshape(F.slice_axis(array, axis=1, begin=0, end=1), shape=(0, -1))
 
     def _move(self, F, array, index):
-        """The positions `index` (2, B, L) of keys or values (heads * B, K, size)."""
+        """Return the positions `index` (2, B, L) of keys or values (heads * B, K, size)."""
         by_head = F.reshape(array, shape=(-4, self._heads, -1, 0, 0))
         return F.gather_nd(F.transpose(by_head, axes=(1, 2, 0, 3)), index)
-
-
-class _Step(_Part):
-    """Adds a token to each row."""
-
-    def __init__(self, task):
-        super().__init__(task.transformer)
-        self.softmax = task.softmax
-
-    def hybrid_forward(self, F, tokens, mask, index, layers):
-        hidden, keys, values = self.transformer.step(F, tokens, mask, index, layers)
-        return self.softmax(hidden), F.stack(*keys), F.stack(*values)
 
 
 @dataclasses.dataclass
@@ -112,7 +105,7 @@ class TransfoXLState:
     position: int
 
     def select(self, rows):
-        """A state with rows of this one."""
+        """Return a state with rows of this one."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return TransfoXLState(
             self.keys.take(index, axis=1),
@@ -123,13 +116,22 @@ class TransfoXLState:
         )
 
 
+def _add_tokens(transformer, softmax, F, *inputs):
+    hidden, keys, values = transformer.step(F, *inputs)
+    return softmax(hidden), F.stack(*keys), F.stack(*values)
+
+
 class TransfoXLSteps:
     """The graphs of a `TransfoXLLMHeadModel`'s generation."""
 
     def __init__(self, task):
         self._config = task.config
         self._mem_len = task.transformer.mem_len
-        self._prompt, self._step = _Prompt(task), _Step(task)
+        parts = task.transformer, task.softmax
+        self._prompt, self._step = (
+            _Prompt(task),
+            _Part(functools.partial(_add_tokens, *parts), *parts),
+        )
         for block in (self._prompt, self._step):
             block.hybridize(static_alloc=True, static_shape=True)
 
@@ -159,7 +161,7 @@ class TransfoXLSteps:
         if position >= capacity:
             raise InputError(f'the state holds {capacity} tokens per row, and is full')
         if state.mask.shape[1] != self._mem_len + capacity:
-            raise InputError('the state is of another length of memory: start again')
+            raise InputError('the state has a different length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)
@@ -179,36 +181,6 @@ class TransfoXLSteps:
         return scores, state
 
 
-class _Memory(_Part):
-    """Keys and values of a memory of hidden states."""
-
-    def hybrid_forward(self, F, memories):
-        return [
-            list(arrays)
-            for arrays in zip(
-                *(cell.remember(F, state) for cell, state in zip(self.transformer.layers, memories))
-            )
-        ]
-
-
-class _Distances(_Part):
-    """The layers' keys of distances."""
-
-    def hybrid_forward(self, F, distances, like):
-        return self.transformer.distance_keys(F, distances, like)
-
-
-class _Segment(_Part):
-    """A segment: hidden states (batch * length, d_model), and the memory after it."""
-
-    def hybrid_forward(self, F, words, counts, keys, values, distance_keys):
-        x, counts, keys, values = self.transformer.read(
-            F, words, counts, keys, values, distance_keys
-        )
-        hidden = F.reshape(F.transpose(x, axes=(1, 0, 2)), shape=(-3, 0))
-        return hidden, counts, list(keys), list(values)
-
-
 @dataclasses.dataclass
 class SegmentState:
     """The state of reading a text: the memory, and the keys of distances."""
@@ -219,18 +191,34 @@ class SegmentState:
     distance_keys: list
 
 
+def _remember(transformer, F, memories):
+    """Compute keys and values of a memory of hidden states."""
+    cells = zip(transformer.layers, memories)
+    pairs = [cell.remember(F, memory) for cell, memory in cells]
+    return [list(arrays) for arrays in zip(*pairs)]
+
+
+def _read(transformer, F, *inputs):
+    """Compute hidden states (batch * length, d_model) of a segment, and the memory after it."""
+    x, counts, keys, values = transformer.read(F, *inputs)
+    hidden = F.reshape(F.transpose(x, axes=(1, 0, 2)), shape=(-3, 0))
+    return hidden, counts, list(keys), list(values)
+
+
 class TransfoXLSegments:
     """The graphs of `TransfoXLLMHeadModel.read`."""
 
     def __init__(self, transformer):
         self._mem_len, self._units = transformer.mem_len, transformer.config.d_model
-        parts = [part(transformer) for part in (_Memory, _Distances, _Segment)]
+        remember, read = (functools.partial(f, transformer) for f in (_remember, _read))
+        functions = remember, transformer.distance_keys, read
+        parts = [_Part(function, transformer) for function in functions]
         for part in parts:
             part.hybridize(static_alloc=True, static_shape=True)
         self._memory, self._distances, self._segment = parts
 
     def start(self, words, mems):
-        """The state before a text, with the memory `mems` of `TransfoXLModel`."""
+        """Return the state before a text, with the memory `mems` of `TransfoXLModel`."""
         *memories, counts = mems
         keys, values = self._memory(memories)
         return SegmentState(counts, keys, values, self._distance_keys(words))

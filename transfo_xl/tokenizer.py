@@ -78,7 +78,7 @@ class CountedWords:
         self.unk_idx = self.sym2idx[unknown]
 
     def cutoffs(self, shares=(0.9, 0.97)):
-        """Where to cut the vocabulary for adaptive embeddings and softmax."""
+        """Return where to cut the vocabulary for adaptive embeddings and softmax."""
         counts = np.array([self.counter[word] for word in self.idx2sym], dtype=np.float64)
         if not counts.sum():
             raise InputError('no counts to cut the vocabulary by; count a text first')
@@ -105,14 +105,14 @@ class CountedWords:
             self._forget_vocab()
 
     def get_sym(self, idx):
-        """The word with id `idx`."""
+        """Return the word with id `idx`."""
         number = int(idx)
         if not 0 <= number < len(self):
             raise self._unknown_id(number)
         return self.idx2sym[number]
 
     def get_idx(self, sym):
-        """The id of `sym`, or of the unknown word."""
+        """Return the id of `sym`, or of the unknown word."""
         number = self.sym2idx.get(sym, self.unk_idx)
         if number is None:
             number = self.sym2idx.get('<unk>', self.sym2idx.get('<UNK>'))
@@ -269,7 +269,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     _token_of, _id_of = CountedWords.get_sym, CountedWords.get_idx
 
     def tokenize(self, line, add_eos=False, add_double_eos=False):
-        """List of the words of `line`.
+        """Return the list of the words of `line`.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return [*symbols, '<eos>'] if add_eos else symbols
 
     def _spans(self, text):
-        """The spans of the words of `text`."""
+        """Return the spans of the words of `text`."""
         start = len(text) - len(text.lstrip())
         text = text.strip()
         # lower-casing turns some characters into two
@@ -327,7 +327,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return tuple(Frame.of((first, *between, last), self._id_of) for between in ((), ((),)))
 
     def encode_file(self, path, ordered=False, verbose=False, add_eos=True, add_double_eos=False):
-        """Ids of the lines of a text file.
+        """Return the ids of the lines of a text file.
 
         Returns
         -------
@@ -338,7 +338,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return self._encode_sents(sents, ordered)
 
     def encode_sents(self, sents, ordered=False, verbose=False):
-        """Ids of sentences, each a list of words; arrays as :meth:`encode_file` gives them."""
+        """Return the ids of sentences, each a list of words, as :meth:`encode_file` does."""
         return self._encode_sents(tqdm(sents, 'encoding', disable=not verbose), ordered)
 
     def _encode_sents(self, sents, ordered):
@@ -349,7 +349,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         return [np.array(self.convert_tokens_to_ids(symbols), np.int32) for symbols in sents]
 
     def decode(self, indices, exclude=None, skip_special_tokens=False):
-        """The words of a sequence of ids, with spaces between.
+        """Return the words of a sequence of ids, with spaces between.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
 
 
 def _lines(path, verbose):
-    """Lines of a file, as Python's text files have them: they also end at a carriage return."""
+    """Yield the lines of a file as Python reads texts: they also end at a carriage return."""
     for _, line in tqdm(read_lines(path), os.fspath(path), disable=not verbose):
         if '\r' in line:
             yield from io.StringIO(line, newline=None)

@@ -72,7 +72,7 @@ def to_fields(content, path):
     words = content['idx2sym']
     if len(set(words)) < len(words):
         word, count = collections.Counter(words).most_common(1)[0]
-        raise InputError(f'{path!r} has the word {word!r} {count} times; it must be there once')
+        raise InputError(f'{path!r} has the word {word!r} {count} times, and must have it once')
     order = content.get('sym2idx')  # a dict, or a subclass of it
     if order is not None and order != {word: position for position, word in enumerate(words)}:
         raise InputError(f'{path!r}: its idx2sym and sym2idx give different ids')
@@ -94,7 +94,7 @@ def write_words(path, fields):
 
 
 def _attributes(fields):
-    """What a tokenizer of pytorch-pretrained-bert has as attributes."""
+    """Return the attributes of a tokenizer of pytorch-pretrained-bert."""
     ids = collections.OrderedDict((word, index) for index, word in enumerate(fields['idx2sym']))
     indices = {f'{word.strip("<>")}_idx': ids[word] for word in fields['special'] if word in ids}
     known = {name: value for name, value in fields.items() if (name, value) != ('unk_idx', None)}

@@ -14,7 +14,7 @@ __all__ = ['TRANSFO_XL', 'transfo_xl_18_1024_16']
 
 register_pretrained(*PRETRAINED)
 
-# names of GluonNLP's and the originals' that are those of TransfoXLConfig
+# names that GluonNLP and the originals share with TransfoXLConfig
 _LENGTHS = ('tgt_len', 'ext_len', 'mem_len', 'clamp_len', 'same_length')
 _SAME = ('cutoffs', 'div_val', 'tie_weight', 'proj_share_all_but_first', 'untie_r', 'pre_lnorm')
 

@@ -1,7 +1,7 @@
-"""What attention heads do, and what a model does without them.
+"""Analysis of attention heads, and pruning.
 
 ``measure_heads`` -> ``normalize_importance`` -> ``mask_heads`` -> ``heads_to_prune`` -> the block's
-``prune_heads``; ``plot_heads`` and ``plot_attention`` draw what they say. They work with every
+``prune_heads``; ``plot_heads`` and ``plot_attention`` draw the results. They work with every
 :class:`model_zoo.blocks.attention_block.AttentionBlock`.
 """
 
@@ -16,23 +16,10 @@ from .heads import (
     normalize_importance,
 )
 from .pictures import plot_attention, plot_heads
-from .study import (
-    ClassifierSubject,
-    HeadStudy,
-    LanguageModelSubject,
-    OneSentence,
-    SentencePair,
-    rank_heads,
-)
 
 __all__ = [
-    'ClassifierSubject',
     'HeadMeasures',
-    'HeadStudy',
-    'LanguageModelSubject',
     'MaskingStep',
-    'OneSentence',
-    'SentencePair',
     'attention_of',
     'heads_left',
     'heads_to_prune',
@@ -41,5 +28,4 @@ __all__ = [
     'normalize_importance',
     'plot_attention',
     'plot_heads',
-    'rank_heads',
 ]

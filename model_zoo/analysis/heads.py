@@ -1,4 +1,4 @@
-"""Where attention heads look, and how much a loss depends on each of them.
+"""Measures of attention heads: where they look, and how much a loss depends on each.
 
 Sources: Michel, Levy, Neubig, "Are Sixteen Heads Really Better than One?" (2019), section 4.1;
 ``examples/bertology.py`` of pytorch-pretrained-bert after 0.6.2, which gives the same numbers with
@@ -35,7 +35,7 @@ class HeadMeasures(NamedTuple):
 
 
 def measure_heads(block, forward, loader, head_mask=None, title=None):
-    """Entropy and importance of a block's attention heads, over a data set.
+    """Measure the entropy and importance of a block's attention heads, over a data set.
 
     The block predicts as in an evaluation, without dropout; its parameters' gradients aren't
     computed.
@@ -81,7 +81,7 @@ def measure_heads(block, forward, loader, head_mask=None, title=None):
 
 
 def _entropies(attentions, valid_length):
-    """For each layer, (heads,): the sum over the tokens that attend."""
+    """Return for each layer, (heads,), the sum over the tokens that attend."""
     valid = mx.nd.contrib.arange_like(attentions[0], axis=2).expand_dims(0)  # (1, L)
     valid = mx.nd.broadcast_lesser(valid, valid_length.astype('float32').expand_dims(1))  # (B, L)
     result = []
@@ -93,14 +93,14 @@ def _entropies(attentions, valid_length):
 
 
 def _importances(block):
-    """For each layer, (heads,): the sum over the tokens; padding has no gradient."""
+    """Return for each layer, (heads,), the sum over the tokens; padding has no gradient."""
     pairs = zip(block.get_multihead_outputs(), block.get_multihead_gradients())
     return [(output * gradient).sum(axis=-1).abs().sum(axis=(0, 2)) for output, gradient in pairs]
 
 
 @contextlib.contextmanager
 def _watched(block):
-    """A context in which the block returns attentions and keeps its heads' outputs."""
+    """Open a context in which the block returns attentions and keeps its heads' outputs."""
     before = block.watch_heads()
     try:
         yield
@@ -110,7 +110,7 @@ def _watched(block):
 
 @contextlib.contextmanager
 def _without_gradients(block):
-    """A context without the parameters' gradients, which take a third of the time."""
+    """Open a context without the parameters' gradients, which take a third of the time."""
     before = {parameter: parameter.grad_req for parameter in block.collect_params().values()}
     try:
         for parameter in before:
@@ -122,7 +122,7 @@ def _without_gradients(block):
 
 
 def attention_of(block, *inputs):
-    """The attention probabilities for a text.
+    """Return the attention probabilities for a text.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class MaskingStep(NamedTuple):
 
 
 def heads_left(config):
-    """A mask (layers, heads), float32: 1 for each existing head, 0 for those pruned before."""
+    """Return a mask (layers, heads), float32: 1 for each existing head, 0 for pruned ones."""
     mask = np.zeros((config.num_layers, config.num_heads), np.float32)
     for layer, row in enumerate(mask):
         row[config.kept_heads(layer)] = 1
@@ -191,7 +191,7 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
     measure : callable
         ``measure(mask) -> (score, importance)`` of the model with a mask; a higher score is better.
     mask : numpy.ndarray, shape (layers, heads)
-        To begin with.
+        The first mask.
     score : float
     importance : numpy.ndarray, shape (layers, heads)
         What `measure` says of that mask.
@@ -209,11 +209,11 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
     """
     for name, value in (('threshold', threshold), ('amount', amount)):
         if not 0 < value < 1:
-            raise InputError(f'{name} {value}: give a number between 0 and 1')
+            raise InputError(f'{name} is {value}; it must be between 0 and 1')
     if not score > 0:
         raise InputError(
-            f'the score is {score:g}, and a share of that means nothing: train the model for the '
-            'task first, or choose another metric'
+            f'the score is {score:g} and must be positive: train the model for the task first, or '
+            'choose another metric'
         )
     count = max(1, int(mask.sum() * amount))
     least, steps = threshold * score, []
@@ -244,8 +244,9 @@ def _least_important(mask, importance, count):
 
 
 def heads_to_prune(mask, config):
-    """The argument of ``block.prune_heads``, layer -> heads, that removes the heads that `mask`,
-    (layers, heads), turns off; pruned heads aren't listed again.
+    """Return the argument of ``block.prune_heads``, layer -> heads, for a mask (layers, heads).
+
+    Heads that are already pruned aren't listed again.
     """
     off = {
         layer: [head for head in config.kept_heads(layer) if row[head] == 0]

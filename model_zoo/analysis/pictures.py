@@ -12,32 +12,21 @@ MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into
 LARGEST = 15  # inches of a panel; more tokens couldn't be read anyhow
 LEAST_TITLE = 30  # characters of a line of the title, however narrow the panels are
 TITLE_WIDTH = 0.09  # inches of a character
-# Fonts for Chinese, Japanese and Korean, which matplotlib's own font lacks, on Linux, macOS and
-# Windows.
+# Fonts for Chinese, Japanese and Korean, which matplotlib's own font lacks
 MORE_FONTS = (
     'Noto Sans CJK SC',
     'Noto Sans CJK JP',
-    'Noto Sans SC',
-    'Noto Sans KR',
-    'Source Han Sans SC',
-    'Source Han Sans CN',
-    'WenQuanYi Micro Hei',
     'WenQuanYi Zen Hei',
-    'Droid Sans Fallback',
-    'AR PL UMing CN',
-    'IPAGothic',
     'NanumGothic',
     'PingFang SC',
-    'Hiragino Sans GB',
     'Arial Unicode MS',
     'Microsoft YaHei',
-    'SimHei',
     'Malgun Gothic',
 )
 
 
 def font_families():
-    """Names of the installed fonts, in order of preference; each gives what those before lack."""
+    """Return names of the installed fonts, in order of preference."""
     from matplotlib import font_manager, rcParams
 
     installed = {font.name for font in font_manager.fontManager.ttflist}

@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def rank_heads(importance):
-    """Ranks of the heads: 0 is the most important one, NaN a missing one.
+    """Return the ranks of the heads: 0 is the most important one, NaN a missing one.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class HeadStudy:
         self._subject, self._normal = subject, normal
 
     def measure(self, mask=None, title='heads'):
-        """Scores by name, normalized importance, and entropy."""
+        """Return the scores by name, normalized importance, and entropy."""
         subject = self._subject
         measures = measure_heads(subject.model, subject.forward, subject.loader, mask, title)
         importance = normalize_importance(measures.importance, **self._normal)
@@ -72,7 +72,7 @@ class HeadStudy:
         }
 
     def _facts(self, scores):
-        """The figures that are compared before and after pruning."""
+        """Return the figures to compare before and after pruning."""
         model = self._subject.model
         speed = self._sequences_per_second()
         count = sum(np.prod(parameter.shape) for parameter in model.collect_params().values())
@@ -90,7 +90,7 @@ class HeadStudy:
         }
 
     def _sequences_per_second(self):
-        """Speed of prediction over the data: the best of three rounds."""
+        """Return the speed of prediction over the data: the best of three rounds."""
         speeds = []
         for _ in range(3):
             started, count = time.perf_counter(), 0
@@ -108,7 +108,7 @@ class SentencePair:
         self.model, self.tokenizer = model, tokenizer
 
     def encode(self, sentences, max_length, ctx):
-        """The model's inputs for a sentence or two, and its tokens."""
+        """Return the model's inputs for a sentence or two, and its tokens."""
         encoded = self.tokenizer.encode(*sentences, max_length=max_length)
         inputs = encoded.input_ids, encoded.token_types
         return [mx.nd.array([ids], ctx=ctx, dtype='int32') for ids in inputs], encoded.tokens
@@ -118,7 +118,7 @@ class OneSentence(SentencePair):
     """A language model on a sentence, without scores."""
 
     def encode(self, sentences, max_length, ctx):
-        """The model's inputs for a sentence, and its tokens as the vocabulary has them."""
+        """Return the model's inputs for a sentence, and its tokens as the vocabulary has them."""
         ids = self.tokenizer.encode(sentences[0])
         if not 0 < len(ids) <= self.model.context_length:
             raise InputError(
@@ -140,7 +140,7 @@ class ClassifierSubject(SentencePair):
         self._task, self._labels = task, labels
 
     def predict(self, batch, head_mask=None):
-        """What the model returns for a batch."""
+        """Return the model's output for a batch."""
         return self.model(*batch.inputs, head_mask=head_mask)
 
     def forward(self, batch, head_mask):
@@ -175,7 +175,7 @@ class LanguageModelSubject(OneSentence):
         self.name, self.loader = name, loader
 
     def predict(self, batch, head_mask=None):
-        """What the model returns for a batch."""
+        """Return the model's output for a batch."""
         return self.model(
             batch.words, valid_length=batch.valid_length, lm_labels=batch.words, head_mask=head_mask
         )
@@ -187,10 +187,10 @@ class LanguageModelSubject(OneSentence):
         return loss, attentions, (batch.count, loss)
 
     def scores(self, outputs):
-        """Perplexity and its inverse, of the outputs of `forward`."""
+        """Return the perplexity and its inverse, of the outputs of `forward`."""
         counts, losses = zip(*outputs)
         loss = sum(float(loss.asscalar()) for loss in losses) / sum(counts)
         return {'likelihood': float(np.exp(-loss)), 'perplexity': float(np.exp(loss))}
 
     def baseline(self):
-        """None: a text has no labels to guess."""
+        """Return None: a text has no labels to guess."""

@@ -274,7 +274,7 @@ class Trainer(Callback):
         return model, tokenizer, block
 
     def _check_block(self, block):
-        count = getattr(block, 'num_labels', getattr(block.config, 'num_labels', None))
+        count = block.num_labels or getattr(block.config, 'num_labels', None)
         expected = self.task.model_options().get('num_labels', count)
         if expected != count:
             raise InputError(

@@ -1,4 +1,4 @@
-"""What loaders give to models: one type of batch, and how samples become one."""
+"""Batches for models, and the samples that they are made of."""
 
 from typing import NamedTuple
 
@@ -37,7 +37,7 @@ class Sample(NamedTuple):
         return max(map(len, _rows(self.input_ids)))
 
     def padded_size(self, round_to=None):
-        """Number of tokens in a batch of this sample alone, that of all choices."""
+        """Return the number of tokens in a batch of this sample alone, with all choices."""
         round_to = round_to or 1
         return len(_rows(self.input_ids)) * -(-self.valid_length // round_to) * round_to
 
@@ -98,7 +98,7 @@ class Batch:
         return self.words
 
     def keys(self):
-        """Names of a block's inputs that the batch has, so that ``block(**batch)`` takes them."""
+        """Return the names of a block's inputs that the batch has, for ``block(**batch)``."""
         names = ('words', 'token_types', 'valid_length', 'labels')
         return [name for name in names if getattr(self, name) is not None]
 
@@ -144,7 +144,7 @@ def make_batch(samples, pad_val, round_to=None, ctx=None, indices=None):
 
 
 def _labels(samples, shape):
-    """The labels of samples, and the batch's `count`."""
+    """Return the labels of samples, and the batch's `count`."""
     labels = [getattr(sample, 'label', None) for sample in samples]
     positions = getattr(samples[0], 'positions', None)
     count = len(samples)

@@ -16,7 +16,7 @@ def check_positive(**numbers):
     """Raise InputError, naming the argument, if one is given and less than 1, or infinite."""
     for name, value in numbers.items():
         if value is not None and not 1 <= value < math.inf:  # NaN is neither
-            raise InputError(f'{name} {value}: give 1 or more')
+            raise InputError(f'{name} is {value}; it must be at least 1')
 
 
 class Loader(abc.ABC):
@@ -41,7 +41,7 @@ class Loader(abc.ABC):
 
     @abc.abstractmethod
     def __len__(self):
-        """Number of batches of an epoch."""
+        """Return the number of batches of an epoch."""
 
     @abc.abstractmethod
     def epoch(self, epoch, start=0):
@@ -58,7 +58,7 @@ class Loader(abc.ABC):
         return self.epoch(0)
 
     def _context(self, number):
-        """Where batch `number` belongs."""
+        """Return the device of batch `number`."""
         return self._contexts[number % len(self._contexts)]
 
     def close(self):  # noqa: B027 (most have nothing to do)
@@ -84,7 +84,7 @@ class SampleLoader(Loader):
 
     @abc.abstractmethod
     def batch_indices(self, epoch):
-        """The samples of each batch of epoch `epoch`, for all workers."""
+        """Return the samples of each batch of epoch `epoch`, for all workers."""
 
     def epoch(self, epoch, start=0):
         for number, indices in enumerate(self.batch_indices(epoch)[start:], start):
@@ -148,28 +148,23 @@ class BucketedLoader(SampleLoader):
         if not len(features):
             raise InputError('no samples to make batches of')
         if batch_size is None and batch_tokens is None:
-            raise InputError('give `batch_size` or `batch_tokens`')
+            raise InputError('pass `batch_size` or `batch_tokens`')
         check_positive(
             batch_size=batch_size,
             num_buckets=num_buckets,
             round_to=round_to,
             batch_tokens=batch_tokens,
         )
-        if not 0 <= (pad_val or 0) < 2**31:
-            raise InputError(f'pad_val {pad_val}: give the id of the padding token')
         super().__init__(features, seed=seed, ctx=ctx, workers=workers)
         self._pad_val, self._round_to = pad_val, round_to
         if num_buckets is None:
             num_buckets = 10 if batch_tokens is None else 20
-        try:
-            if batch_tokens is None:
-                lengths = [feature.valid_length for feature in features]
-                batch_size *= self._size
-            else:
-                lengths = [feature.padded_size(round_to) for feature in features]
-                batch_size, batch_tokens = len(features), batch_tokens * self._size
-        except AttributeError as error:
-            raise InputError(f'features must be Samples: {error}') from error
+        if batch_tokens is None:
+            lengths = [feature.valid_length for feature in features]
+            batch_size *= self._size
+        else:
+            lengths = [feature.padded_size(round_to) for feature in features]
+            batch_size, batch_tokens = len(features), batch_tokens * self._size
         if shuffle:
             self._draw = bucket_batches(lengths, batch_size, num_buckets, batch_tokens)
         else:
@@ -178,7 +173,7 @@ class BucketedLoader(SampleLoader):
         self._length = len(self.batch_indices(0))
 
     def __len__(self):
-        """Number of batches of an epoch, the same in all."""
+        """Return the number of batches of an epoch, the same in all."""
         return self._length
 
     def batch_indices(self, epoch):

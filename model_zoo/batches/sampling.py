@@ -16,7 +16,7 @@ def random_state(seed, epoch):
 
 
 def longest_first(lengths, batch_size, max_tokens=None, batch_cost=BATCH_COST):
-    """Batches of all samples by their lengths.
+    """Return the batches of all samples by their lengths.
 
     With `max_tokens` they are those whose tokens are fewest, with `batch_cost` of each counted in.
     """
@@ -42,7 +42,7 @@ def longest_first(lengths, batch_size, max_tokens=None, batch_cost=BATCH_COST):
 
 
 def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
-    """A sampler of random batches from buckets of like length: GluonNLP's `FixedBucketSampler`."""
+    """Make a sampler of random batches from buckets: GluonNLP's `FixedBucketSampler`."""
     # four batches a bucket, or more
     most, ratio, scheme = len(lengths) // (4 * batch_size), 0.0, nlp.data.ConstWidthBucket()
     if max_tokens is not None:
@@ -64,8 +64,8 @@ def bucket_batches(lengths, batch_size, num_buckets, max_tokens=None):
         )
 
     def draw(random):
-        # It shuffles in place, by NumPy's global generator: give it a state of its own, and a copy
-        # of itself so that an epoch doesn't depend on those before it.
+        # It shuffles in place, by NumPy's global generator: the generator's state is set meanwhile,
+        # and a copy of the sampler shuffled, so that an epoch doesn't depend on earlier ones.
         state = np.random.get_state()
         np.random.set_state(random.get_state())
         try:
@@ -88,7 +88,7 @@ class Buckets:
         self.sizes = np.full(len(self.keys), batch_size)
 
     def of(self, lengths):
-        """Number of each length's bucket."""
+        """Return the number of each length's bucket."""
         return np.searchsorted(self.keys, lengths)
 
     def count_tokens(self, histogram=None):

@@ -7,7 +7,7 @@ import numpy as np
 
 __all__ = ['NO_WINDOW', 'Window']
 
-#: score of no answer where a question has no window to give one
+#: score of no answer for a question without a window
 NO_WINDOW = 1000000.0
 
 
@@ -28,7 +28,7 @@ class Window(NamedTuple):
 
 
 def even_windows(count, room):
-    """Windows of at most `room` pieces over `count` pieces."""
+    """Return the windows of at most `room` pieces over `count` pieces."""
     # Neighbours overlap by half of their length or more, and the middle of what they share is
     # where one takes over from the other, so that each piece counts in the window in which the
     # nearer edge is farthest away ("maximum context" in BERT's run_squad.py).
@@ -57,7 +57,7 @@ def split_windows(size, room, stride):
 
 
 def best_windows(windows, size):
-    """The number of the window in which each piece of a text has the most context."""
+    """Return the number of the window in which each piece of a text has the most context."""
     # That is the window with the largest minimum of the pieces before and after it; of equal ones
     # the longer, then the first.
     starts, lengths = np.array(windows, dtype=np.int64).reshape(-1, 2, 1).swapaxes(0, 1)

@@ -25,7 +25,7 @@ class AttentionBlock(ZooBlock):
     keep_multihead_output = False
     _kept = None  # `KeptHeads` of the last call
     is_watched = False
-    #: how often the backbone has got new parameters, and what this block's graphs know of it
+    #: how many times the backbone got new parameters, now and when the graphs were made
     _changes = 0
     _changes_seen = 0
 
@@ -48,7 +48,7 @@ class AttentionBlock(ZooBlock):
 
     def cast(self, dtype):
         super().cast(dtype)
-        self.base._changes += 1  # so that others that share it drop their graphs
+        self.base._changes += 1  # other blocks that share it drop their graphs
 
     def _follow_changes(self):
         """Drop graphs with old parameters; another owner may have changed the backbone."""
@@ -64,7 +64,7 @@ class AttentionBlock(ZooBlock):
             self.hybridize(True, **dict(self._flags))
 
     def full_head_mask(self, head_mask):
-        """A head mask of (heads,) or (layers, heads) as (layers, heads).
+        """Return a head mask of (heads,) or (layers, heads) as (layers, heads).
 
         None, and a mask within a graph, stays as it is.
         """
@@ -79,7 +79,7 @@ class AttentionBlock(ZooBlock):
 
     @staticmethod
     def join_outputs(*outputs):
-        """The outputs that aren't None, as a list; a single one isn't wrapped."""
+        """Return the outputs that aren't None, as a list; a single one isn't wrapped."""
         outputs = [output for output in outputs if output is not None]
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -102,21 +102,20 @@ class AttentionBlock(ZooBlock):
         return before
 
     def get_multihead_outputs(self):
-        """For each layer the heads' outputs of the last call, (batch, heads, length, head_size).
+        """Return each layer's heads' outputs of the last call, (batch, heads, length, head_size).
 
         The backbone needs ``keep_multihead_output=True``.
         """
         return [self._by_head(array) for array in self._get_kept().outputs]
 
     def get_multihead_gradients(self):
-        """The loss's gradients for `get_multihead_outputs`, after ``loss.backward()``."""
+        """Return the loss's gradients for `get_multihead_outputs`, after ``loss.backward()``."""
         return [self._by_head(probe.grad) for probe in self._get_kept().probes]
 
     def _get_kept(self):
         if self.base._kept is None:
             raise InputError(
-                'there are no multi-head outputs: make the model with keep_multihead_output=True '
-                'and call it first'
+                'there are no multi-head outputs: call a model with keep_multihead_output=True'
             )
         return self.base._kept
 
@@ -140,7 +139,7 @@ class AttentionBlock(ZooBlock):
     def _prune(self, heads_to_prune):
         config = self.config
         merged = config.add_pruned(heads_to_prune)
-        keep = {}  # layer -> those of its heads now that stay
+        keep = {}  # layer -> positions of the heads that stay
         for layer, pruned in merged.items():
             before = config.kept_heads(layer)
             kept = [i for i, head in enumerate(before) if head not in pruned]
@@ -152,7 +151,7 @@ class AttentionBlock(ZooBlock):
                 attention.qkv.weight.list_ctx()
         except RuntimeError as error:
             raise InputError(
-                'there are no weights to prune: initialize the block or load its parameters first'
+                'the block has no weights to prune: initialize it or load its parameters first'
             ) from error
         for layer, attention in attentions.items():
             attention.prune(keep[layer])

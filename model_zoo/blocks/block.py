@@ -16,21 +16,11 @@ from .weights import BlockFiles
 __all__ = ['INPUT_NAMES', 'ZooBlock']
 
 
-#: names of inputs that programs for transformers use -> ours
+#: names of inputs in transformers -> in this project
 INPUT_NAMES = {
     'input_ids': 'words',
     'token_type_ids': 'token_types',
     'attention_mask': 'valid_length',
-}
-
-
-#: what a block's repr tells -> the configuration's field
-_SIZES = {
-    'layers': 'num_layers',
-    'units': 'units',
-    'heads': 'num_heads',
-    'tokens': 'embedding_rows',
-    'labels': 'num_labels',
 }
 
 
@@ -41,7 +31,7 @@ def _call_with(signature):
         for other in INPUT_NAMES.keys() & kwargs.keys():
             name = INPUT_NAMES[other]
             if name in kwargs:
-                raise InputError(f'{other} and {name} are the same input: give one of them')
+                raise InputError(f'{other} and {name} are the same input: pass one of them')
             kwargs[name] = kwargs.pop(other)
         for name in kwargs.keys() - self.call_signature.parameters:
             known = ', '.join(self.call_signature.parameters)
@@ -50,7 +40,7 @@ def _call_with(signature):
         inputs = {**dict.fromkeys(self.input_names), **bound.arguments}
         inputs.update(dict.fromkeys(self.unused_inputs))
         if not isinstance(inputs[self.input_names[0]], mx.sym.Symbol):
-            self.check(inputs)  # in a graph there are no values
+            self.check(inputs)  # a graph has no values
             if any(inputs[name] is not None for name in self.label_inputs):
                 self.check_labels(inputs)
         return self.run(*inputs.values())
@@ -80,13 +70,15 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
     backbone = None
     #: the inputs of an exported graph, unless the user chooses others
     export_inputs = ('words', 'token_types', 'valid_length')
-    #: the inputs in the order of a call; by default that of `hybrid_forward`
+    #: the inputs in the order of a call; by default the order of `hybrid_forward`
     call_order = None
-    #: inputs that are accepted, so that all blocks are called alike, and left out
+    #: inputs that are accepted and left out, so that all blocks have the same calls
     unused_inputs = ()
     #: name of an input with labels -> (how many of the words' axes it has; the number of its
     #: classes, its name in the configuration, or 'choices'; None for numbers, maybe in a column)
     label_inputs = {}
+    #: number of a classifier's outputs
+    num_labels = None
     #: whether all labels are given, or none
     labels_together = True
     #: axes of `words`: one more where an example has several texts
@@ -112,22 +104,25 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
 
     def __init__(self, config, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
-        self.config = copy.deepcopy(config)  # other blocks may be made with `config`
+        self.config = copy.deepcopy(config)  # the caller may make other blocks with it
 
     def __repr__(self):
-        facts = [
-            f'{count} {name}'
-            for name, field in _SIZES.items()
-            for count in (getattr(self.config, field, None),)
-            if count is not None and (field != 'num_labels' or hasattr(self, field))
-        ]
+        config = self.config
+        sizes = {
+            'layers': config.num_layers,
+            'units': config.units,
+            'heads': config.num_heads,
+            'tokens': config.embedding_rows,
+            'labels': self.num_labels,
+        }
+        facts = [f'{count} {name}' for name, count in sizes.items() if count is not None]
         shapes = [parameter.shape for parameter in self.collect_params().values()]
         if all(shape and 0 not in shape for shape in shapes):
             facts.append(f'{sum(map(math.prod, shapes)) / 1e6:.1f} million parameters')
         return f'{type(self).__name__}({", ".join([*facts, self.precision])})'
 
     def run(self, *inputs):
-        """Let Gluon compute with inputs that are checked, in the order of `hybrid_forward`."""
+        """Run the graph on checked inputs, in the order of `hybrid_forward`."""
         return HybridBlock.__call__(self, *inputs)
 
     def cast(self, dtype):
@@ -150,7 +145,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         LABEL_0 and so on; empty for other blocks.
         """
         names = self.config.extras.get('id2label') or {}
-        count = getattr(self, 'num_labels', None) or len(names)
+        count = self.num_labels or len(names)
         return [str(names.get(str(number), f'LABEL_{number}')) for number in range(count)]
 
     def check(self, inputs):
@@ -162,7 +157,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         """Raise InputError if words or their lengths are invalid.
 
         The words are ids with `axes` axes, by default `word_axes`. Positions `before` them count
-        for the context, too; None if the words have positions of their own.
+        for the context, too; None if the caller passes positions.
         """
         check_shape('words', words, (-1,) * (axes or self.word_axes))
         length, limit = words.shape[-1], self.context_length
@@ -181,7 +176,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         """Raise InputError if the inputs of `label_inputs` are invalid."""
         given = [name for name in self.label_inputs if inputs[name] is not None]
         if self.labels_together and 0 < len(given) < len(self.label_inputs):
-            raise InputError(f'give both {" and ".join(self.label_inputs)}, or neither')
+            raise InputError(f'pass both {" and ".join(self.label_inputs)}, or neither')
         for name in given:
             labels, (axes, size) = inputs[name], self.label_inputs[name]
             words, like = inputs['words'], inputs.get('masked_positions')
@@ -196,7 +191,7 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
             check_range(name, labels, -1, size)
 
     def example_makers(self, batch_size, length, random):
-        """Functions that make example inputs, to check an exported graph.
+        """Return the functions that make example inputs, to check an exported graph.
 
         Each input's name has a function without arguments that makes a NumPy array for it, or a
         list of them; ids and lengths are integers.
@@ -208,5 +203,5 @@ class ZooBlock(BlockFiles, MixedPrecision, BlockGraphs):
         }
 
     def _example_rows(self, batch_size):
-        """Shape of the example words, without their length."""
+        """Return the shape of the example words, without their length."""
         return (batch_size,) + (2,) * (self.word_axes - 2)

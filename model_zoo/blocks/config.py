@@ -3,44 +3,49 @@
 import copy
 import dataclasses
 import difflib
+import functools
 import json
 import logging
 import operator
 import os
+import typing
 from operator import attrgetter
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..errors import InputError, UnknownNameError, ZooError
 from ..layers.cells import ACTIVATIONS
+from ..util.fields import Count, Number, Text
 from ..util.files import write_json
-from ..util.reading import read_json
+from ..util.reading import check_json, read_json
 
-__all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_count']
+__all__ = ['PYTORCH_FORMATS', 'AttentionConfig', 'Config', 'check_field']
 
 _log = logging.getLogger(__name__)
 #: formats whose folders have config.json as transformers writes it
 PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
-#: elements of an array
-LARGEST_SIZE = 2**31 - 1
-# of float32's normal numbers, as which MXNet reads the operators' arguments
-_LEAST_FLOAT, _LARGEST_FLOAT = 1.2e-38, 3.4e38
-# unknown fields that are read somewhere -> their types
+_Rate = Annotated[Number, Field(ge=0, lt=1)]
+# 0 and float32's normal numbers, as which MXNet reads the operators' arguments
+_Amount = Literal[0] | Annotated[Number, Field(ge=1.2e-38, le=3.4e38)]
+# unknown fields that are read somewhere -> their shapes
 _EXTRAS = {
-    'architectures': list,
-    'id2label': dict,
-    'label2id': dict,
-    'sentence_transformers': dict,
-    'sbert_ce_default_activation_function': str,
+    'architectures': list[str] | None,
+    'id2label': dict | None,
+    'label2id': dict | None,
+    'sentence_transformers': dict | None,
+    'sbert_ce_default_activation_function': str | None,
 }
 
 
 class _ConfigType(type):
-    """Lets configurations also take a file's path first, as pytorch-pretrained-bert's do."""
+    """Accepts a file's path as the first argument, as pytorch-pretrained-bert does."""
 
     def __call__(cls, *args, vocab_size_or_config_json_file=None, **kwargs):
         if vocab_size_or_config_json_file is not None:
             args = (vocab_size_or_config_json_file, *args)
         if args and isinstance(args[0], (str, os.PathLike)):
-            return cls.from_json_file(args[0])  # which has all fields, as in the original
+            return cls.from_json_file(args[0])
         return super().__call__(*args, **kwargs)
 
 
@@ -48,36 +53,31 @@ class _ConfigType(type):
 class Config(metaclass=_ConfigType):
     """Hyper-parameters of a model, with the field names of the originals' JSON files.
 
-    A subclass is a dataclass: it lists the fields with their defaults. Their types check them: an
-    int is positive unless `lowest` names it, a float isn't negative, and one with "drop" in its
-    name is a rate. Unknown fields of a file (such as ``"transformers_version"``) are kept in
-    `extras` and written back, so that no field is lost. A warning names those that look misspelt.
+    A subclass is a dataclass: it lists the fields with their defaults. Pydantic checks their types:
+    a plain int is positive, a float isn't negative, and a float with "drop" in its name is a rate.
+    Unknown fields of a file (such as ``"transformers_version"``) are kept in `extras` and written
+    back, so that no field is lost. A warning names misspelt ones.
 
     As in pytorch-pretrained-bert, the first argument may be the path of a file with the fields, and
     may be named ``vocab_size_or_config_json_file``.
     """
 
-    #: what transformers calls the family in its files' "model_type"
+    #: the family's "model_type" in transformers' files
     model_type = None
     #: fields of other programs -> the only value with which the family's blocks compute
     fixed = {}
-    #: fields of whole numbers -> the least value, where that isn't 1
-    lowest = {}
+    # of models that have them
+    num_layers = units = num_heads = pruned_heads = None
 
     def __post_init__(self):
         self.extras = {}
+        types = typing.get_type_hints(type(self), include_extras=True)
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.type in (int, 'int'):
-                check_count(field.name, value, self.lowest.get(field.name, 1))
-            elif field.type in (float, 'float'):
-                _check_number(field.name, value)
-            elif field.type in (str, 'str') and not isinstance(value, str):
-                raise InputError(f'{field.name} must be a text, but is {value!r:.80}')
+            check_field(field.name, getattr(self, field.name), types[field.name])
 
     @classmethod
     def field_value(cls, field, value):
-        """The field's value for a GluonNLP hyper-parameter; usually the same."""
+        """Return the field's value for a GluonNLP hyper-parameter; usually the same."""
         return value
 
     @classmethod
@@ -88,28 +88,23 @@ class Config(metaclass=_ConfigType):
             if values.get(name, value) != value:
                 raise InputError(
                     f'{name} is {values[name]!r:.80}, and only {value!r} is supported: this model '
-                    'would give other results than the one that it was saved from'
+                    'would give other results'
                 )
-        labels = values.get('id2label')  # the Hugging Face files count the labels so
+        labels = values.get('id2label')  # Hugging Face's files have no other number
         if 'num_labels' in names and 'num_labels' not in values and isinstance(labels, dict):
             values = {**values, 'num_labels': len(labels)}
         config = cls(**{name: value for name, value in values.items() if name in names})
         config.extras = {name: value for name, value in values.items() if name not in names}
-        for name, json_type in _EXTRAS.items():
-            value = config.extras.get(name)
-            parts = value if json_type is list and isinstance(value, list) else ()
-            if value is None or (
-                isinstance(value, json_type) and all(isinstance(part, str) for part in parts)
-            ):
-                continue
-            wanted = {list: 'a list of names', dict: 'an object', str: 'a text'}[json_type]
-            raise InputError(f'{name} must be {wanted}, but is {value!r:.80}')
+        try:
+            check_json(config.extras, _EXTRAS)
+        except ValueError as error:
+            raise InputError(str(error)) from error
         free = names - values.keys()
         for name in config.extras:
             close = difflib.get_close_matches(name, free, 1, 0.9)
             if close:
                 _log.warning(
-                    '%s is not known to a %s, and has no effect: is %s meant?',
+                    '%s is not a field of %s, and has no effect: is %s meant?',
                     name,
                     cls.__name__,
                     close[0],
@@ -129,8 +124,8 @@ class Config(metaclass=_ConfigType):
         family = values.get('model_type', cls.model_type)
         if None not in (family, cls.model_type) and family != cls.model_type:
             raise InputError(
-                f'the configuration {str(path)!r} is of another family, {family!r}: '
-                f'a {cls.__name__} is wanted, {cls.model_type!r}'
+                f'the configuration {str(path)!r} is for the family {family!r}, and a '
+                f'{cls.__name__} for {cls.model_type!r}'
             )
         try:
             return cls.from_dict(values)
@@ -141,22 +136,22 @@ class Config(metaclass=_ConfigType):
     embedding_rows = property(attrgetter('vocab_size'))
 
     def to_dict(self):
-        """A new dict with the fields, and the unknown ones of `from_dict`."""
+        """Return a new dict with the fields, and the unknown ones of `from_dict`."""
         return {**copy.deepcopy(self.extras), **dataclasses.asdict(self)}
 
     def changed(self, fields):
-        """A configuration with other values of some fields."""
+        """Return a configuration with other values of some fields."""
         return type(self).from_dict({**self.to_dict(), **fields})
 
     def to_format(self, format, architecture):
-        """The configuration as another program's file."""
+        """Return the name and the fields of another program's file."""
         fields = self.to_dict()
         if format in PYTORCH_FORMATS:
             fields.update(model_type=self.model_type, architectures=[architecture])
         return 'config.json', fields
 
     def to_json_string(self):
-        """The configuration as indented JSON, with its keys sorted."""
+        """Return the configuration as indented JSON, with its keys sorted."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + '\n'
 
     def to_json_file(self, path, architecture=None):
@@ -169,22 +164,19 @@ class Config(metaclass=_ConfigType):
         write_json(path, fields)
 
 
-def check_count(name, value, least=1):
-    """Raise InputError unless a field is a whole number from `least` on."""
-    if type(value) is int and least <= value <= LARGEST_SIZE:
-        return
-    wanted = 'a positive integer' if least == 1 else f'an integer of at least {least}'
-    bound = f'; {LARGEST_SIZE} is the most' if type(value) is int and value > 0 else ''
-    raise InputError(f'{name} must be {wanted}, but is {value!r:.80}{bound}')
+def check_field(name, value, kind):
+    """Raise InputError unless a field's value is of a type; see `Config`."""
+    usual = {int: Count, float: _Rate if 'drop' in name else _Amount, str: Text}
+    try:
+        _adapter(usual.get(kind, kind)).validate_python(value)
+    except ValidationError as error:
+        problem = error.errors()[-1]['msg']
+        raise InputError(f'{name} is {value!r:.80}: {problem}') from None
 
 
-def _check_number(name, value):
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if 'drop' in name:
-        if not is_number or not 0 <= value < 1:
-            raise InputError(f'{name} must be a rate in [0, 1), but is {value!r:.80}')
-    elif not is_number or not (value == 0 or _LEAST_FLOAT <= value <= _LARGEST_FLOAT):
-        raise InputError(f'{name} must be a number of at least 0, but is {value!r:.80}')
+@functools.lru_cache(None)
+def _adapter(kind):
+    return TypeAdapter(kind, config={'arbitrary_types_allowed': True})
 
 
 @dataclasses.dataclass
@@ -229,12 +221,12 @@ class AttentionConfig(Config):
         return self.units // self.num_heads
 
     def kept_heads(self, layer):
-        """The heads that `layer` still has, by their original numbers."""
+        """Return the heads that `layer` still has, by their original numbers."""
         pruned = set(self.pruned_heads.get(layer, ()))
         return [head for head in range(self.num_heads) if head not in pruned]
 
     def add_pruned(self, heads_to_prune):
-        """`pruned_heads` with more heads."""
+        """Return `pruned_heads` with more heads."""
         merged = {layer: set(heads) for layer, heads in self.pruned_heads.items()}
         for layer, heads in _as_numbers(heads_to_prune).items():
             if not 0 <= layer < self.num_layers:
@@ -249,7 +241,7 @@ class AttentionConfig(Config):
 
 
 def _as_numbers(heads_to_prune):
-    """A dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
+    """Return a dict of ints to lists of ints; JSON turns the keys of a dict into strings."""
     try:
         return {
             int(layer) if isinstance(layer, str) else operator.index(layer): [

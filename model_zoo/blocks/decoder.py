@@ -1,4 +1,4 @@
-"""What GPT and GPT-2 share: a stack of layers with causal attention."""
+"""The backbone of GPT and GPT-2: a stack of layers with causal attention."""
 
 import math
 from operator import attrgetter
@@ -14,7 +14,9 @@ from ..layers.graphs import uses_standard_operators
 from ..layers.precision import LayerNorm
 from ..layers.sequences import batch_major, bounded, positions_of
 from ..util.arrays import check_range, check_shape
+from ..util.fields import Size
 from .attention_block import AttentionBlock
+from .config import check_field
 
 __all__ = ['DecoderBlock', 'DecoderModel']
 
@@ -23,7 +25,7 @@ class DecoderBlock(AttentionBlock):
     """Base of `DecoderModel` and of the task blocks."""
 
     text_inputs = ('words', 'token_types', 'valid_length', 'position_ids')
-    #: without token types: zeros aren't nothing here, but the first token of the vocabulary
+    #: without token types: here a zero means the first token of the vocabulary
     export_inputs = ('words', 'valid_length')
 
     #: the most tokens that the model takes
@@ -38,7 +40,7 @@ class DecoderBlock(AttentionBlock):
         return block
 
     def tensors_in(self, format):
-        """See `ZooBlock.tensors_in`; pytorch-pretrained-bert wants some of its own."""
+        """See `ZooBlock.tensors_in`; pytorch-pretrained-bert expects further ones."""
         named = super().tensors_in(format)
         if format != 'pytorch_pretrained_bert':
             return named
@@ -77,18 +79,14 @@ class DecoderBlock(AttentionBlock):
         Existing embeddings are kept; new ones are initialized at random. Create a new Trainer
         afterwards.
         """
-        if isinstance(num_special_tokens, bool) or not isinstance(num_special_tokens, int):
-            raise InputError(f'num_special_tokens must be an integer: {num_special_tokens!r}')
-        if num_special_tokens < 0:
-            raise InputError(f'num_special_tokens must be at least 0: {num_special_tokens}')
+        check_field('num_special_tokens', num_special_tokens, Size)
         base = self.base
         if num_special_tokens != base.config.n_special:
             base._resize_embedding(num_special_tokens)
 
     def check(self, inputs):
-        words, types, positions, past = map(
-            inputs.get, ('words', 'token_types', 'position_ids', 'past')
-        )
+        names = 'words', 'token_types', 'position_ids', 'past'
+        words, types, positions, past = map(inputs.get, names)
         axes, before = max(2, getattr(words, 'ndim', 2)), 0
         check_shape('words', words, (-1,) * axes)
         if past is not None:
@@ -110,8 +108,7 @@ class DecoderBlock(AttentionBlock):
             raise InputError(f'{type(self.base).__name__} takes no past')
         if not isinstance(past, (list, tuple)) or len(past) != config.num_layers:
             raise InputError(
-                f'past must be a list of {config.num_layers} arrays, one per layer: the presents '
-                'of an earlier call'
+                f'past must be the presents of an earlier call, {config.num_layers} arrays'
             )
         length = past[0].shape[3] if getattr(past[0], 'ndim', 0) == 5 else -1
         for layer, array in enumerate(past):
@@ -193,7 +190,7 @@ class DecoderModel(DecoderBlock):
 
     @property
     def output_names(self):
-        """What the model returns, in this order."""
+        """Names of the outputs, in their order."""
         there = {'presents': self.has_past, 'attentions': self.output_attentions}
         return [name for name in self.outputs if there.get(name, True)]
 
@@ -225,7 +222,7 @@ class DecoderModel(DecoderBlock):
         new.set_data(value)
 
     def attentions(self):
-        """The layers' `SelfAttention`."""
+        """Return the layers' `SelfAttention`."""
         return [cell.attention for cell in self.layers]
 
     def hybrid_forward(
@@ -240,16 +237,8 @@ class DecoderModel(DecoderBlock):
         *,
         position_weight=None,
     ):
-        states, presents, attentions = self.encode(
-            F,
-            words,
-            token_types,
-            valid_length,
-            position_ids,
-            past,
-            head_mask,
-            position_weight=position_weight,
-        )
+        inputs = words, token_types, valid_length, position_ids, past, head_mask
+        states, presents, attentions = self.encode(F, *inputs, position_weight=position_weight)
         return self.join_outputs(
             states if self.output_all_encodings else states[-1],
             presents if self.has_past else None,
@@ -268,7 +257,7 @@ class DecoderModel(DecoderBlock):
         *,
         position_weight,
     ):
-        """`hybrid_forward` with all possible outputs: states, presents, attentions."""
+        """Compute all possible outputs: states, presents, attentions."""
         if uses_standard_operators():
             return _encode_standard(
                 F, self, words, valid_length, position_ids, past, position_weight
@@ -299,7 +288,7 @@ class DecoderModel(DecoderBlock):
         return [self._finish(F, x, valid_length, words) for x in states], presents, attentions
 
     def step(self, F, tokens, positions, mask, key_caches, value_caches, position_weight):
-        """One more token per row, with keys and values in arrays of a fixed size."""
+        """Add one more token per row, with keys and values in arrays of a fixed size."""
         x = self._embed(
             F, F.expand_dims(tokens, 1), None, F.expand_dims(positions, 1), None, position_weight
         )  # (1, B, C)
@@ -344,20 +333,20 @@ class DecoderModel(DecoderBlock):
 
     @staticmethod
     def _repeat(F, mask, x, count):
-        """A mask of (1, queries, keys) for each of `count` heads of each row of `x` (L, N, C)."""
+        """Repeat a mask (1, queries, keys) for `count` heads of each row of `x` (L, N, C)."""
         rows = F.contrib.arange_like(x, axis=1)  # (N,)
         rows = F.expand_dims(F.expand_dims(F.repeat(rows, repeats=count), 1), 2)
         return F.broadcast_like(mask, rows, lhs_axes=(0,), rhs_axes=(0,))
 
     @staticmethod
     def _finish(F, x, valid_length, words):
-        """(L, N, C) -> (..., L, C), zero behind the valid length."""
+        """Turn (L, N, C) into (..., L, C), zero behind the valid length."""
         x = batch_major(F, x, valid_length)
         return F.reshape_like(x, words, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=None)
 
 
 def _encode_standard(F, model, words, mask, position_ids, past, position_weight):
-    """`DecoderModel.encode` with an attention mask, and with keys and values apart."""
+    """Run `DecoderModel.encode` with an attention mask, and with keys and values apart."""
     flat, mask = (F.reshape(ids, shape=(-1, 0), reverse=True) for ids in (words, mask[0]))
     if position_ids is None:
         positions = F.expand_dims(F.contrib.arange_like(flat, axis=1), 0)  # (1, L)
@@ -378,8 +367,8 @@ def _encode_standard(F, model, words, mask, position_ids, past, position_weight)
 
 
 def _blocked(F, words, mask):
-    """What is added to the scores (batch, heads, length, past_length + length)."""
-    # counted from the end, where the words' places and the keys' are the same
+    """Return the mask to add to the scores (batch, heads, length, past_length + length)."""
+    # counted from the end, where the words' positions equal the keys' positions
     queries, keys = (F.reverse(F.contrib.arange_like(x, axis=1), axis=0) for x in (words, mask))
     ahead = F.broadcast_lesser(F.expand_dims(keys, 0), F.expand_dims(queries, 1))  # (L, P + L)
     padding = 1 - F.clip(F.cast(mask, 'float32'), 0, 1)

@@ -1,9 +1,10 @@
-"""What GPT and GPT-2 share: configuration, and names in other programs."""
+"""The configuration of GPT and GPT-2, and names in other programs."""
 
 import dataclasses
 from operator import attrgetter
 
 from ..checkpoint.mapping import Mapping, OneWide, Rule, Stacked, Transposed, layer_rules
+from ..util.fields import Size
 from .config import PYTORCH_FORMATS, AttentionConfig
 
 __all__ = ['HPARAMS', 'OPTIONS', 'DecoderConfig']
@@ -22,7 +23,7 @@ class DecoderConfig(AttentionConfig):
     n_positions : int
         Length of the position table: the longest sequence that the model takes.
     n_ctx : int
-        The same, in the originals' files.
+        The same as `n_positions`, in the originals' files.
     n_embd : int
         Units.
     n_layer : int
@@ -39,7 +40,7 @@ class DecoderConfig(AttentionConfig):
     """
 
     vocab_size: int = 0
-    n_special: int = 0
+    n_special: Size = 0
     n_positions: int = 512
     n_ctx: int = 512
     n_embd: int = 768
@@ -50,12 +51,11 @@ class DecoderConfig(AttentionConfig):
     attn_pdrop: float = 0.1
     layer_norm_epsilon: float = 1e-5
     initializer_range: float = 0.02
-    pruned_heads: dict[int, list[int]] | None = None
+    pruned_heads: dict | None = None
 
     #: dropout rate before the multiple choice head
     mc_pdrop = 0.0
     fixed = {'tie_word_embeddings': True, 'add_cross_attention': False}
-    lowest = {'n_special': 0}
 
     def to_format(self, format, architecture):
         name, fields = super().to_format(format, architecture)
@@ -117,9 +117,9 @@ _CELL = {
 
 
 def huggingface_mapping(word, position, layers=None, ignore=()):
-    """The `Mapping` of a decoder's files of pytorch-pretrained-bert 0.6.2 and transformers.
+    """Return the `Mapping` of a decoder's files of pytorch-pretrained-bert 0.6.2 and transformers.
 
-    The dense layers of its cells are "Conv1D"; `layers` are further ones, as of `layer_rules`.
+    The dense layers of its cells are "Conv1D"; `layers` has further ones, as for `layer_rules`.
     """
     others = {'^mc_head': 'multiple_choice_head.summary', **(layers or {})}
     norm = '.weight', '.bias'
@@ -144,7 +144,7 @@ def huggingface_mapping(word, position, layers=None, ignore=()):
 
 
 def openai_rules():
-    """Rules for the layers of a decoder in OpenAI's own files, in the order of their programs."""
+    """Make the rules of a decoder's layers in OpenAI's files, in the order of its programs."""
     layers = {
         ours: name.replace('h.{i}', 'model/h{i}').replace('.', '/') for ours, name in _CELL.items()
     }

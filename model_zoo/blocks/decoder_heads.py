@@ -1,4 +1,4 @@
-"""What GPT and GPT-2 share: task heads, and the graph of a step of generation."""
+"""The task heads of GPT and GPT-2, and the graph of a step of generation."""
 
 import dataclasses
 
@@ -29,7 +29,7 @@ class _Graph(LockedGraph):
         self._groups = groups
 
     def _by_group(self, F, arrays):
-        """The layers' arrays, stacked group by group."""
+        """Return the layers' arrays, stacked group by group."""
         return [F.stack(*(arrays[layer] for layer in group)) for group in self._groups]
 
 
@@ -74,7 +74,7 @@ class DecoderState:
         return self.mask.shape[1]
 
     def select(self, rows):
-        """A state whose rows are those of this one."""
+        """Return a state of these rows."""
         index = mx.nd.array(rows, dtype='int32', ctx=self.mask.context)
         return DecoderState(
             [array.take(index, axis=1) for array in self.keys],
@@ -135,7 +135,7 @@ class DecoderSteps:
 
 
 def widen(array, axis, size):
-    """`array`, padded with zeros to `size` along `axis`."""
+    """Pad `array` with zeros to `size` along `axis`."""
     shape = list(array.shape)
     shape[axis] = size
     result = mx.nd.zeros(tuple(shape), ctx=array.context, dtype=array.dtype)
@@ -162,13 +162,13 @@ class DecoderTask(TaskMixin, DecoderBlock):
     ):
         super().__init__(transformer, prefix=prefix, params=params, **options)
         self._predict_special_tokens = predict_special_tokens
-        # the same one, so that it tells of what another owner of the model has changed
+        # the same object, which another owner of the model may change
         self.config = self.base.config
 
     def token_scores(self, F, hidden):
-        """The product with the word embedding, (..., tokens)."""
+        """Return the product with the word embedding, (..., tokens)."""
         config = self.config
-        # looked up each time, for `set_num_special_tokens` makes a new one
+        # looked up each time, as `set_num_special_tokens` makes a new one
         weight = self.transformer.word_embed.weight
         is_symbol = isinstance(hidden, mx.sym.Symbol)
         word_weight = weight.var() if is_symbol else weight.data(hidden.context)
@@ -364,7 +364,7 @@ class DecoderDoubleHeads(DecoderTask):
         return self.join_outputs(scores, choices, encoded.presents, encoded.attentions)
 
     def _choose(self, F, hidden, mc_token_ids):
-        """The choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
+        """Return the choices' scores from `hidden` (B, choices, L, C): (B, choices)."""
         flat = F.reshape(hidden, shape=(-3, 0, 0))  # (B * choices, L, C)
         chosen = vectors_at(F, flat, F.reshape(mc_token_ids, shape=(-1,)))  # (B * choices, C)
         chosen = F.reshape_like(

@@ -14,13 +14,13 @@ from ..layers.graphs import LOCK
 
 __all__ = ['BlockGraphs', 'finish_backward', 'without_subgraphs']
 
-#: what Gluon keeps of a graph
+#: Gluon's attributes of a graph
 _GRAPH = ('_cached_graph', '_cached_op', '_cached_op_args', '_in_format', '_out_format')
 _NO_GRAPH = ((), None, (), None, None)
 
 
 def _placeholders(form):
-    """Inputs of a form as Gluon has it, to trace a graph with."""
+    """Return the inputs of a form as Gluon has it, to trace a graph with."""
     return [
         None if part == -1 else mx.nd.zeros((1,)) if part == 0 else _placeholders(part)
         for part in form
@@ -28,7 +28,7 @@ def _placeholders(form):
 
 
 def _has_arrays(form):
-    """Whether an input has arrays, by its form."""
+    """Return whether an input has arrays, by its form."""
     return form != -1 and (form == 0 or any(map(_has_arrays, form)))
 
 
@@ -45,17 +45,17 @@ class BlockGraphs(HybridBlock):
     #: names of attributes that change what a graph returns
     graph_options = ()
     _mirrors = False
-    _tied = frozenset()  # names of parameters to whose gradients another graph adds, too
+    _tied = frozenset()  # names of parameters whose gradients another graph adds to
 
     def _clear_cached_op(self):  # Gluon calls it for each part, and in `hybridize`
         super()._clear_cached_op()
-        # by key, the one in use being in Gluon's own attributes; 'watched': see `AttentionBlock`
+        # by key; the one in use is in Gluon's attributes. 'watched': see `AttentionBlock`
         self._graphs = {}
         self._graph_key = None  # form of the inputs, whether it trains, options
         self._mirrored = {}  # MirroredGraph by combination of inputs
 
     def _use_graph(self, inputs):
-        """Let Gluon use the graph for these inputs; it is built at the first call."""
+        """Make Gluon use the graph for these inputs; it is built at the first call."""
         options = (getattr(self, name) for name in self.graph_options)
         trains = mx.autograd.is_recording() and mx.autograd.is_training()
         key = repr(_flatten(inputs, 'input')[1]), trains, *options
@@ -101,9 +101,9 @@ class BlockGraphs(HybridBlock):
         self._clear_cached_op()
 
     def export(self, path, epoch=0, remove_amp_cast=False):
-        """Gluon's export of the last call's graph; `export.export_block` chooses, and checks it.
+        """Export the last call's graph as Gluon does; `export.export_block` also checks it.
 
-        If that call was one of a training, its inputs' graph for inference is exported.
+        After a training's call the graph for inference of the same inputs is exported.
         """
         if not self._cached_graph:
             raise InputError('there is no graph to export: call hybridize(), and then the block')
@@ -164,7 +164,7 @@ class MirroredGraph:
         return outputs
 
     def _executor(self, ctx, inputs):
-        """The executor for inputs of such shapes and types; all of a context share memory."""
+        """Return the executor for the inputs' shapes; all of a context share memory."""
         arrays = [
             array
             for parameter in self._parameters.values()
@@ -199,7 +199,7 @@ class MirroredGraph:
 
 @contextlib.contextmanager
 def without_subgraphs():
-    """A context in which executors fuse no operators, as they do on the CPU by default."""
+    """Open a context in which executors fuse no operators, as they do on the CPU."""
     name = 'MXNET_SUBGRAPH_BACKEND'
     before = os.environ.get(name)
     os.environ[name] = 'NONE'
@@ -221,4 +221,4 @@ def finish_backward():
         executor, outputs, trained = _pending.pop()
         executor.backward([output.grad for output in outputs])
         for array in trained:
-            array._fresh_grad = True  # the Trainer wants to know; autograd doesn't
+            array._fresh_grad = True  # for Gluon's Trainer

@@ -18,7 +18,7 @@ class KeptHeads(NamedTuple):
 
 
 def make_probes(block, words):
-    """Zeros to add to the heads' outputs of a block; they get the outputs' gradients."""
+    """Make zeros to add to the heads' outputs of a block; they get the outputs' gradients."""
     # Autograd itself doesn't keep gradients of values within a graph.
     length = words.shape[-1]
     batch = words.size // length
@@ -40,7 +40,7 @@ def call_with_probes(block, probes, *inputs):
     flags = dict(active[-1]._flags) if active else None  # a graph, if any part is one
     known, watched = block._graphs.get('watched', (None, None))
     if watched is None or known != flags:
-        # a bound method: a block would become a part of this one
+        # a bound method: a block would become a child of this block
         watched = _Watched(block, flags).__call__
         block._graphs['watched'] = flags, watched
     return watched(probes, *inputs)
@@ -63,7 +63,7 @@ class _Watched(BlockGraphs):
 
     @property
     def output_all_encodings(self):
-        """Of `graph_options`."""
+        """Whether the block returns all layers' states; see `graph_options`."""
         return self._block().output_all_encodings
 
     def hybrid_forward(self, F, probes, *inputs):
@@ -74,7 +74,7 @@ class _Watched(BlockGraphs):
 
 @contextlib.contextmanager
 def _watching(base, probes):
-    """A context that adds `probes` to the heads' outputs; yields the list of these outputs."""
+    """Add `probes` to the heads' outputs within a context; yields the list of the outputs."""
     outputs = []
 
     def watch(heads):  # called by one layer after the other

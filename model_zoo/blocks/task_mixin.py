@@ -1,4 +1,4 @@
-"""The part that task blocks share: a backbone, and its outputs by name."""
+"""The mixin of task blocks: a backbone, and its outputs by name."""
 
 from types import SimpleNamespace
 
@@ -22,7 +22,7 @@ class TaskMixin:
 
     #: the family's backbone
     model_class = None
-    #: options ``use_PART`` of the backbone that the head needs or doesn't; they are its `has_PART`
+    #: the backbone's options ``use_PART`` -> whether the head needs the part, its `has_PART`
     parts = {}
 
     def __init__(self, model, prefix=None, params=None, **options):
@@ -35,9 +35,8 @@ class TaskMixin:
             if not is_model:
                 model = self.model_class(self.config, **{**self.parts, **options})
             setattr(self, self.backbone, model)
-        if hasattr(model.config, 'pruned_heads'):
-            # the same dict, so that it tells of the heads that another owner of the model prunes
-            self.config.pruned_heads = model.config.pruned_heads
+        # the same dict, as another owner of the model may prune it
+        self.config.pruned_heads = model.config.pruned_heads
         lacking = [
             name
             for name, needed in self.parts.items()

@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """One of GluonNLP's parameters that a parameter of ours holds, for Gluon's files."""
+    """A GluonNLP parameter that is a part of our fused parameter, for Gluon's files."""
 
     whole: mx.gluon.Parameter
     number: int
@@ -59,7 +59,7 @@ class _Part:
 
 
 def _own_names(block, prefix=''):
-    """Gluon's names of a block's parameters, by the attributes alone."""
+    """Return Gluon's names of a block's parameters, by the attributes alone."""
     result = {prefix + name: parameter for name, parameter in block._reg_params.items()}
     for name, child in block._children.items():
         result.update(_own_names(child, f'{prefix}{name}.'))
@@ -69,11 +69,11 @@ def _own_names(block, prefix=''):
 class BlockFiles:
     """The part of `ZooBlock` that reads and writes arrays by names, and files of them."""
 
-    #: path of the ONNX file that an engine runs instead of the block, which has no parameters then
+    #: path of the ONNX file that an engine runs instead of the block without parameters
     onnx_file = None
     #: VocabFile of the pretrained weights that the block, a backbone, began with
     vocab_file = None
-    #: what the pretrained weights' generation_config.json says
+    #: content of the pretrained weights' generation_config.json
     generation_config = {}
     #: name of the block's class in the Hugging Face files; by default its own
     huggingface_name = None
@@ -87,7 +87,7 @@ class BlockFiles:
         return self.name_maps(self.config)
 
     def _collect_params_with_prefix(self, prefix=''):
-        """The names in Gluon's files: within another block those of GluonNLP's block, if any."""
+        """Return the names in Gluon's files: within another block GluonNLP's names, if any."""
         mapping = self.mappings().get('gluonnlp')
         if not prefix or mapping is None:
             return _own_names(self, prefix and f'{prefix}.')
@@ -100,9 +100,8 @@ class BlockFiles:
         return result
 
     def parameters_by_name(self):
-        """Canonical name -> Parameter, each parameter once."""
-        # The names are those of the mappings' rules: without the backbone's prefix, and with `^`
-        # before the names of a task's head.
+        """Return the parameters by their canonical names, each once."""
+        # As in the mappings' rules, names lack the backbone's prefix, and a head's begin with `^`.
         names = {}  # a shared parameter is known by its name in the innermost block
         for name, parameter in _own_names(self).items():
             other = names.get(parameter)
@@ -120,21 +119,20 @@ class BlockFiles:
 
     @classmethod
     def translate(cls, tensors, metadata, config):
-        """A file's tensors -> (tensors by our canonical names, names that mean nothing here)."""
+        """Convert a file's tensors to (tensors by our canonical names, unknown names)."""
         if metadata.get('format') != 'native':
             maps = cls.name_maps(config).values()
             best = max(maps, key=lambda mapping: mapping.matches(tensors), default=None)
             if best is None or not best.matches(tensors):
                 some = ', '.join(list(tensors)[:4])
                 raise CheckpointError(
-                    f'none of its names belongs to a {cls.__name__} ({some}, ...); is it '
-                    'a checkpoint of another family?'
+                    f'no name belongs to a {cls.__name__} ({some}, ...): is it for another family?'
                 )
             return best.load(tensors, config)
         wanted = cls.config_class.model_type if cls.config_class else None
         family = metadata.get('family', wanted)
         if family != wanted:
-            raise CheckpointError(f'a checkpoint of another family, {family}: {wanted} is wanted')
+            raise CheckpointError(f'the checkpoint is for the family {family}, not for {wanted}')
         backbone = metadata.get('backbone')
         result = {}
         for name, value in tensors.items():
@@ -148,7 +146,7 @@ class BlockFiles:
 
     @classmethod
     def count_known(cls, tensors, metadata):
-        """How many of a file's names the tables of this family's names have."""
+        """Count the names of a file that this family's mappings know."""
         if metadata.get('format') == 'native':
             return len(tensors) if metadata.get('family') == cls.config_class.model_type else 0
         maps = cls.name_maps(cls.config_class()).values()
@@ -169,37 +167,31 @@ class BlockFiles:
         parameters = self.parameters_by_name()
         missing = [name for name in parameters if name not in tensors]
         unknown = [*unknown, *(name for name in tensors if name not in parameters)]
-        problems = []
-        if missing and not allow_missing:
-            problems.append('missing: ' + self._list_names(missing))
-        if unknown and not ignore_extra:
-            problems.append('not in the model: ' + self._list_names(unknown))
-        wrong = [
-            f'{name.lstrip("^")} has shape {tensors[name].shape}, the model wants {parameter.shape}'
-            for name, parameter in parameters.items()
-            if name in tensors and tensors[name].shape != parameter.shape
-        ]
-        if wrong:
-            problems.append('wrong shape: ' + self._list_names(wrong))
-            if any('word_embed' in line for line in wrong):
-                problems.append('the vocabulary does not fit these weights')
-            if all(line.startswith('classifier.') for line in wrong):
-                problems.append(
-                    'it was trained for another number of labels: start from the model that it was '
-                    'trained from'
-                )
-        other_types = [
-            f'{name.lstrip("^")} is {tensors[name].dtype}, '
-            f'the model has {np.dtype(parameter.dtype)}'
-            for name, parameter in parameters.items()
-            if name in tensors and tensors[name].dtype != np.dtype(parameter.dtype)
-        ]
-        if other_types and not cast_dtype:
-            problems.append('pass cast_dtype=True: ' + self._list_names(other_types))
         used = {name: tensors[name] for name in parameters if name in tensors}
-        broken = [name for name, array in used.items() if not np.isfinite(array).all()]
-        if broken:
-            problems.append('NaN or infinite values: ' + self._list_names(broken))
+        wrong = [
+            f'{name.lstrip("^")} has shape {array.shape}, the model has {parameters[name].shape}'
+            for name, array in used.items()
+            if array.shape != parameters[name].shape
+        ]
+        other_types = [
+            f'{name.lstrip("^")} is {array.dtype}, the model has {np.dtype(parameters[name].dtype)}'
+            for name, array in used.items()
+            if array.dtype != np.dtype(parameters[name].dtype)
+        ]
+        found = {
+            'missing': [] if allow_missing else missing,
+            'not in the model': [] if ignore_extra else unknown,
+            'wrong shape': wrong,
+            'pass cast_dtype=True': [] if cast_dtype else other_types,
+            'NaN or infinite values': [
+                name for name, array in used.items() if not np.isfinite(array).all()
+            ],
+        }
+        problems = [f'{what}: {self._list_names(names)}' for what, names in found.items() if names]
+        if any('word_embed' in line for line in wrong):
+            problems.append('the vocabulary does not fit these weights')
+        if wrong and all(line.startswith('classifier.') for line in wrong):
+            problems.append('it was trained for another number of labels: use its base model')
         if problems:
             raise CheckpointError(
                 f'{source} does not fit this {type(self).__name__}: ' + '; '.join(problems)
@@ -225,14 +217,14 @@ class BlockFiles:
         return ', '.join(names[:20]) + more
 
     def own_tensors(self):
-        """The parameters as NumPy arrays, by their canonical names."""
+        """Return the parameters as NumPy arrays, by their canonical names."""
         return {
             name: parameter.data(parameter.list_ctx()[0]).asnumpy()
             for name, parameter in self.parameters_by_name().items()
         }
 
     def tensors_in(self, format):
-        """The parameters by another program's names, and in its shapes."""
+        """Return the parameters by another program's names, and in its shapes."""
         mappings = self.mappings()
         known = [name for name, layout in LAYOUTS.items() if layout.mapping in mappings]
         if format not in known:
@@ -243,7 +235,7 @@ class BlockFiles:
 
     def load_weights(self, weights, ctx=None, may_lack=()):
         """Set the parameters to weights that `model_zoo.opening.read_weights` has read."""
-        # They may hold more than this block, and are converted to its precision.
+        # They may hold more than the block's, and are converted to its precision.
         missing, unused = self._assign(
             weights.tensors,
             weights.unknown,
@@ -257,7 +249,7 @@ class BlockFiles:
         if fatal:
             hint = ''
             if len(fatal) > len(self.parameters_by_name()) // 2:
-                hint = '; is it a checkpoint of another family?'
+                hint = '; is it for a different family?'
             raise CheckpointError(
                 f'{weights.path} lacks parameters: {self._list_names(fatal)}{hint}'
             )
@@ -285,7 +277,7 @@ class BlockFiles:
     ):
         """Load the parameters from one of this project's files, or from a format in `mappings`.
 
-        The file's content tells its format. The file of a task's block can be loaded into its
+        The format is found from the content. The file of a task's block can be loaded into its
         backbone (with `ignore_extra`) and vice versa (with `allow_missing`).
 
         Parameters
@@ -298,7 +290,7 @@ class BlockFiles:
             Whether the file may lack parameters of the block, or hold others.
         cast_dtype : bool
             If the types differ: whether to cast the arrays to the block's dtype (`dtype_source`
-            ``'current'``) or the block to theirs (``'saved'``).
+            ``'current'``) or the block to the arrays' (``'saved'``).
 
         Raises
         ------
@@ -330,7 +322,7 @@ class BlockFiles:
             prefix = f'{self.backbone}.' if self.backbone else ''
             named = {}
             for name, value in tensors.items():
-                convert = padding_of(name)  # which doesn't belong into files
+                convert = padding_of(name)  # files lack the padding
                 name = name[1:] if name.startswith('^') else prefix + name
                 named[name] = convert.save(value, self.config)[0] if convert else value
             metadata = {
@@ -384,7 +376,7 @@ class BlockFiles:
         private : bool, optional
             Whether a new repository is private; default: the owner's setting.
         token : str, optional
-            Default: HF_TOKEN, or that of ``hf auth login``.
+            Default: HF_TOKEN, or the token of ``hf auth login``.
         commit_message : str, optional
 
         Raises
@@ -456,7 +448,7 @@ class BlockFiles:
         from_tf : bool
             Whether to read a folder's TensorFlow checkpoint, even if it has other weights.
         dtype : str, type or numpy.dtype
-            Precision of the block, whatever that of the weights; see `cast`.
+            Precision of the block, whatever the weights have; see `cast`.
         cache_dir : str, optional
             The cache of weights, by default ``$MXNET_HOME/models``; the same as `root`.
         state_dict : dict of str to array, optional
@@ -482,7 +474,7 @@ class BlockFiles:
         ).block
 
     def own_tokenizer(self):
-        """The tokenizer of the pretrained weights that the block was opened with, or None."""
+        """Return the tokenizer of the weights that the block was opened with, or None."""
         file, family = self.base.vocab_file, family_of_class(type(self))
         if file is None or family is None or not family.reads(file):
             return None  # such as GluonNLP's vocabularies of byte pairs, which have no merges

@@ -18,8 +18,6 @@ from ..util.remote import open_binary
 from .pickles import read_object_array
 from .tensor_files import reading
 
-__all__ = ['ArrayArchive', 'is_shapes', 'read_numpy', 'write_numpy']
-
 _PARTS = 10
 
 
@@ -66,22 +64,13 @@ class ArrayArchive:
 
 def _array_of(content, path):
     file = io.BytesIO(content)
-    is_first = np.lib.format.read_magic(file) == (1, 0)
-    read_header = (
-        np.lib.format.read_array_header_1_0 if is_first else (np.lib.format.read_array_header_2_0)
-    )
+    formats = np.lib.format
+    is_first = formats.read_magic(file) == (1, 0)
+    read_header = formats.read_array_header_1_0 if is_first else formats.read_array_header_2_0
     if read_header(file)[2].hasobject:
         return read_object_array(file.read(), path)
     file.seek(0)
-    return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def is_shapes(value):
-    """Return whether `value`, read from JSON, is a list of shapes."""
-    return isinstance(value, list) and all(
-        isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)
-        for shape in value
-    )
+    return formats.read_array(file, allow_pickle=False)
 
 
 def read_numpy(path, shapes):

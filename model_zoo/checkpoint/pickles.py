@@ -15,8 +15,6 @@ import numpy as np
 
 from ..errors import CheckpointError
 
-__all__ = ['BFLOAT16', 'STORAGES', 'Storage', 'Unpickler', 'plain_value', 'read_object_array']
-
 #: a type of numbers that NumPy lacks
 BFLOAT16 = 'bfloat16'
 #: a class of torch's storages -> the type of its numbers

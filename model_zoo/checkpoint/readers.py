@@ -8,10 +8,10 @@ import os
 import re
 from collections.abc import Callable
 
-from ..errors import CheckpointError, InputError, reporting
+from ..errors import CheckpointError, reporting
 from ..util.files import atomic_write
-from ..util.reading import read_json, sha256_of
-from .numpy_files import is_shapes, read_numpy, write_numpy
+from ..util.reading import check_json, read_json, sha256_of
+from .numpy_files import read_numpy, write_numpy
 from .tensor_files import (
     PARAMS_START,
     is_safetensors,
@@ -22,22 +22,7 @@ from .tensor_files import (
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
 from .torch_file import is_torch, read_torch, write_torch
 
-__all__ = [
-    'CONFIG_NAMES',
-    'FORMATS',
-    'LAYOUTS',
-    'SUMS',
-    'WEIGHTS_NAMES',
-    'Layout',
-    'check_sums',
-    'first_file',
-    'kept_sums',
-    'read_sums',
-    'sums_path',
-    'weights_in_folder',
-    'weights_of',
-    'write_sums',
-]
+__all__ = ['FORMATS', 'SUMS', 'check_sums', 'read_sums', 'write_sums']
 
 
 #: format -> names of files of weights, in the order in which they are looked for
@@ -144,19 +129,17 @@ def _read_json(path):
     """Read the parts of an index, or the arrays of a list of shapes."""
     try:
         content = read_json(path)
-    except InputError as error:
-        raise CheckpointError(str(error)) from error
-    if is_shapes(content):
-        return read_numpy(path, content)
-    if isinstance(content, dict) and 'weight_map' in content:
-        return _read_parts(path, content['weight_map'])
-    raise CheckpointError(f'{path!r} is neither an index of files of weights nor a list of shapes')
+        has_shapes = isinstance(content, list)
+        check_json(content, list[list[int]] if has_shapes else {'weight_map': dict[str, str]})
+    except ValueError as error:
+        raise CheckpointError(
+            f'{path!r} is neither an index of files of weights nor a list of shapes: {error}'
+        ) from error
+    return read_numpy(path, content) if has_shapes else _read_parts(path, content['weight_map'])
 
 
 def _read_parts(path, files):
     """Read a checkpoint of several files from its index, a dict of tensors' names to `files`."""
-    if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
-        raise CheckpointError(f"{path!r} is damaged: its weight_map isn't names of files")
     folder = os.path.dirname(path)
     result, metadata = {}, {}
     for name in sorted(set(files.values())):

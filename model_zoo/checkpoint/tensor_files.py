@@ -27,20 +27,7 @@ from ..errors import CheckpointError, InputError
 from ..util.files import atomic_write
 from ..util.reading import read_json
 
-__all__ = [
-    'METADATA',
-    'PARAMS_START',
-    'as_weights',
-    'check_graph',
-    'from_bfloat16',
-    'is_safetensors',
-    'plain_arrays',
-    'read_params',
-    'read_safetensors',
-    'reading',
-    'write_params',
-    'write_safetensors',
-]
+__all__ = ['read_params', 'write_params', 'write_safetensors']
 
 
 @contextlib.contextmanager

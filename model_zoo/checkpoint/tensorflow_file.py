@@ -24,16 +24,6 @@ from ..errors import MissingExtraError
 from ..util.files import atomic_write, make_writable_dir
 from .tensor_files import as_weights, from_bfloat16, reading
 
-__all__ = [
-    'is_tensorflow',
-    'masked_crc32c',
-    'newest_checkpoint',
-    'read_message',
-    'read_table',
-    'read_tensorflow',
-    'write_tensorflow',
-]
-
 
 def masked_crc32c(data):
     """Compute a checksum as TensorFlow stores it: rotated, and with a constant added."""

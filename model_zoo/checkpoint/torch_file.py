@@ -22,7 +22,7 @@ from ..util.files import atomic_write
 from .pickles import BFLOAT16, STORAGES, Storage, Unpickler, plain_value
 from .tensor_files import from_bfloat16, reading
 
-__all__ = ['is_torch', 'read_pickle', 'read_torch', 'write_torch']
+__all__ = ['read_pickle', 'write_torch']
 
 
 _MAGIC = 0x1950A86A20F9469CFC6C  # begins a stream

@@ -94,13 +94,13 @@ def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
     stop_tokens : int or collection of int
         Tokens that end a text.
     min_new_tokens : int
-        No stop token comes before so many others.
+        Minimum number of tokens before a stop token.
     repetition_penalty : float
         Above 1, tokens that a text has already become less likely, as in the paper of CTRL.
     no_repeat_ngram_size : int
-        If above 0, no sequence of so many tokens comes twice in a text.
+        If above 0, no sequence of this many tokens occurs twice in a text.
     bad_words_ids : list of list of int
-        Sequences of tokens that don't come in a text.
+        Sequences of tokens that don't occur in a text.
     seed : int, optional
         Seed of the sampling. With the same seed a prompt has the same continuation, regardless of
         the rest of the batch. With None the tokens differ each time.
@@ -215,7 +215,7 @@ class GenerationMixin:
 
 
 def text_of(tokenizer, prompt, tokens, finish, skip_special_tokens=False):
-    """The text that generated tokens, without one that ends it, add to that of the prompt's ids."""
+    """Return the text that generated tokens, without a stop token, add to the prompt's text."""
     # together: a tokenizer may drop the space at the beginning of a text
     before, ids = list(prompt), list(tokens[:-1] if finish == 'stop' else tokens)
     text = tokenizer.decode(before + ids, skip_special_tokens)
@@ -263,7 +263,7 @@ class StreamedText:
         return added
 
     def _certain(self, text):
-        """Where the tail of `text` begins that may be the beginning of a text of `stop`."""
+        """Return where a tail of `text` begins that may become a text of `stop`."""
         for start in range(len(self.text), len(text)):
             if any(stop.startswith(text[start:]) for stop in self._stop):
                 return start

@@ -1,7 +1,6 @@
 """The arguments of `generate`, checked before anything is generated."""
 
 import itertools
-import operator
 from typing import Annotated, Literal
 
 import mxnet as mx
@@ -18,9 +17,9 @@ class GrowingText:
     """A batch of texts, and the model's scores of each text's next token."""
 
     # The model's memory is allocated for the whole length at once. Whenever a text is longer than
-    # the model's context, the model starts again from the last half of it. That costs as much as a
-    # few tokens, so it happens only once every half context. What the model sees of a text depends
-    # only on the text's length, whether prompt or generated.
+    # the model's context, the model restarts from the last half of it, which costs a few tokens'
+    # time once every half context. The part of a text that the model sees depends only on the
+    # text's length, whether prompt or generated.
 
     def __init__(self, block, prompts, new_tokens):
         self._block = block
@@ -30,7 +29,7 @@ class GrowingText:
         self._tokens = np.zeros((len(prompts), self._lengths.max() + new_tokens), 'int32')
         for row, prompt in zip(self._tokens, prompts):
             row[: len(prompt)] = prompt
-        # the last token needn't be run; multiples of 32, as other shapes need graphs of their own
+        # the last token needn't be run; multiples of 32, as each shape needs a graph
         self._capacity = -(-(self._tokens.shape[1] - 1) // 32) * 32
         if self._context is not None:
             self._capacity = min(self._capacity, self._context)
@@ -38,7 +37,7 @@ class GrowingText:
         self._start()
 
     def _seen_from(self):
-        """Start of the part of each text that the model sees."""
+        """Return where the part of each text begins that the model sees."""
         if self._context is None:
             return self._starts
         stride = self._context + 1 - max(1, self._context // 2)
@@ -112,12 +111,12 @@ class GenerationOptions(TextOptions):
 
 
 def _read_prompts(prompts, valid_length):
-    """The prompts as lists of ids."""
+    """Return the prompts as lists of ids."""
     if isinstance(prompts, np.ndarray):
         prompts = mx.nd.array(prompts, dtype=prompts.dtype)
     if isinstance(prompts, mx.nd.NDArray):
         check_shape('prompts', prompts, (-1, -1))
-        longest, prompts = prompts.shape[1], prompts.asnumpy().tolist()
+        prompts, longest = list(prompts.asnumpy()), prompts.shape[1]
         if valid_length is not None:
             valid_length = mx.nd.array(valid_length)
             check_shape('valid_length', valid_length, (len(prompts),))
@@ -125,43 +124,27 @@ def _read_prompts(prompts, valid_length):
             lengths = valid_length.asnumpy().astype('int64')
             prompts = [row[:length] for row, length in zip(prompts, lengths)]
     elif valid_length is not None:
-        raise InputError('valid_length belongs to prompts in an array, and these are a list')
-    if not isinstance(prompts, (list, tuple)):
-        raise InputError(
-            f'prompts must be a list of lists of token ids, not a {type(prompts).__name__}: encode '
-            'each text with the tokenizer of the model'
-        )
-    if not prompts:
-        raise InputError('there are no prompts: pass a list of at least one list of token ids')
+        raise InputError('valid_length is for prompts in an array, and these are a list')
+    if not isinstance(prompts, (list, tuple)) or not prompts:
+        raise InputError('prompts must be a list of at least one list of token ids')
     return [_read_prompt(number, prompt) for number, prompt in enumerate(prompts)]
 
 
 def _read_prompt(number, prompt):
     if isinstance(prompt, mx.nd.NDArray):
         prompt = prompt.asnumpy()
-    if isinstance(prompt, np.ndarray):
-        prompt = prompt.tolist()
-    if not isinstance(prompt, (list, tuple)):
+    try:
+        ids = np.array(prompt)
+    except ValueError:  # lists of different lengths
+        ids = np.empty(0)
+    is_right = ids.ndim == 1 and ids.size and ids.dtype.kind in 'iuf'
+    # floats, as an NDArray has them by default; NaN is in no range
+    if not is_right or not ((ids >= 0) & (ids < 2**31) & (ids == np.floor(ids))).all():
         raise InputError(
-            f'prompt {number} must be a list of token ids, not a {type(prompt).__name__}: encode '
-            'the text with the tokenizer of the model'
+            f'prompt {number} is {prompt!r:.80}; it must be a list of at least one token id: '
+            'encode the text with the tokenizer of the model'
         )
-    if not prompt:
-        raise InputError(
-            f'prompt {number} is empty: begin with at least one token, such as the token that '
-            'ends or begins texts'
-        )
-    ids = []
-    for token in prompt:
-        if isinstance(token, float) and token.is_integer():  # an NDArray's, by default
-            token = int(token)
-        try:
-            ids.append(operator.index(token))
-        except TypeError:
-            raise InputError(f'prompt {number} holds {token!r}, which is not a token id') from None
-        if not 0 <= ids[-1] < 2**31:
-            raise InputError(f'prompt {number} holds {token!r:.80}, which is not a token id')
-    return ids
+    return ids.astype('int64').tolist()
 
 
 class Request:
@@ -180,9 +163,8 @@ class Request:
         self._check_vocabulary(self.text.scores.shape[1])
 
     def _make_sampler(self):
-        temperature, top_k, top_p = (
-            getattr(self.options, name) for name in ('temperature', 'top_k', 'top_p')
-        )
+        options = self.options
+        temperature, top_k, top_p = options.temperature, options.top_k, options.top_p
         if temperature is top_k is top_p is None:
             return None
         temperature = 1.0 if temperature is None else temperature

@@ -1,4 +1,4 @@
-"""The next tokens: the best ones, drawn ones, or those of a beam search."""
+"""The next tokens: the best ones, sampled ones, or by beam search."""
 
 import mxnet as mx
 import numpy as np
@@ -7,7 +7,7 @@ from ..errors import InputError
 
 
 def log_normalizer(scores):
-    """Logarithm of the sum of the scores' exponentials, (rows, tokens) -> (rows, 1)."""
+    """Return the logarithm of the sum of the scores' exponentials, (rows, tokens) -> (rows, 1)."""
     top = scores.max(axis=1, keepdims=True)
     result = top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
     if not np.isfinite(result).all():
@@ -16,7 +16,7 @@ def log_normalizer(scores):
 
 
 def row_generators(prompts, num_return_sequences, seed):
-    """A random generator for each sequence, prompt by prompt."""
+    """Return a random generator for each sequence, prompt by prompt."""
     # They are seeded with the prompt itself, so a continuation depends neither on the other
     # prompts nor on the position among them. Equal prompts have different generators.
     if seed is None:
@@ -63,7 +63,7 @@ class LogitsProcessor:
         return scores
 
     def _repeated(self, ids):
-        """The sequences of `no_repeat_ngram_size` tokens that a text has."""
+        """Return the sequences of `no_repeat_ngram_size` tokens that a text has."""
         ids = ids.tolist()
         return set(zip(*(ids[start:] for start in range(self._size))))
 
@@ -80,7 +80,7 @@ class Sampler:
         self._top_p = top_p
 
     def __call__(self, scores, generators):
-        """Tokens (rows,) from scores (rows, tokens), each row with a generator of its own."""
+        """Return tokens (rows,) for scores (rows, tokens), with a generator per row."""
         return np.array([self._draw(*pair) for pair in zip(scores, generators)], 'int32')
 
     def _draw(self, scores, generator):
@@ -91,7 +91,7 @@ class Sampler:
         return tokens[min(index, len(tokens) - 1)]  # rounding may go beyond the last
 
     def _kept(self, scores):
-        """The tokens that may be drawn, in ascending order."""
+        """Return the tokens that may be drawn, in ascending order."""
         least = -np.inf
         if self._top_k is not None:
             last = max(0, len(scores) - self._top_k)
@@ -136,7 +136,7 @@ class _Beams:
         return rows
 
     def _is_settled(self):
-        """Whether the most likely text that continues is already worse than all finished ones."""
+        """Return whether the likeliest unfinished text is worse than all finished ones."""
         if len(self.ended) < self._size:
             return False
         log_prob, tokens = self.going[0]
@@ -177,7 +177,7 @@ def search(request):
 
 
 def _candidates(log_probs, beams, count):
-    """For each prompt its `count` most likely continuations, the most likely first."""
+    """Return for each prompt its `count` most likely continuations, the likeliest first."""
     vocabulary = log_probs.shape[1]
     before = np.full((len(beams), log_probs.shape[0] // len(beams)), -np.inf, 'float32')
     for row, beam in zip(before, beams):

@@ -16,11 +16,11 @@ BLOCKED = -10000
 
 
 def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
-    """Mask that is added to the attention scores and hides padding."""
+    """Return the mask that is added to the attention scores and hides padding."""
     # An addition and a plain softmax take a fifth of the time of `softmax(use_length=True)`, for
     # which MXNet has no vectorized kernel on the CPU (1.4 against 7.1 ms for 8 x 12 x 128 x 128).
     if uses_standard_operators():
-        mask = F.clip(valid_length[0], 0, 1)  # whatever a caller of the graph gives
+        mask = F.clip(valid_length[0], 0, 1)  # a caller of the graph may pass anything
         mask = F.expand_dims(F.expand_dims(mask, 1), 1)  # (B, 1, 1, L)
         return BLOCKED * (1 - F.cast(mask, dtype))
     positions = positions_of(F, steps)
@@ -33,7 +33,7 @@ def attention_mask(F, valid_length, steps, num_heads, dtype='float32'):
 
 
 def layer_head_mask(F, head_mask, layer, config, dtype='float32'):
-    """The row of a head mask for one layer, without the heads that were pruned."""
+    """Return the row of a head mask for one layer, without the heads that were pruned."""
     if head_mask is None:
         return None
     row = F.slice_axis(head_mask, axis=0, begin=layer, end=layer + 1)
@@ -68,8 +68,8 @@ class SelfAttention(MixedPrecision, HybridBlock):
     # within a head query, key, value, as `contrib.interleaved_matmul_selfatt_qk` wants them, so
     # nothing is concatenated or transposed in the forward pass.
 
-    #: while somebody watches the heads: a function that is given their outputs, (length, batch,
-    #: num_heads * head_size), before the output projection, and returns what takes their place
+    #: a function that replaces the heads' outputs, (length, batch, num_heads * head_size), before
+    #: the output projection, while the heads are watched
     watch = None
     #: whether the originals keep query, key and value apart (see `DecoupledAdam`)
     joins_parameters = True
@@ -131,12 +131,12 @@ class SelfAttention(MixedPrecision, HybridBlock):
         return self._project(context), by_head
 
     def _standard(self, F, x, mask):
-        """The forward pass on x (B, L, C), for `standard_operators`."""
+        """Compute the forward pass on x (B, L, C) with `standard_operators`."""
         parts = self._standard_parts(F, x, [(0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)])
         return self._standard_attention(F, *parts, mask)
 
     def _standard_parts(self, F, x, axes):
-        """Query, key and value of x (B, L, C), (B, L, heads, size), each in an order of axes."""
+        """Return query, key and value, (B, L, heads, size), each in an order of axes."""
         heads, size = self._num_heads, self._head_size
         weight = F.reshape(self.qkv.weight.var(), shape=(heads, 3, size, -1))
         bias = F.reshape(self.qkv.bias.var(), shape=(heads, 3, size))
@@ -175,7 +175,7 @@ class SelfAttention(MixedPrecision, HybridBlock):
 
 
 def causal_mask(F, steps, past=None, dtype='float32'):
-    """Mask that is added to the attention scores and hides later positions."""
+    """Return the mask that is added to the attention scores and hides later positions."""
     positions = positions_of(F, steps)
     ahead = F.broadcast_lesser(F.expand_dims(positions, 1), F.expand_dims(positions, 0))  # (L, L)
     mask = BLOCKED * ahead
@@ -206,7 +206,7 @@ class CausalSelfAttention(SelfAttention):
         `past` with the keys and values of these positions.
     """
 
-    joins_parameters = False  # OpenAI's programs join them, too
+    joins_parameters = False  # as in OpenAI's programs
 
     def hybrid_forward(self, F, x, mask, head_mask=None, past=None):
         if uses_standard_operators():
@@ -237,7 +237,7 @@ class CausalSelfAttention(SelfAttention):
         return self._project(context), by_head, F.stack(key, value, axis=0)
 
     def _standard(self, F, x, mask, past=None):
-        """The same of x (B, L, C), for `standard_operators`; past and present are [key, value]."""
+        """Attend with `standard_operators` on x (B, L, C); past and present are [key, value]."""
         query, *present = self._standard_parts(F, x, [(0, 2, 1, 3)] * 3)
         if past is not None:
             present = [F.concat(old, new, dim=2) for old, new in zip(past, present)]
@@ -246,7 +246,7 @@ class CausalSelfAttention(SelfAttention):
         return (*self._standard_attention(F, query, key, value, mask), present)
 
     def _split(self, F, qkv):
-        """Query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
+        """Return the query, key and value of (L, B, 3 * inner): each (B, heads, L, size)."""
         by_head = F.reshape(qkv, shape=(0, 0, self._num_heads, 3, -1))
         by_head = F.transpose(by_head, axes=(3, 1, 2, 0, 4))  # (3, B, heads, L, size)
         parts = [F.slice_axis(by_head, axis=0, begin=i, end=i + 1) for i in range(3)]
@@ -261,7 +261,7 @@ class CausalSelfAttention(SelfAttention):
         return F.reshape(x, shape=(-3, 0, 0))
 
     def step(self, F, x, mask, key_cache, value_cache):
-        """Attention of one new position per row, with caches of a fixed size."""
+        """Attend from one new position per row, with caches of a fixed size."""
         # With a single position, reshaping is free, except for an input of the graph. So the
         # caches come in the layout of the products.
         qkv = F.reshape(self.qkv(x), shape=(-1, 3, self._head_size))  # (B * heads, 3, size)

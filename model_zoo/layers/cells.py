@@ -60,7 +60,7 @@ ACTIVATIONS = {
 
 
 def padded_units(units):
-    """Columns to allocate for a weight matrix with `units` inputs."""
+    """Return the columns to allocate for a weight matrix with `units` inputs."""
     # The matrix product's kernels copy strips of the weight matrix, whose rows lie `4 * units`
     # bytes apart. When that is a multiple of 2 KiB, as with BERT's 3072 units, the strip falls on
     # a few sets of the first cache and evicts itself: with 32 rows of input the product runs three
@@ -137,7 +137,7 @@ class MirroredCell(HybridBlock):
     mirrors = False
 
     def _marked(self):
-        """Context in which the nodes of a graph are marked for recomputation."""
+        """Return a context in which the nodes of a graph are marked for recomputation."""
         if not self.mirrors:
             return contextlib.nullcontext()
         return mx.AttrScope(force_mirroring='True')
@@ -196,7 +196,7 @@ class EncoderStack(nn.HybridSequential):
                 self.add(EncoderCell(config, layer))
 
     def attentions(self):
-        """The layers' `SelfAttention`."""
+        """Return the layers' `SelfAttention`."""
         return [cell.attention for cell in self]
 
     def hybrid_forward(self, F, x, valid_length=None, head_mask=None):
@@ -234,11 +234,11 @@ class DecoderCell(EncoderCell):
         return self._after(x, attended), key, value
 
     def _before(self, x):
-        """The input of the attention."""
+        """Return the input of the attention."""
         return self.attention_norm(x) if self._pre_norm else x
 
     def _after(self, x, attended):
-        """The cell's output from its input and the attention's output."""
+        """Return the cell's output from its input and the attention's output."""
         with self._marked():
             x = x + self.dropout(attended)
             x = x if self._pre_norm else self.attention_norm(x)

@@ -1,4 +1,4 @@
-"""How graphs are traced: by one thread at a time, and with other runtimes' operators."""
+"""The tracing of graphs: by one thread at a time, and with other runtimes' operators."""
 
 import contextlib
 import threading
@@ -8,9 +8,8 @@ from mxnet.gluon import HybridBlock
 __all__ = ['LOCK', 'LockedGraph', 'standard_operators', 'uses_standard_operators']
 
 #: One lock for all blocks. While Gluon traces a block, its name scopes belong to one thread. And
-#: two threads that hand graphs to MXNet's engine at once can wait for each other for ever: the
-#: operators of both write to the same shared buffers, in another order. MXNet computes after the
-#: lock is given back.
+#: two threads that pass graphs to MXNet's engine at once can deadlock: the operators of both write
+#: to the same shared buffers in different order. MXNet computes after the lock is released.
 LOCK = threading.RLock()
 
 
@@ -22,12 +21,16 @@ class LockedGraph(HybridBlock):
             return super()._call_cached_op(*inputs)
 
 
-_state = threading.local()
+class _State(threading.local):
+    active = False
+
+
+_state = _State()
 
 
 @contextlib.contextmanager
 def standard_operators():
-    """Let this thread's blocks trace symbols with standard operators."""
+    """Make this thread's blocks trace symbols with standard operators."""
     before = uses_standard_operators()
     _state.active = True
     try:
@@ -37,5 +40,5 @@ def standard_operators():
 
 
 def uses_standard_operators():
-    """Whether `standard_operators` is active in this thread."""
-    return getattr(_state, 'active', False)
+    """Return whether `standard_operators` is active in this thread."""
+    return _state.active

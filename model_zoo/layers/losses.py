@@ -2,22 +2,11 @@
 
 from .sequences import is_mask, padding_of
 
-__all__ = [
-    'binary_cross_entropy',
-    'cosine_error',
-    'cross_entropy',
-    'distillation_loss',
-    'in_batch_negatives',
-    'mean_squared_error',
-    'span_cross_entropy',
-    'states_error',
-    'triplet_loss',
-    'without_padding',
-]
+__all__ = ['cross_entropy', 'mean_squared_error', 'span_cross_entropy']
 
 
 def cross_entropy(F, scores, labels):
-    """Mean cross-entropy over the labels that aren't -1; 0 where all are.
+    """Return the mean cross-entropy over the labels that aren't -1; 0 where all are.
 
     Parameters
     ----------
@@ -37,28 +26,28 @@ def cross_entropy(F, scores, labels):
     return -total / F.broadcast_maximum(F.sum(counted), F.ones((1,)))
 
 
-def distillation_loss(F, scores, wanted, temperature=1.0):
-    """How far a model's probabilities of classes are from those of its teacher.
+def distillation_loss(F, scores, expected, temperature=1.0):
+    """Return the divergence of a model's probabilities of classes from its teacher's.
 
-    The Kullback-Leibler divergence of the probabilities at a temperature, times its square, which
-    keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
+    It is the Kullback-Leibler divergence of the probabilities at a temperature, times its square,
+    which keeps the gradients' size (Hinton et al. 2015, section 2.1); mean over the batch.
     """
-    scores, wanted = F.cast(scores, 'float32'), F.cast(wanted, 'float32')
+    scores, expected = F.cast(scores, 'float32'), F.cast(expected, 'float32')
     log_probs = F.log_softmax(scores / temperature, axis=-1)
-    wanted = F.log_softmax(wanted / temperature, axis=-1)
-    divergence = F.sum(F.exp(wanted) * (wanted - log_probs), axis=-1)
+    expected = F.log_softmax(expected / temperature, axis=-1)
+    divergence = F.sum(F.exp(expected) * (expected - log_probs), axis=-1)
     return F.mean(divergence) * temperature**2
 
 
-def states_error(F, states, wanted, valid_length):
-    """Mean squared error of the states of tokens, without padding."""
-    difference = F.cast(states, 'float32') - F.cast(wanted, 'float32')
+def states_error(F, states, expected, valid_length):
+    """Return the mean squared error of the states of tokens, without padding."""
+    difference = F.cast(states, 'float32') - F.cast(expected, 'float32')
     per_token = F.mean(F.square(difference), axis=-1)  # (B, L)
     return F.sum(per_token) / F.sum(F.cast(valid_length, 'float32'))
 
 
 def binary_cross_entropy(F, scores, labels):
-    """Mean binary cross-entropy over the labels that aren't -1; 0 where all are."""
+    """Return the mean binary cross-entropy over the labels that aren't -1; 0 where all are."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     counted = labels != -1
     losses = F.relu(scores) - scores * labels + F.Activation(-F.abs(scores), act_type='softrelu')
@@ -66,14 +55,14 @@ def binary_cross_entropy(F, scores, labels):
 
 
 def mean_squared_error(F, scores, labels):
-    """Mean of squared differences."""
+    """Return the mean of squared differences."""
     scores, labels = F.cast(scores, 'float32'), F.cast(labels, 'float32')
     difference = F.reshape(scores, shape=(-1,)) - F.reshape(labels, shape=(-1,))
     return F.mean(F.square(difference))
 
 
 def span_cross_entropy(F, scores, positions, valid_length=None):
-    """Mean cross-entropy of positions in a sequence.
+    """Return the mean cross-entropy of positions in a sequence.
 
     Positions outside of the sequence are left out, as are all -1. Padding gets no probability,
     so that the loss doesn't depend on how much of it there is.
@@ -89,7 +78,7 @@ def span_cross_entropy(F, scores, positions, valid_length=None):
 
 
 def without_padding(F, labels, valid_length):
-    """The labels of sequences, -1 behind their valid length."""
+    """Return the labels of sequences, -1 behind their valid length."""
     labels = F.cast(labels, 'float32')
     if valid_length is None:
         return labels
@@ -105,7 +94,7 @@ def without_padding(F, labels, valid_length):
 
 
 def in_batch_negatives(F, vectors, scale=20.0):
-    """Cross-entropy of each text's match among all matches, and all third texts, of the batch.
+    """Return the cross-entropy of each text's match among all second and third texts.
 
     The scores are cosines times `scale` (multiple negatives ranking, Henderson et al. 2017).
     """
@@ -119,12 +108,12 @@ def in_batch_negatives(F, vectors, scale=20.0):
 
 
 def cosine_error(F, vectors, labels):
-    """Mean squared error of the cosines of pairs."""
+    """Return the mean squared error of the cosines of pairs."""
     return mean_squared_error(F, _cosines_with_first(F, vectors), labels)
 
 
 def triplet_loss(F, vectors, margin=0.5):
-    """Mean of how much the third text is too near: ``relu(cos(1, 3) - cos(1, 2) + margin)``."""
+    """Return the mean of ``relu(cos(1, 3) - cos(1, 2) + margin)``."""
     cosines = _cosines_with_first(F, vectors)
     positive = F.slice_axis(cosines, axis=1, begin=0, end=1)
     negative = F.slice_axis(cosines, axis=1, begin=1, end=2)
@@ -132,14 +121,14 @@ def triplet_loss(F, vectors, margin=0.5):
 
 
 def _unit_vectors(F, vectors):
-    """Vectors on the last axis scaled to length 1, float32."""
+    """Return the vectors on the last axis scaled to length 1, float32."""
     vectors = F.cast(vectors, 'float32')
     length = F.sqrt(F.sum(F.square(vectors), axis=-1, keepdims=True) + 1e-12)
     return F.broadcast_div(vectors, length)
 
 
 def _cosines_with_first(F, vectors):
-    """Cosines (batch, texts - 1) of the first text's vector with the others."""
+    """Return the cosines (batch, texts - 1) of the first text's vector with the others."""
     vectors = _unit_vectors(F, vectors)
     first = F.slice_axis(vectors, axis=1, begin=0, end=1)
     rest = F.slice_axis(vectors, axis=1, begin=1, end=None)

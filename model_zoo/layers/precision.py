@@ -19,25 +19,18 @@ from ..environment import cpu_flags
 from ..errors import InputError, UnknownNameError
 from ..util.choices import PRECISIONS
 
-__all__ = [
-    'BFLOAT16',
-    'PRECISIONS',
-    'Dense',
-    'LayerNorm',
-    'MixedPrecision',
-    'precision_name',
-    'set_precision',
-]
+__all__ = ['PRECISIONS', 'Dense', 'LayerNorm', 'MixedPrecision', 'set_precision']
+
 
 #: MXNet's dtype of bfloat16, which NumPy doesn't have
 BFLOAT16 = amp.amp.bfloat16
 
 _log = logging.getLogger(__name__)
-_logged = set()  # what has been logged
+_logged = set()  # warnings
 
 
 def precision_name(dtype):
-    """The name of a data type."""
+    """Return the name of a data type."""
     if isinstance(dtype, str) and dtype == 'bfloat16':
         return dtype
     try:
@@ -76,7 +69,7 @@ class MixedPrecision:
         return F.cast(operator(*arrays, **options), dtype='float16')
 
     def _on_cpu(self, array):
-        """Whether `array`, or in a graph the parameters, are on the CPU."""
+        """Return whether `array`, or in a graph the parameters, are on the CPU."""
         if isinstance(array, mx.nd.NDArray):
             return array.context.device_type != 'gpu'
         return not any(ctx.device_type == 'gpu' for ctx in _contexts(self))
@@ -128,7 +121,7 @@ def set_precision(block, dtype):
 
 
 def _contexts(block):
-    """Where the parameters are; empty if they have no values yet."""
+    """Return the contexts of the parameters; empty if they have no values yet."""
     try:
         return {ctx for p in block.collect_params().values() for ctx in p.list_ctx()}
     except RuntimeError:
@@ -162,21 +155,16 @@ def _check_bfloat16(block):
         raise InputError(
             'MXNet cannot compute in bfloat16 on this CPU, which needs AVX-512 for it: use float32'
         ) from error
-    if _lacks_bfloat16_instructions():
+    known = cpu_flags()
+    if known and not {'avx512_bf16', 'amx_bf16'} & known:
         _warn_once(
             'this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): they are emulated, '
             'which is slower than float32'
         )
 
 
-def _lacks_bfloat16_instructions():
-    """Whether the CPU is known to have none."""
-    known = cpu_flags()
-    return bool(known) and not {'avx512_bf16', 'amx_bf16'} & known
-
-
 def trains():
-    """Whether what is computed now is recorded, for a training's backward pass."""
+    """Return whether operators are recorded for a training's backward pass."""
     return mx.autograd.is_recording() and mx.autograd.is_training()
 
 
@@ -187,19 +175,19 @@ def layer_norm(F, x, gamma, beta, units, epsilon):
     # factors. For the backward pass only the centered rows and their factors are kept.
     centered = x - _spread(F, _row_means(F, x, units), F.ones((units,)), units)
     factor = F.rsqrt(_row_means(F, F.square(centered), units) + epsilon)  # (..., 1)
-    # The ones come from the factor: MXNet would compute the gradient of beta last if no other
-    # waited for it, and keep its input until then.
+    # The ones come from the factor: otherwise MXNet would compute the gradient of beta last, and
+    # keep its input until then.
     ones = factor * 0 + 1
     return centered * _spread(F, factor, gamma, units) + _spread(F, ones, beta, units)
 
 
 def _row_means(F, x, units):
-    """Means over the last axis (..., 1); unlike a product, pooling keeps nothing to go back."""
+    """Return means over the last axis (..., 1); pooling keeps nothing for the backward pass."""
     means = F.contrib.AdaptiveAvgPooling2D(F.reshape(x, (1, -1, 1, units)), output_size=1)
     return F.reshape_like(means, F.slice_axis(F.BlockGrad(x), axis=-1, begin=0, end=1))
 
 
 def _spread(F, column, row, units):
-    """The product of a column (..., 1) and a row (units,): (..., units)."""
+    """Return the product of a column (..., 1) and a row (units,): (..., units)."""
     row = F.reshape(row, (units, 1))
     return F.FullyConnected(column, row, num_hidden=units, no_bias=True, flatten=False)

@@ -12,14 +12,14 @@ class Mask(list):
 
 
 def positions_of(F, x, axis=0):
-    """0, 1, 2, ... along an axis of (length, batch, units), in float32: float16 ends at 2048."""
+    """Return 0, 1, 2, ... along an axis (0 or 1) in float32, as float16 ends at 2048."""
     begin, end = [0, 0, 0], [1, 1, 1]
     begin[axis] = end[axis] = None
     return F.contrib.arange_like(F.cast(F.slice(x, begin=begin, end=end), 'float32'), axis=axis)
 
 
 def is_mask(valid):
-    """Whether padding is given by a `Mask` (in a graph a plain list) instead of a length."""
+    """Return whether padding is given by a `Mask` (in a graph a plain list) instead of a length."""
     return isinstance(valid, (list, tuple))
 
 
@@ -30,8 +30,8 @@ def without_nan(F, x):
 
 
 def bounded(F, valid, words):
-    """A valid length or attention mask in float32, clipped to its bounds."""
-    # A block refuses other values, but a caller of an exported graph may give any, and MXNet's
+    """Return a valid length or attention mask in float32, clipped to its bounds."""
+    # A block refuses other values, but a caller of an exported graph may pass any, and MXNet's
     # `SequenceMask` writes where a negative length points to.
     if valid is None:
         return None
@@ -42,7 +42,7 @@ def bounded(F, valid, words):
 
 
 def padding_of(F, positions, valid):
-    """Mark the padding."""
+    """Return 1 at padding, 0 elsewhere."""
     if is_mask(valid):
         return 1 - F.clip(F.cast(valid[0], 'float32'), 0, 1)
     valid_length = F.expand_dims(valid, 1)  # (B, 1)
@@ -69,7 +69,7 @@ def batch_major(F, x, valid_length=None):
 
 
 def vectors_at(F, sequence, positions):
-    """One vector of each row."""
+    """Return one vector of each row."""
     rows = F.contrib.arange_like(positions, axis=0)
     index = F.stack(F.cast(rows, 'int32'), F.cast(positions, 'int32'), axis=0)  # (2, B)
     return F.gather_nd(sequence, index)

@@ -1,13 +1,10 @@
 """A symbol as an ONNX graph: translations of operators, with every size open; and its files."""
 
-from ..util.choices import CALIBRATION_METHODS, ONNX_PRECISIONS
 from .graph import OPSET, fuse, save, to_onnx
 from .precision import Quantizer, convert, reduces_range
 
 __all__ = [
-    'CALIBRATION_METHODS',
     'OPSET',
-    'PRECISIONS',
     'Quantizer',
     'convert',
     'fuse',
@@ -15,6 +12,3 @@ __all__ = [
     'save',
     'to_onnx',
 ]
-
-#: the precisions that `convert` makes
-PRECISIONS = ONNX_PRECISIONS

@@ -14,9 +14,7 @@ import numpy as np
 from ..blocks.graphs import without_subgraphs
 from ..errors import InputError, reporting
 
-__all__ = ['EXTERNAL_FROM']
-
-#: weights of so many bytes or more get a file of their own: one file ends at 2 GB
+#: weights from this number of bytes on get a separate file: one file ends at 2 GB
 EXTERNAL_FROM = 2**31 - 2**24
 _FUSED = 'com.microsoft'  # the domain of ONNX Runtime's own operators
 _SMALL = 1024  # bytes of a weight that stays in the graph's file
@@ -39,12 +37,12 @@ def save(model, path):
 
 
 def weight_bytes(model):
-    """Size of a model's weights."""
+    """Return the size of a model's weights."""
     return sum(len(array.raw_data) for array in model.graph.initializer)
 
 
 def fuse(model, num_heads, hidden_size):
-    """A BERT whose layers' operators ONNX Runtime's optimizer has joined."""
+    """Join the operators of a BERT's layers with ONNX Runtime's optimizer."""
     # The attention mask stays as it is, so that padding may be anywhere.
     from onnx import helper
     from onnxruntime.transformers import optimizer
@@ -71,16 +69,16 @@ def fuse(model, num_heads, hidden_size):
 
 
 def _silence(folder):
-    """Let the optimizer's modules log errors only: their other messages tell a user nothing."""
+    """Make the optimizer's modules log errors only: their other messages don't help users."""
     for name, module in list(sys.modules.items()):
         file = getattr(module, '__dict__', {}).get('__file__')  # `module.__file__` may import
         if file and os.path.dirname(file) == folder:
             logging.getLogger(name).setLevel(logging.ERROR)
 
 
-#: version of ONNX's operators that the graphs are written in
+#: version of ONNX's operators
 OPSET = 13
-_IR_VERSION = 7  # the one that came with this opset: older runtimes read the files, too
+_IR_VERSION = 7  # released with this opset, so that older runtimes read the files, too
 
 
 class Tensor(NamedTuple):
@@ -126,7 +124,7 @@ class Writer:
         return made[0] if outputs == 1 else made
 
     def constant(self, value, dtype):
-        """A constant; equal ones are written once."""
+        """Add a constant; equal ones are written once."""
         array = np.array(value, dtype)
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self._constants:
@@ -134,12 +132,12 @@ class Writer:
         return self._constants[key]
 
     def initializer(self, name, array):
-        """A parameter of this name."""
+        """Add a parameter of this name."""
         self.arrays[name] = array
         return Tensor(name, str(array.dtype), array.ndim)
 
     def initializers(self):
-        """The constants and parameters that nodes use, in ONNX's form."""
+        """Return the constants and parameters that nodes use, in ONNX's form."""
         from onnx import numpy_helper
 
         used = {name for node in self.nodes for name in node.input}
@@ -150,11 +148,11 @@ class Writer:
         ]
 
     def ints(self, *values):
-        """A constant vector of int64, as shapes and axes are."""
+        """Return a constant vector of int64, as shapes and axes are."""
         return self.constant(values, 'int64')
 
     def cast(self, tensor, dtype):
-        """`tensor` in another type, or itself."""
+        """Cast `tensor` to a type, if it has another."""
         from onnx import helper
 
         if tensor.dtype == dtype:
@@ -164,7 +162,7 @@ class Writer:
         )
 
     def same_type(self, *tensors):
-        """All in the widest of their types; a truth value counts as a number."""
+        """Cast all to the widest of their types; a truth value counts as a number."""
         order = ('int64', 'float16', 'float32', 'float64')
         dtype = max(
             (tensor.dtype for tensor in tensors if tensor.dtype != 'bool'),
@@ -174,7 +172,7 @@ class Writer:
         return [self.cast(tensor, dtype) for tensor in tensors]
 
     def shape(self, tensor, begin=0, end=None):
-        """Sizes of the axes from `begin` to `end`, a vector of int64."""
+        """Return the sizes of the axes from `begin` to `end`, a vector of int64."""
         sizes = self.add('Shape', [tensor], 'int64', 1)
         if begin == 0 and end is None:
             return sizes
@@ -182,15 +180,15 @@ class Writer:
         return self.add('Slice', [sizes, self.ints(begin), self.ints(stop)])
 
     def concat(self, *vectors):
-        """Vectors of int64 as one."""
+        """Concatenate vectors of int64."""
         return vectors[0] if len(vectors) == 1 else self.add('Concat', vectors, axis=0)
 
     def reshape(self, tensor, shape, rank):
-        """`tensor` in the shape that a vector of int64 holds."""
+        """Reshape `tensor` to the shape in a vector of int64."""
         return self.add('Reshape', [tensor, shape], rank=rank)
 
     def unsqueeze(self, tensor, *axes):
-        """`tensor` with new axes of size 1."""
+        """Insert axes of size 1."""
         return self.add('Unsqueeze', [tensor, self.ints(*axes)], rank=tensor.rank + len(axes))
 
 
@@ -274,7 +272,7 @@ def _value_info(tensor, axes):
 
 
 def _folded(symbol, nodes, heads, params):
-    """Number of a node -> its values, for parameters and nodes that depend on these alone."""
+    """Compute the nodes that depend on parameters alone: their numbers -> values."""
     # Only values that another node or the result uses. So a weight that the graph slices or
     # transposes first, such as the fused one of an attention, is stored in its final form.
     import mxnet as mx

@@ -1,15 +1,12 @@
 """MXNet's operators in ONNX's: one function each, ``translate(writer, node) -> Tensor or list``.
 
-MXNet has translations of its own (``mxnet.onnx``). Many write sizes of the example's shapes into
-the graph, and ``repeat`` and ``slice_like`` are wrong or missing; these here keep every size open.
+MXNet's own translations (``mxnet.onnx``) write sizes of the example into the graph, and ``repeat``
+and ``slice_like`` are wrong or missing; these here keep every size open.
 """
 
 import math
 
 from ..errors import InputError
-
-__all__ = ['OPERATORS', 'count_along', 'translates']
-
 
 #: name of an MXNet operator -> its translation, ``translate(writer, node) -> Tensor or list``
 OPERATORS = {}
@@ -26,7 +23,7 @@ def translates(*names):
 
 
 def count_along(writer, tensor, axis, dtype):
-    """0, 1, 2, ... along an axis of `tensor`, as a vector."""
+    """Return 0, 1, 2, ... along an axis of `tensor`, as a vector."""
     axis = axis + tensor.rank if axis < 0 else axis
     size = writer.add('Squeeze', [writer.shape(tensor, axis, axis + 1), writer.ints(0)], 'int64', 0)
     numbers = [writer.constant(value, 'int64') for value in (0, 1)]
@@ -353,7 +350,7 @@ def _product(writer, node):
 
 
 def _by_head(writer, qkv, heads, part):
-    """Query, key or value (part 0, 1, 2), (B, heads, L, size), of (L, B, heads * 3 * size)."""
+    """Return query, key or value (part 0, 1, 2), (B, heads, L, size), of the fused ones."""
     shape = writer.concat(writer.shape(qkv, 0, 2), writer.ints(heads, 3, -1))
     apart = writer.reshape(qkv, shape, 5)
     axis = writer.ints(3)
@@ -410,7 +407,7 @@ def _log_softmax(writer, node):
 
 
 def _reduced(op):
-    """A reduction over one axis or several; ReduceSum alone takes the axes as an input."""
+    """Return a reduction over one axis or several; ReduceSum alone takes the axes as an input."""
 
     def translate(writer, node):
         tensor, axis = node.inputs[0], node.attrs.get('axis')
@@ -429,7 +426,7 @@ for _name, _op in {'sum': 'ReduceSum', 'mean': 'ReduceMean', 'max': 'ReduceMax'}
 
 
 def _within(writer, ids, rows):
-    """Ids as int64, clipped to the table's rows as MXNet does."""
+    """Return the ids as int64, clipped to the table's rows as MXNet does."""
     ids = writer.cast(ids, 'int64')
     last = writer.add('Sub', [rows, writer.ints(1)])
     ids = writer.add('Max', [ids, writer.ints(0)], rank=ids.rank)
@@ -448,7 +445,7 @@ def _embedding(writer, node):
 
 
 def _positions(writer, ids, most):
-    """Positions 0, 1, 2, ... with the rank of `ids`, sliced from all positions of the table."""
+    """Return positions 0, 1, ... with the rank of `ids`, sliced from all of the table."""
     # PyTorch's exporter writes the positions (1, length) in the same way, and runtimes recognize
     # an embedding layer by it.
     tensor, axis = writer.ranges[ids.name]
@@ -504,7 +501,7 @@ def _slice_axis(writer, node):
 
 
 def _sliced(writer, node, ranges):
-    """The input from begin to end of some axes; `ranges` has axis -> (begin, end)."""
+    """Return the input from begin to end of some axes; `ranges` has axis -> (begin, end)."""
     begin = writer.ints(*(begin or 0 for begin, _ in ranges.values()))
     end = writer.ints(*(_END if end is None else end for _, end in ranges.values()))
     return writer.add('Slice', [node.inputs[0], begin, end, writer.ints(*ranges)])

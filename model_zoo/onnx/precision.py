@@ -17,7 +17,7 @@ _DYNAMIC, _STATIC = ('MatMul', 'Attention'), ('MatMul',)  # operators that becom
 
 
 def convert(model, precision):
-    """A model that computes in another precision; its inputs and outputs keep their types."""
+    """Convert a model to another precision; its inputs and outputs keep their types."""
     if precision == 'float16':
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
@@ -28,7 +28,7 @@ def convert(model, precision):
 
 
 def reduces_range():
-    """Whether weights get 7 bits: without VNNI or AMX, sums of two products of 8 bits saturate."""
+    """Return whether weights get 7 bits: without VNNI or AMX, sums of 8-bit products saturate."""
     return not cpu_flags() & {'avx512_vnni', 'avx_vnni', 'amx_int8'}
 
 
@@ -54,7 +54,7 @@ class Quantizer:
             self._ranges = self._calibrate(feeds, method)
 
     def quantize(self, exclude=()):
-        """The model with all layers but `exclude`, by their names, in 8 bits."""
+        """Return the model with all layers but `exclude`, by their names, in 8 bits."""
         excluded = [node for name in exclude for node in self.layers[name]]
         if len(exclude) == len(self.layers):
             return self._model
@@ -130,7 +130,7 @@ class Quantizer:
 
 
 def _layer_name(node):
-    """The name of the node's weight, without its endings."""
+    """Return the name of the node's weight, without its endings."""
     name = node.input[1]
     for end in ('_transposed', '_weight'):
         name = name[: -len(end)] if name.endswith(end) else name

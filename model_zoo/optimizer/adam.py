@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 
-import gluonnlp.optimizer  # noqa: F401  registers its own 'bertadam' now, so that ours stays
+import gluonnlp.optimizer  # noqa: F401  registers its 'bertadam' now, not later in place of this one
 import mxnet as mx
 import numpy as np
 
@@ -13,7 +13,7 @@ from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
 
-#: Regular expression of the parameters that aren't decayed. The end of the name decides: a block's
+#: Regular expression of the parameters without weight decay. The end of the name decides: a block's
 #: prefix may contain one of these words.
 NO_DECAY = r'.*(bias|beta|gamma)$'
 
@@ -57,12 +57,12 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
             learning_rate = 0.001
         if learning_rate is not None and not learning_rate >= 0:
-            raise InputError(f'learning_rate is {learning_rate}; it must be 0 or more')
+            raise InputError(f'learning_rate is {learning_rate}; it must be at least 0')
         for name, beta in (('beta1', beta1), ('beta2', beta2)):
             if not 0 <= beta < 1:
                 raise InputError(f'{name} is {beta}; it must be at least 0 and below 1')
         if not epsilon >= 0:
-            raise InputError(f'epsilon is {epsilon}; it must be 0 or more')
+            raise InputError(f'epsilon is {epsilon}; it must be at least 0')
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1 = beta1
         self.beta2 = beta2
@@ -71,7 +71,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self.aggregate_num = 64  # number of weights per call of `update`
 
     def create_state(self, index, weight):
-        """The two moments, (mean, variance), both zero and shaped as `weight`."""
+        """Return the two moments, (mean, variance), both zero and shaped as `weight`."""
         return tuple(mx.nd.zeros(weight.shape, weight.context, weight.dtype) for _ in range(2))
 
     def update(self, index, weight, grad, state):
@@ -84,7 +84,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         self._update(index, weight, grad, state, self.multi_precision and first.dtype == np.float16)
 
     def _rates(self, index, weight, lr, wd):
-        """(step, factor, decay, late decay) of the update of one weight."""
+        """Return (step, factor, decay, late decay) of the update of one weight."""
         # `w -= factor * (step * mean / (sqrt(var) + epsilon) + decay * w)`, and after that `w -=
         # late_decay * w`.
         raise NotImplementedError
@@ -108,14 +108,14 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             self._update_weight(*arguments, multi_precision)
 
     def _steps(self, indices, arrays, lrs, wds):
-        """`_step` of each weight, the first of its arrays."""
+        """Return the `_step` of each weight, the first of its arrays."""
         return [
             self._step(index, group[0], lr, wd)
             for index, group, lr, wd in zip(indices, arrays, lrs, wds)
         ]
 
     def _step(self, index, weight, lr, wd):
-        """The `host.Step` of a weight with the operators' moments."""
+        """Return the `host.Step` of a weight with the operators' moments."""
         mean_factor, root_factor = self._moment_factors()
         step, factor, decay, late_decay = self._rates(index, weight, lr, wd)
         return host.Step(
@@ -158,17 +158,17 @@ class DecoupledAdam(mx.optimizer.Optimizer):
                 mx.nd.cast(master, dtype=weight.dtype, out=weight)
 
     def _epsilon(self, index):
-        """The term added to the square root of the second moment."""
+        """Return the term added to the square root of the second moment."""
         return self.epsilon
 
     def _moment_factors(self):
-        """Moment of the operators over the true one: (mean's, square root of the variance's)."""
+        """Return the operators' mean, and root of the variance, over the true ones."""
         # They take the betas as float32 and compute 1 - beta from them, which for beta2 = 0.999 is
         # off by 1.3e-5. So their moments are the true ones times a constant.
         return _complement_error(self.beta1), math.sqrt(_complement_error(self.beta2))
 
     def _scales(self, indices, grads):
-        """The factor of each gradient: arrays of shape (1,)."""
+        """Return the factor of each gradient: arrays of shape (1,)."""
         context = grads[0].context
         scale = self.rescale_grad  # AMP and clipping by the global norm make it an array
         if isinstance(scale, mx.nd.NDArray):
@@ -178,7 +178,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         if self.max_grad_norm is None or self.max_grad_norm <= 0:
             return [scale] * len(grads)
         # a parameter that is `joined`, such as (3, 64), joins 3 of the original's in alternating
-        # blocks of 64 rows; the gradient of each of them is clipped by its own norm
+        # blocks of 64 rows; the gradient of each is clipped by its own norm
         joined = [getattr(self.param_dict.get(index), 'joined', None) for index in indices]
         wholes = [grad for grad, parts in zip(grads, joined) if parts is None]
         factors = iter(self._clip_factors(wholes, scale))
@@ -192,7 +192,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         return scales
 
     def _clip_factors(self, arrays, scale):
-        """The factors, of shape (1,), that clip each array's norm."""
+        """Return the factors, of shape (1,), that clip each array's norm."""
         if not arrays:
             return []
         if host.are_on_host(arrays):
@@ -213,14 +213,14 @@ class DecoupledAdam(mx.optimizer.Optimizer):
 
 
 def _numbers(scales):
-    """The scales, most of which are one array, as numbers."""
+    """Return the scales as numbers; many are the same array."""
     values = {id(scale): scale for scale in scales}
     values = {key: scale.asscalar().item() for key, scale in values.items()}
     return [values[id(scale)] for scale in scales]
 
 
 def _complement_error(beta):
-    """1 - beta as the operator computes it, over the true one."""
+    """Return 1 - beta as the operator computes it, over the true value."""
     return float(np.float32(1) - np.float32(beta)) / (1 - beta)
 
 
@@ -302,7 +302,7 @@ class OpenAIAdam(DecoupledAdam):
     The last line is left out for vectors (biases, layer normalization) unless `vector_l2`.
 
     Registered with MXNet as ``'openaiadam'``; the original is `OpenAIAdam` of
-    pytorch-pretrained-bert. Its first update has the learning rate of step 1, BERTAdam's that of
+    pytorch-pretrained-bert. Its first update has the learning rate of step 1, and BERTAdam's of
     step 0; a schedule without `first_step` is set accordingly.
 
     Parameters
@@ -313,17 +313,8 @@ class OpenAIAdam(DecoupledAdam):
         Whether one-dimensional parameters also decay.
     """
 
-    def __init__(
-        self,
-        learning_rate=None,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-8,
-        vector_l2=False,
-        max_grad_norm=None,
-        **kwargs,
-    ):
-        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
+    def __init__(self, learning_rate=None, *, epsilon=1e-8, vector_l2=False, **kwargs):
+        super().__init__(learning_rate, epsilon=epsilon, **kwargs)
         self.vector_l2 = vector_l2
         if isinstance(self.lr_scheduler, Schedule) and self.lr_scheduler.first_step is None:
             self.lr_scheduler.first_step = 1
@@ -372,22 +363,19 @@ class LAMB(DecoupledAdam):
     def __init__(
         self,
         learning_rate=None,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-6,
+        *,
         lower_bound=None,
         upper_bound=None,
         bias_correction=True,
-        max_grad_norm=None,
         **kwargs,
     ):
-        super().__init__(learning_rate, beta1, beta2, epsilon, max_grad_norm, **kwargs)
+        super().__init__(learning_rate, **kwargs)
         bounds = {'lower_bound': lower_bound, 'upper_bound': upper_bound}
         self._bounds = {name: bound for name, bound in bounds.items() if bound is not None}
         self.bias_correction = bias_correction
 
     def _corrections(self, index):
-        """The divisors of the first moment and of the second one's square root."""
+        """Return the divisors of the first moment and of the second moment's square root."""
         if not self.bias_correction:
             return 1.0, 1.0
         count = self._index_update_count[index]

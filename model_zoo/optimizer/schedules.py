@@ -35,7 +35,7 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         `BertAdam`; :class:`model_zoo.optimizer.OpenAIAdam` sets it to 1, as in its own original.
     """
 
-    ends = False  # whether nothing sensible comes after t_total
+    ends = False  # whether training should stop at t_total
 
     def __init__(self, warmup=0.002, t_total=-1, base_lr=0.001, first_step=None):
         name = type(self).__name__
@@ -44,13 +44,11 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         super().__init__(base_lr=base_lr)
         if not 0 <= warmup < 1 and warmup != -1:
             raise InputError(
-                f'{name}: warmup is {warmup}; it is a part of t_total, at least 0 and below 1 '
-                '(or -1 for none)'
+                f'{name}: warmup is {warmup}; it must be a fraction of t_total below 1, or -1'
             )
         if not (t_total > 0 or t_total < 0):
             raise InputError(
-                f'{name}: t_total is {t_total}; give the number of updates, or -1 for a constant '
-                'rate'
+                f'{name}: t_total is {t_total}; it must be positive, or -1 for a constant rate'
             )
         self.warmup = float(max(warmup, 0))
         self.t_total = float(t_total)
@@ -60,11 +58,11 @@ class Schedule(mx.lr_scheduler.LRScheduler):
             _LOGGER.warning('%s: t_total is %s, so the learning rate is constant', name, t_total)
 
     def __call__(self, num_update):
-        """The learning rate of MXNet's update number `num_update`, which counts from 1."""
+        """Return the learning rate of MXNet's update `num_update`, counted from 1."""
         return self.base_lr * self.get_lr(max(num_update - 1, 0) + (self.first_step or 0))
 
     def get_lr(self, step, nowarn=False):
-        """The factor of the learning rate at `step`, which counts from 0.
+        """Return the factor of the learning rate at `step`, counted from 0.
 
         After `t_total` it follows the formula. Schedules that have ended then log one warning,
         unless `nowarn`.
@@ -86,17 +84,17 @@ class Schedule(mx.lr_scheduler.LRScheduler):
         return factor
 
     def get_lr_(self, progress):
-        """The factor at `progress`, which goes from 0 to 1 and beyond."""
+        """Return the factor at `progress`, from 0 to 1 and beyond."""
         if progress < self.warmup:
             return progress / self.warmup
         return self.after_warmup(progress)
 
     def after_warmup(self, progress):
-        """The factor once `progress` has reached `warmup`."""
+        """Return the factor once `progress` has reached `warmup`."""
         raise NotImplementedError
 
     def _since_warmup(self, progress):
-        """`progress` as a part of what follows the warmup."""
+        """Return `progress` as a fraction of the updates after the warmup."""
         return (progress - self.warmup) / (1 - self.warmup)
 
 
@@ -159,16 +157,16 @@ class WarmupCosineWithHardRestartsSchedule(WarmupCosineSchedule):
     def __init__(self, warmup=0.002, t_total=-1, cycles=1.0, **kwargs):
         super().__init__(warmup, t_total, cycles, **kwargs)
         if not cycles >= 1:
-            raise InputError(f'{type(self).__name__}: cycles is {cycles}; it must be 1 or more')
+            raise InputError(f'{type(self).__name__}: cycles is {cycles}; it must be at least 1')
 
     def after_warmup(self, progress):
         return 0.5 * (1 + math.cos(math.pi * (self.cycles * self._since_warmup(progress) % 1)))
 
 
 class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedule):
-    """`cycles` times a linear growth and a cosine from 1 to 0; ``'warmup_cosine_warmup_restarts'``.
+    """Linear growth, then a cosine from 1 to 0, `cycles` times.
 
-    Takes the parameters of :class:`Schedule`, and
+    Its name is ``'warmup_cosine_warmup_restarts'``. Takes the parameters of :class:`Schedule`, and
 
     Parameters
     ----------
@@ -184,7 +182,7 @@ class WarmupCosineWithWarmupRestartsSchedule(WarmupCosineWithHardRestartsSchedul
             raise InputError(
                 f'{type(self).__name__}: warmup * cycles is {warmup} * {cycles}; it must be below 1'
             )
-        # from here on, warmup is a part of its cycle
+        # from here on, warmup is a fraction of its cycle
         super().__init__(warmup * cycles if warmup >= 0 else warmup, t_total, cycles, **kwargs)
 
     def get_lr_(self, progress):
@@ -214,7 +212,7 @@ SCHEDULES = dict(
 def get_schedule(name, base_lr, warmup=-1, t_total=-1, cycles=None, first_step=None):
     """Make a schedule by its name, a key of `SCHEDULES`; None means ``'none'``.
 
-    The other parameters are those of :class:`Schedule`; `cycles` is for the cosine schedules.
+    See :class:`Schedule` for the other parameters; `cycles` is for the cosine schedules.
     """
     name = 'none' if name is None else name
     UnknownNameError.check('schedule', name, SCHEDULES)
@@ -244,8 +242,6 @@ def finetune_schedule(base_lr, num_steps, warmup_ratio=0.1, first_step=0):
         script at step 1 (the last one has).
     """
     if not num_steps >= 1:
-        raise InputError(f'num_steps is {num_steps}; a training has at least one update')
-    if not 0 <= warmup_ratio < 1:
-        raise InputError(f'warmup_ratio is {warmup_ratio}; it must be at least 0 and below 1')
+        raise InputError(f'num_steps is {num_steps}; it must be at least 1')
     warmup = int(num_steps * warmup_ratio) / num_steps
     return WarmupLinearSchedule(warmup, num_steps, base_lr=base_lr, first_step=first_step)

@@ -38,7 +38,7 @@ class WordpieceTokenizer:
         ids = dict(ids)
         self._outside = None
         if unk_token not in ids:
-            # The library wants to have it in the vocabulary; with a space in it, no word matches.
+            # The library expects it in the vocabulary; with a space in it, no word matches.
             self._outside = ' ' + unk_token
             ids[self._outside] = max(ids.values(), default=-1) + 1
         self.model = models.WordPiece(
@@ -73,7 +73,7 @@ _IDEOGRAPHS = (
 
 
 def _is_punctuation(char):
-    """Whether the original splits at `char`: all ASCII symbols, and Unicode's category P."""
+    """Return whether the original splits at `char`: all ASCII symbols, and Unicode's category P."""
     if char < '\x80':
         return '!' <= char <= '~' and not char.isalnum()
     return unicodedata.category(char)[0] == 'P'
@@ -113,7 +113,7 @@ class Splitter:
         self._same, self._differing = set(), set()
 
     def suits_rust(self, text):
-        """Whether the library finds the same words in `text`."""
+        """Return whether the library finds the same words in `text`."""
         if not self._same.issuperset(text):
             for char in set(text) - self._same - self._differing:
                 (self._same if self._agrees(char) else self._differing).add(char)
@@ -135,7 +135,7 @@ class BasicTokenizer(Splitter):
     strip_accents : bool, optional
         Default: as `do_lower_case`.
     tokenize_chinese_chars : bool
-        Whether CJK ideographs are words of their own.
+        Whether each CJK ideograph is a word.
     """
 
     _kinds = _Kinds('C')
@@ -165,7 +165,7 @@ class BasicTokenizer(Splitter):
         ]
 
     def library_normalizer(self):
-        """The like in the library."""
+        """Return the library's normalizer of the same kind."""
         return normalizers.BertNormalizer(
             lowercase=self.do_lower_case,
             strip_accents=self.strip_accents,
@@ -173,7 +173,7 @@ class BasicTokenizer(Splitter):
         )
 
     def tokenize(self, text):
-        """List of the words of `text`."""
+        """Return the list of the words of `text`."""
         text = checked(text)
         if self.suits_rust(text):
             return self.rust_words(text)
@@ -185,7 +185,7 @@ class BasicTokenizer(Splitter):
         return [(word, cover(spans, 0, len(spans))) for word, spans in aligned]
 
     def rust_words(self, text):
-        """Words of a `text` that :meth:`suits_rust`."""
+        """Return the words of a `text` that :meth:`suits_rust`."""
         text = self._normalizer.normalize_str(text)
         return [word for word, _ in self._splitter.pre_tokenize_str(text)]
 
@@ -198,7 +198,7 @@ class BasicTokenizer(Splitter):
         return True
 
     def _agrees(self, char):
-        """Whether the library treats `char` as this class does in any context.
+        """Return whether the library treats `char` as this class does in any context.
 
         Not the case for dropped characters, which could join a special token; the capital sigma,
         which Python lower-cases differently at the end of a word; stripped accents, whose place
@@ -217,7 +217,7 @@ class BasicTokenizer(Splitter):
         return self.rust_words(sample) == [word for word, _ in self.align(sample)]
 
     def align(self, text):
-        """Words of `text`, each with the places (start, end) of its characters."""
+        """Return the words of `text`, each with the places (start, end) of its characters."""
         words = []
         for chars, spans in self._clean(text):
             word = ''.join(chars)
@@ -299,7 +299,7 @@ def _canonical_order(parts):
 
 
 def _split_punctuation(word, spans):
-    """Each punctuation character, and each run between them, with its spans."""
+    """Return each punctuation character, and each run between them, with its spans."""
     words, start = [], 0
     for position, char in enumerate(word):
         if _is_punctuation(char):

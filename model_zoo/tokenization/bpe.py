@@ -25,7 +25,8 @@ from .tokenizer import Tokenizer
 from .vocab import check_tokens, make_vocab
 from .vocab_file import has_word_ends
 
-__all__ = ['BPETokenizer', 'byte_level', 'bytes_to_unicode', 'read_pairs']
+__all__ = ['BPETokenizer']
+
 
 _log = logging.getLogger(__name__)
 
@@ -38,23 +39,12 @@ def read_bpe_vocab(path):
         raise InputError(f'vocabulary {path!r} has no tokens')
     check_tokens(ids, f'vocabulary {path!r}')
     ids = dict(sorted(ids.items(), key=lambda item: item[1]))
-    owners = {}
-    for token, token_id in ids.items():
-        if token_id < 0 or token_id in owners:
-            other = f', as {owners[token_id]!r} has' if token_id in owners else ''
-            raise InputError(
-                f'vocabulary {path!r}: tokens must have ids from 0 on, each one of its own; token '
-                f'{token!r} has {token_id}{other}'
-            )
-        owners[token_id] = token
-    gaps = max(owners) + 1 - len(ids)
+    numbers = {*ids.values()}
+    if len(numbers) < len(ids) or min(numbers) < 0:
+        raise InputError(f'vocabulary {path!r}: its ids must differ and be at least 0')
+    gaps = max(numbers) + 1 - len(ids)
     if gaps:
-        _log.warning(
-            'vocabulary %r: no token has %d of the ids up to %d; is it whole?',
-            path,
-            gaps,
-            max(owners),
-        )
+        _log.warning('vocabulary %r: %d ids have no token; is it whole?', path, gaps)
     return ids
 
 
@@ -85,14 +75,14 @@ def read_pairs(vocab_file, merges_file, **options):
 
 
 def bytes_to_unicode():
-    """A printable character for each byte, as in the vocabulary's tokens."""
+    """Return a printable character for each byte, as in the vocabulary's tokens."""
     alphabet = set(pre_tokenizers.ByteLevel.alphabet())
     others = iter(sorted(char for char in alphabet if ord(char) > 255))
     return {byte: chr(byte) if chr(byte) in alphabet else next(others) for byte in range(256)}
 
 
 def byte_level(model):
-    """A tokenizer of the library for byte pairs of UTF-8."""
+    """Return a tokenizer of the library for byte pairs of UTF-8."""
     rust = Library(model)
     rust.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     rust.decoder = decoders.ByteLevel()
@@ -131,8 +121,8 @@ class BPETokenizer(Tokenizer):
     def __init__(self, vocab_file, merges_file, special_tokens=None, max_len=None):
         if has_word_ends(merges_file) != bool(self.suffix):
             raise InputError(
-                f'the merges {os.fspath(merges_file)!r} are not for {type(self).__name__} but for '
-                'a tokenizer of another family: take the files of one release'
+                f'the merges {os.fspath(merges_file)!r} are not for {type(self).__name__}: use the '
+                'files of one release'
             )
         suffix = {'end_of_word_suffix': self.suffix} if self.suffix else {}
         self.encoder, self.bpe_ranks, model = read_pairs(vocab_file, merges_file, **suffix)
@@ -157,17 +147,16 @@ class BPETokenizer(Tokenizer):
     def set_special_tokens(self, special_tokens):
         """Replace the tokens that come after the vocabulary.
 
-        As in the original, texts don't produce their ids, except where a symbol that the vocabulary
-        lacks is such a token. Use :meth:`convert_tokens_to_ids`.
-
-        They are in the order of their ids, from the vocabulary's length on.
+        As in the original, texts don't produce their ids, except for a symbol that the vocabulary
+        lacks and that is a special token. Use :meth:`convert_tokens_to_ids`. The ids follow the
+        vocabulary's.
         """
         tokens = list_of_texts(special_tokens or [], 'special_tokens')
         for index, token in enumerate(tokens):
             if not isinstance(token, str) or not token or '\n' in token or '\r' in token:
                 raise InputError(f'special token {token!r} must be a str without line breaks')
             if token in self.encoder or token in tokens[:index]:
-                raise InputError(f'special token {token!r} is there already; give each one once')
+                raise InputError(f'special token {token!r} is there twice')
         start = max(self.decoder) + 1
         self.special_tokens = {token: start + index for index, token in enumerate(tokens)}
         self.special_tokens_decoder = {index: token for token, index in self.special_tokens.items()}
@@ -175,7 +164,7 @@ class BPETokenizer(Tokenizer):
             self.__dict__.pop(name, None)
 
     def bpe(self, token):
-        """The pieces of a word, separated by spaces, as in the original."""
+        """Return the pieces of a word, separated by spaces, as in the original."""
         return ' '.join(piece.value for piece in call_rust(self._rust.model.tokenize, token))
 
     def save_vocabulary(self, vocab_path):

@@ -1,4 +1,4 @@
-"""Ids of many sentences, whose chunks are tokenized once: most occur again and again."""
+"""Ids of many sentences, whose chunks are tokenized once, as most are frequent."""
 
 import array
 import re
@@ -21,9 +21,9 @@ _SENTENCE_CHARS = 2**21  # of chunks whose ids are kept; some 60 MB
 class SentenceEncoder:
     """The ids of sentences, without special tokens.
 
-    The ids of each chunk between white space are kept, as bytes, which are quick to join, if the
-    tokenizer has ``ids_of_chunks``: its pieces don't depend on text beyond white space, as BERT's
-    don't.
+    If the tokenizer has ``ids_of_chunks``, as BERT's, whose pieces don't depend on text beyond
+    white space, the ids of each chunk between white space are kept, as bytes, which are quick to
+    join.
     """
 
     def __init__(self, tokenizer, is_random=False):
@@ -35,7 +35,7 @@ class SentenceEncoder:
         self._ids, self._chars = {}, 0
 
     def encode(self, sentences):
-        """Ids of sentences."""
+        """Return the ids of sentences."""
         encode = self._encode_known if self._keeps else self._encode_anew
         parts = []
         for start in range(0, len(sentences), _SENTENCES):

@@ -1,4 +1,4 @@
-"""Texts on their way to ids: what is checked, calls of the Rust library, and results."""
+"""The encoding of texts: checks, calls of the Rust library, and results."""
 
 import logging
 import re
@@ -9,27 +9,14 @@ import numpy as np
 from ..errors import InputError
 from ..util.arrays import pad_rows
 
-__all__ = [
-    'NO_FRAMES',
-    'UNLIMITED',
-    'AlignedPieces',
-    'SplitPieces',
-    'call_rust',
-    'checked',
-    'cover',
-    'encode_rust',
-    'list_of_texts',
-    'warn_if_long',
-]
-
 
 class Frame(NamedTuple):
     """The special tokens around a text, or around and between the two texts of a pair.
 
     The first three fields have a tuple for each gap: before the first text, after it, and so on.
 
-    `text_types` has the token type of each text, `size` the number of special tokens; `cuts_left`
-    says that texts lose their beginnings.
+    `text_types` has the token type of each text, `size` the number of special tokens; with
+    `cuts_left` texts lose their beginnings.
     """
 
     tokens: tuple
@@ -41,7 +28,7 @@ class Frame(NamedTuple):
 
     @classmethod
     def of(cls, tokens, id_of, types=None, text_types=None):
-        """A frame of tokens; `id_of` gives their ids; all types are 0 by default."""
+        """Make a frame of tokens; `id_of` gives their ids; all types are 0 by default."""
         return cls(
             tokens,
             tuple(tuple(map(id_of, gap)) for gap in tokens),
@@ -51,7 +38,7 @@ class Frame(NamedTuple):
         )
 
     def without_tokens(self):
-        """The frame of a text that gets no special tokens."""
+        """Return the frame of a text that gets no special tokens."""
         gaps = ((),) * len(self.ids)
         return self._replace(tokens=gaps, ids=gaps, types=gaps, size=0)
 
@@ -64,7 +51,7 @@ class Frame(NamedTuple):
         return result
 
     def cut(self, part, length):
-        """What is kept of a list."""
+        """Return the part of a list that is kept."""
         return part[len(part) - length :] if self.cuts_left else part[:length]
 
     def fill_types(self, row, lengths):
@@ -106,25 +93,25 @@ class LibraryPieces:
         self._owner, self._text, self._encoding = owner, text, encoding
 
     def ids(self):
-        """List of int."""
+        """Return a list of int."""
         return self._encoding.ids
 
     def tokens(self):
-        """List of str, one an id."""
+        """Return a list of str, one per id."""
         # the library's token has the space that an added token takes
         added, pairs = self._owner.added_tokens, zip(self._encoding.ids, self._encoding.tokens)
         return [t if t == t.lstrip() or not t.strip() else added.get(n, t) for n, t in pairs]
 
     def offsets(self):
-        """List of (start, end) in the text, one an id."""
+        """Return a list of (start, end) in the text, one per id."""
         return self._encoding.offsets
 
     def numbers(self):
-        """List of indices into the words, or None, one an id."""
+        """Return a list of indices into the words, or None, one per id."""
         return self._encoding.word_ids
 
     def words(self):
-        """List of the text's words."""
+        """Return the list of the text's words."""
         spans = {}
         for number, (start, end) in zip(self.numbers(), self.offsets()):
             if number is not None:
@@ -176,7 +163,7 @@ class Encoding(list):
         Start and end in the piece's text, in Python characters. An unknown word's token has the
         word's span. Special tokens have (0, 0).
     words : list of str
-        All words of the text, even those that were cut off, followed by those of the second text.
+        All words of the text, cut off or not, followed by the second text's words.
     word_ids : list of int or None
         Index into `words`; None for special tokens.
     """
@@ -280,14 +267,14 @@ class BatchEncoding:
 
 _log = logging.getLogger(__name__)
 
-#: the original's ``max_len`` where none is given
+#: the original's default of ``max_len``
 UNLIMITED = int(1e12)
 
 _SURROGATES = re.compile('[\ud800-\udfff]')
 
 
 def checked(text):
-    """`text` if it is a string, its lone surrogates replaced by U+FFFD (same length)."""
+    """Return `text`, which must be a str, with U+FFFD for lone surrogates (same length)."""
     if not isinstance(text, str):
         hint = '; decode it first' if isinstance(text, bytes) else ''
         raise InputError(f'a text must be a str, not {type(text).__name__}: {text!r:.80}{hint}')
@@ -295,14 +282,14 @@ def checked(text):
 
 
 def list_of_texts(texts, name):
-    """`texts` as a list, but not a str's characters as one."""
+    """Return `texts` as a list; a str is refused."""
     if isinstance(texts, (str, bytes)):
         raise InputError(f'{name} must be a list of str, not one {type(texts).__name__}')
     return list(texts)
 
 
 def cover(spans, start, end):
-    """Smallest span that covers ``spans[start:end]``, or an empty one where none are."""
+    """Return the smallest span that covers ``spans[start:end]``, or an empty one where none are."""
     if start < end:
         part = spans[start:end]
         return min(part)[0], max(last for _, last in part)
@@ -321,7 +308,7 @@ def call_rust(function, *args, **kwargs):
 
 
 def encode_rust(rust, batch, **kwargs):
-    """The Rust library's encodings of a batch; one input alone doesn't start its threads."""
+    """Return the Rust library's encodings of a batch; one input alone doesn't start its threads."""
     if len(batch) == 1:
         return [call_rust(rust.encode, batch[0], add_special_tokens=False, **kwargs)]
     return call_rust(rust.encode_batch, batch, add_special_tokens=False, **kwargs)

@@ -17,38 +17,30 @@ from ..util.reading import read_lines
 from .basic import GluonBasicTokenizer
 from .vocab import load_vocab, save_vocab
 
-__all__ = [
-    'BERT_TOKENS',
-    'LONGEST_WORD',
-    'count_words',
-    'learn_byte_pairs',
-    'learn_sentence_pieces',
-    'learn_word_pieces',
-    'measure_vocab',
-    'split_words',
-]
+__all__ = ['learn_byte_pairs', 'learn_sentence_pieces', 'learn_word_pieces']
+
 
 _log = logging.getLogger(__name__)
 
 
-#: characters of a word that a vocabulary is learned from. The libraries' time and memory grow with
-#: the square of a word's length, or faster.
+#: most characters of a word that a vocabulary is learned from: the libraries' time and memory grow
+#: at least with the square of a word's length
 LONGEST_WORD = 1000
 
 _REPEATS = 1000  # of a word in a line
 _SPACES = r'\t\n\r \x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000'
 _STOPS = r'!-/:-@\[-`{-~\u3001\u3002\uff01\uff0c\uff1a\uff1b\uff1f'
 _IDEOGRAPHS = r'\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df'
-# what lies within a word: for BERT; for GPT-2: letters and digits, or other characters, or spaces
+# characters within a word: for BERT; for GPT-2: letters and digits, other characters, or spaces
 _BERT_RUN = re.compile(rf'[^{_SPACES}{_STOPS}{_IDEOGRAPHS}]+')
 _GPT2_RUN = re.compile(rf'[^\W_]+|[{_SPACES}]+|(?:[^\w{_SPACES}]|_)+')
 
 
 class _ShortWords:
-    """Lines without the words beyond `LONGEST_WORD`; the first one that is left out is told of."""
+    """Lines without the words beyond `LONGEST_WORD`, with a warning at the first."""
 
     def __init__(self, run):
-        self._run, self._has_told = run, False
+        self._run, self._has_warned = run, False
 
     def __call__(self, lines):
         for line in lines:
@@ -58,8 +50,8 @@ class _ShortWords:
         word = run.group()
         if len(word) <= LONGEST_WORD:
             return word
-        if not self._has_told:
-            self._has_told = True
+        if not self._has_warned:
+            self._has_warned = True
             _log.warning(
                 'words of more than %d characters are left out, such as one of %d: %.40s...',
                 LONGEST_WORD,
@@ -88,7 +80,7 @@ def learn_byte_pairs(path, size, folder, special_tokens=('<|endoftext|>',)):
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     least = len(alphabet) + len(special_tokens) + 1
     if size < least:
-        raise InputError(f'a vocabulary of {size} byte pairs is too small: give {least} or more')
+        raise InputError(f'a vocabulary of {size} byte pairs is too small: use at least {least}')
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -123,7 +115,7 @@ def _word_piece_steps(lower):
 
 
 def _repeated(counts):
-    """Lines that have each word as often as it was counted: the library counts for itself."""
+    """Yield lines with each word `count` times, as the library counts by itself."""
     for word, count in counts.items():
         whole, rest = divmod(count, _REPEATS)
         if whole:
@@ -175,7 +167,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
     if len(alphabet) > vocab_size:
         raise InputError(
             f'`vocab_size` {vocab_size} is too small: the characters of the text alone, at the '
-            f'beginning of a word and within one, are {len(alphabet)} tokens; give more, or a '
+            f'beginning of a word and within one, are {len(alphabet)} tokens; use more, or a '
             '`limit_alphabet`'
         )
     # Characters within words get their ids in the order of a hash, and with them what is learned
@@ -186,7 +178,7 @@ def learn_word_pieces(read, vocab_size, path, lower=True, min_frequency=2, limit
 
 
 def split_words(lines, lower=True):
-    """The lines as `learn_sentence_pieces` gives them to SentencePiece: words with spaces between.
+    """Yield the lines for SentencePiece: words with spaces between.
 
     Words beyond `LONGEST_WORD` are left out, with one warning.
     """
@@ -207,9 +199,9 @@ def learn_sentence_pieces(
 ):
     """Learn a SentencePiece model with BERT's special tokens, write it, and return the path.
 
-    `read`, `vocab_size`, `path` and `lower` are those of `learn_word_pieces`. `max_sentences` is
-    the maximum number of lines that are sampled into memory; `is_split` says that the lines come
-    from `split_words`.
+    See `learn_word_pieces` for `read`, `vocab_size`, `path` and `lower`. `max_sentences` is the
+    maximum number of lines that are sampled into memory; `is_split` means that the lines come from
+    `split_words`.
     """
     import sentencepiece
 

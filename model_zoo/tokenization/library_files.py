@@ -12,27 +12,13 @@ from ..util.remote import open_binary
 from .encoding import call_rust
 from .vocab import check_tokens
 
-__all__ = [
-    'BYTE_SPACE',
-    'FAIRSEQ_NAME',
-    'FILE_NAME',
-    'PREFIX',
-    'ids_of',
-    'open_rust',
-    'split_at_spaces',
-    'steps_of',
-    'token_id',
-    'word_piece_options',
-]
-
-
 #: name of the file
 FILE_NAME = 'tokenizer.json'
 _SEQUENCES = {'normalizers', 'pretokenizers', 'processors', 'decoders'}
 
 
 def open_rust(source):
-    """A tokenizer of the library, without cutting and padding of its own."""
+    """Open a tokenizer of the library, without its truncation and padding."""
     try:
         if isinstance(source, tokenizers.Tokenizer):
             check_tokens(ids_of(source))
@@ -41,10 +27,10 @@ def open_rust(source):
             with open_binary(source) as file:
                 text = file.read().decode()
         content = parse_json(text, dict)
-        # not the text, in which the library may take another of two equal names
+        # not the text: of two equal names the library may use the other
         rust = call_rust(tokenizers.Tokenizer.from_str, json.dumps(content))
         check_tokens(ids_of(rust))  # its to_str counts up to the largest id
-    except Exception as error:  # the library raises nothing more special
+    except Exception as error:  # the library raises no narrower kind
         raise InputError(f'{str(source)!r} cannot be read as a tokenizer.json: {error}') from error
     rust.no_padding()
     rust.no_truncation()
@@ -52,7 +38,7 @@ def open_rust(source):
 
 
 def steps_of(part):
-    """The steps of a normalizer or the like, one after the other, as dicts."""
+    """Return the steps of a normalizer or the like, one after the other, as dicts."""
     left, steps = [part], []
     while left:
         step = left.pop()
@@ -64,13 +50,13 @@ def steps_of(part):
 
 
 def ids_of(rust):
-    """All tokens and their ids, in the order of the ids."""
+    """Return all tokens and their ids, in the order of the ids."""
     ids = rust.get_vocab(with_added_tokens=True)
     return dict(sorted(ids.items(), key=operator.itemgetter(1)))
 
 
 def token_id(rust, token):
-    """A token's id, or None where it isn't in the vocabulary."""
+    """Return a token's id, or None where it isn't in the vocabulary."""
     try:
         return rust.token_to_id(token)
     except UnicodeEncodeError:  # a lone surrogate
@@ -78,7 +64,7 @@ def token_id(rust, token):
 
 
 def word_piece_options(rust):
-    """Arguments of ``BertTokenizer`` with which it cuts texts as a tokenizer does, or None."""
+    """Return the arguments of the same ``BertTokenizer`` as a tokenizer, or None."""
     content = json.loads(rust.to_str())
     model, normalizer = content['model'], content.get('normalizer') or {}
     if not (
@@ -98,7 +84,7 @@ def word_piece_options(rust):
 
 
 def split_at_spaces():
-    """A step of the library that finds what `str.split` does."""
+    """Make a step of the library that splits like `str.split`."""
     spaces = ''.join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
     return tokenizers.pre_tokenizers.Split(tokenizers.Regex(f'[{spaces}]+'), 'removed')
 

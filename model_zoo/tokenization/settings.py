@@ -1,31 +1,24 @@
-"""What a folder says of its tokenizer, besides the vocabulary.
+"""A folder's settings of its tokenizer, besides the vocabulary.
 
-The names and their meanings are those of transformers: ``tokenizer_config.json``,
-``special_tokens_map.json`` and ``added_tokens.json``.
+Names and meanings are as in transformers' ``tokenizer_config.json``, ``special_tokens_map.json``
+and ``added_tokens.json``.
 """
 
 import dataclasses
 import json
 import math
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import tokenizers
+from pydantic import ConfigDict, PlainValidator, create_model
 from tokenizers import AddedToken
 
-from ..errors import InputError
+from ..errors import InputError, reporting
 from ..pretrained.files import TOKENIZER_CONFIG, read_tokenizer_config
+from ..util.fields import Fields, Flag, Text
 from .library_files import steps_of, token_id
 from .vocab import ROLES
-
-__all__ = [
-    'ADDED_NAME',
-    'OWN_ADDED_NAME',
-    'PYTHON_OPTIONS',
-    'SPECIAL_NAME',
-    'SWITCHES',
-    'TokenizerSettings',
-]
 
 #: the roles of special tokens
 SPECIAL_NAME = 'special_tokens_map.json'
@@ -46,6 +39,36 @@ SWITCHES = (
 )
 
 
+class _AnyFields(Fields):
+    model_config = ConfigDict(extra='ignore')
+
+
+def _added_token(value):
+    """Make a token of its text, or of its fields in the files."""
+    fields = {'content': value} if isinstance(value, str) else value
+    if not isinstance(fields, dict) or not isinstance(fields.get('content'), str):
+        raise ValueError('a token must be a text')
+    flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
+    known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
+    return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
+
+
+_Token = Annotated[Any, PlainValidator(_added_token)]
+_Extra = list[_Token | None] | dict[str, _Token | None] | None
+# the files' fields that are used, with the content of added_tokens.json
+_Files = create_model(
+    '_Files',
+    __base__=_AnyFields,
+    tokenizer_class=(Text | None, None),
+    additional_special_tokens=(_Extra, None),
+    extra_special_tokens=(_Extra, None),
+    added_tokens_decoder=(dict[int, _Token] | None, None),
+    added=(dict[str, int], ...),
+    **dict.fromkeys(SWITCHES, (Flag | None, None)),
+    **{f'{role}_token': (_Token | None, None) for role in ROLES},
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings:
     """The settings of a folder's tokenizer.
@@ -57,7 +80,7 @@ class TokenizerSettings:
     roles : dict of str to str
         Role of a special token -> token.
     added : dict of str to (AddedToken, int or None)
-        Tokens that stay whole in texts, and their ids where the files tell them.
+        Tokens that stay whole in texts, and their ids if the files state them.
     """
 
     fields: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -71,61 +94,51 @@ class TokenizerSettings:
         config = read_tokenizer_config(folder, 'config.json')
         if config.get('tokenizer_class'):  # older models name it there
             fields.setdefault('tokenizer_class', config['tokenizer_class'])
-        for name in SWITCHES:
-            if not isinstance(fields.get(name), (bool, type(None))):
-                raise _wrong(folder, name, fields[name], 'give true or false')
-        if not isinstance(fields.get('tokenizer_class'), (str, type(None))):
-            raise _wrong(folder, 'tokenizer_class', fields['tokenizer_class'], 'give a name')
-        named = {**read_tokenizer_config(folder, SPECIAL_NAME), **fields}
-        tokens = {role: _token(folder, named.get(f'{role}_token')) for role in ROLES}
-        extra = []
-        for name in ('additional_special_tokens', 'extra_special_tokens'):
-            some = named.get(name) or []
-            if not isinstance(some, (list, dict)):
-                raise _wrong(folder, name, some, 'give a list of tokens')
-            extra += some.values() if isinstance(some, dict) else some
-        tokens.update((f'extra {n}', _token(folder, token)) for n, token in enumerate(extra))
-        added = {token.content: (token, None) for token in tokens.values() if token is not None}
+        files = {'added': {}, **read_tokenizer_config(folder, SPECIAL_NAME), **fields}
         if not os.path.exists(os.path.join(folder, OWN_ADDED_NAME)):
-            for content, number in read_tokenizer_config(folder, ADDED_NAME).items():
-                token = added.get(content, (AddedToken(content, special=False),))[0]
-                added[content] = token, _id(folder, number)
-        decoder = fields.get('added_tokens_decoder') or {}
-        if not isinstance(decoder, dict) or None in decoder.values():
-            raise _wrong(folder, 'added_tokens_decoder', decoder, 'give a token for each id')
-        for number, token in decoder.items():
-            token = _token(folder, token)
-            added[token.content] = token, _id(folder, number)
-        roles = {role: tokens[role].content for role in ROLES if tokens[role] is not None}
-        return cls(fields, roles, added)
+            files['added'] = read_tokenizer_config(folder, ADDED_NAME)
+        path = os.path.join(folder, TOKENIZER_CONFIG)
+        with reporting(f'{path!r}', errors=InputError):
+            files = dict(_Files.read(files))
+        roles = {role: files[f'{role}_token'] for role in ROLES if files[f'{role}_token']}
+        tokens = [*roles.values()]
+        for name in ('additional_special_tokens', 'extra_special_tokens'):
+            extra = files[name] or []
+            tokens += extra.values() if isinstance(extra, dict) else extra
+        added = {token.content: (token, None) for token in tokens if token is not None}
+        for token, number in files['added'].items():
+            added[token] = added.get(token, (AddedToken(token, special=False),))[0], number
+        for number, token in (files['added_tokens_decoder'] or {}).items():
+            added[token.content] = token, number
+        return cls(fields, {role: token.content for role, token in roles.items()}, added)
 
     @property
     def tokenizer_class(self):
-        """Name of the class in transformers, without what all end in; or None."""
+        """Name of the class in transformers, without the ending ``Tokenizer``; or None."""
         name = self.fields.get('tokenizer_class')
         return name.replace('TokenizerFast', '').replace('Tokenizer', '') if name else None
 
     def max_len(self):
-        """The most ids that the model takes, or None."""
+        """Return the most ids that the model takes, or None."""
         max_len = self.fields.get('max_len', self.fields.get('model_max_length'))
         if max_len is None:
             return None
         if not isinstance(max_len, (int, float)) or not 0 < max_len < math.inf:
             raise InputError(
-                f'{TOKENIZER_CONFIG} has the length {max_len!r:.80}: give a positive number'
+                f'{TOKENIZER_CONFIG} has the length {max_len!r:.80}; it must be a positive number'
             )
         return int(max_len)
 
     def options(self, *names):
-        """Those of the fields with these names that are there."""
+        """Return the existing fields of these names."""
         return {name: self.fields[name] for name in names if self.fields.get(name) is not None}
 
     def roles_among(self, ids):
-        """The special tokens that a vocabulary has."""
+        """Return the special tokens that a vocabulary has."""
         return {role: token for role, token in self.roles.items() if token in ids}
 
     def ask_more_of(self, tokenizer):
-        """Whether a tokenizer, made from the vocabulary alone, would give other ids."""
+        """Return whether a tokenizer, made from the vocabulary alone, would give other ids."""
         ids, known = tokenizer.vocab.token_to_idx, set(tokenizer._roles.values())
         known.update(tokenizer.added_tokens.values())
         added = (token for token, (_, number) in self.added.items() if number or token in ids)
@@ -136,7 +149,7 @@ class TokenizerSettings:
         )
 
     def applied_to(self, rust):
-        """A tokenizer of the library with these settings."""
+        """Return a copy of the library's tokenizer with these settings."""
         content = json.loads(rust.to_str())
         for step in steps_of(content.get('normalizer')):
             if step.get('type') == 'BertNormalizer':
@@ -169,31 +182,3 @@ class TokenizerSettings:
 def _by_id(item):
     _, (_, number) = item
     return number is None, number or 0
-
-
-def _wrong(folder, name, value, hint):
-    return InputError(
-        f'{os.path.join(folder, TOKENIZER_CONFIG)!r}: {name} is {value!r:.80}: {hint}'
-    )
-
-
-def _token(folder, token):
-    """A special token as the files write it, or None."""
-    if token is None:
-        return None
-    fields = {'content': token} if isinstance(token, str) else token
-    if not isinstance(fields, dict) or not isinstance(fields.get('content'), str):
-        raise _wrong(folder, 'a token', token, 'give its text')
-    flags = ('single_word', 'lstrip', 'rstrip', 'normalized', 'special')
-    known = {name: fields[name] for name in flags if isinstance(fields.get(name), bool)}
-    try:
-        return AddedToken(fields['content'], **{'special': True, 'normalized': False, **known})
-    except UnicodeEncodeError:
-        raise _wrong(folder, 'a token', token, 'give Unicode text') from None
-
-
-def _id(folder, number):
-    try:
-        return int(number)
-    except (TypeError, ValueError):
-        raise _wrong(folder, "an added token's id", number, 'give a number') from None

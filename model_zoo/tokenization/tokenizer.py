@@ -47,7 +47,7 @@ __all__ = ['open_tokenizer']
 
 TokenizerType = TypeVar('TokenizerType')
 
-# Texts, and characters of them, that are cut into pieces together: some 100 bytes for each.
+# Most texts and characters that are tokenized together: some 100 bytes for each.
 _TEXTS, _CHARACTERS = 1024, 2**20
 
 
@@ -121,9 +121,9 @@ eos_token_id : int or None
     splitter = None
     #: tokenizer_config.json of the folder that the tokenizer is from
     _fields = {}
-    #: pads batches where the vocabulary has no token for it; None if it must have one
+    #: id of padding if the vocabulary has no token for it; None if it must have one
     _default_pad_id = None
-    #: role -> the one whose token it has where the vocabulary has no other for it
+    #: role -> the role whose token replaces a missing one
     _stand_ins = {}
     #: roles that the vocabulary must have
     _needed = ()
@@ -132,7 +132,7 @@ eos_token_id : int or None
         self._set_up(open_rust(source), special_tokens, max_len)
 
     def _set_up(self, rust, special_tokens=None, max_len=None):
-        """Take a tokenizer of the library, without a copy."""
+        """Set the library's tokenizer, without a copy."""
         if max_len is not None:
             self.max_len = max_len
         self._rust, added = rust, rust.get_added_tokens_decoder()
@@ -190,7 +190,7 @@ eos_token_id : int or None
         ctx=None,
         **options,
     ):
-        """Tokens of a text, as in GluonNLP; with any other argument, a batch of texts for a model.
+        """Return tokens of a text, as in GluonNLP; with other arguments, a batch for a model.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ eos_token_id : int or None
             Pad rows to the longest one, or with 'max_length' to `max_length`. False refuses texts
             of different lengths.
         truncation : bool, optional
-            Whether to truncate to `max_length`, by default the model's. Default: only if you give
+            Whether to truncate to `max_length`, by default the model's. Default: only with
             `max_length`.
         **options
             Options of `encode_batch`, such as ``add_special_tokens=False``.
@@ -225,9 +225,9 @@ eos_token_id : int or None
         if isinstance(text, str) and not options and all(argument is None for argument in asked):
             return self.tokenize(text)
         if padding not in (None, True, False, 'longest', 'max_length'):
-            raise InputError(f"padding is {padding!r:.80}: give True, False or 'max_length'")
+            raise InputError(f"padding is {padding!r:.80}; it must be True, False or 'max_length'")
         if truncation not in (None, True, False, 'longest_first'):
-            raise InputError(f'truncation is {truncation!r:.80}: give True or False')
+            raise InputError(f'truncation is {truncation!r:.80}; it must be True or False')
         most = self.max_len if self.max_len < UNLIMITED else None
         limit = most if max_length is None else max_length
         if padding == 'max_length':
@@ -244,7 +244,7 @@ eos_token_id : int or None
         if not len(batch):
             raise InputError('there is no text in the batch')
         if padding is False and len(set(batch.valid_length.tolist())) > 1:
-            raise InputError('texts of different lengths make no array: give padding=True')
+            raise InputError('texts of different lengths make no array: pass padding=True')
         has_types = self.pair_type or batch.token_types.any()
         ids, types, length = (
             mx.nd.array(array, ctx=ctx or mx.cpu(), dtype=dtype)
@@ -277,17 +277,16 @@ eos_token_id : int or None
         for role in self._needed:
             if roles[role] is None:
                 raise InputError(
-                    f'the vocabulary ({len(self)} tokens) names no {role} token: give it one, or '
-                    "take the model's own vocabulary"
+                    f"the vocabulary ({len(self)} tokens) names no {role} token: use the model's"
                 )
         return roles
 
     def tokenize(self, text: str) -> list[str]:
-        """List of the pieces of `text`, without special tokens."""
+        """Return the list of the pieces of `text`, without special tokens."""
         return self._pieces([text])[0].tokens()
 
     def convert_tokens_to_ids(self, tokens):
-        """Ids of a list of tokens, or the id of one token; more than `max_len` log a warning."""
+        """Return ids of a list of tokens, or the id of one; more than `max_len` log a warning."""
         if isinstance(tokens, str):
             return self._id_of(tokens)
         ids = [self._id_of(token) for token in tokens]
@@ -295,7 +294,7 @@ eos_token_id : int or None
         return ids
 
     def convert_ids_to_tokens(self, ids, skip_special_tokens=False):
-        """Tokens of a sequence or array of ids, or the token of a single id."""
+        """Return the tokens of a sequence or array of ids, or the token of a single id."""
         if hasattr(ids, 'asnumpy'):
             ids = ids.asnumpy()
         if not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0:
@@ -332,7 +331,7 @@ eos_token_id : int or None
         return InputError(f'id {token_id} is not in the vocabulary; its ids are 0 to {last}')
 
     def decode(self, ids, skip_special_tokens=False):
-        """Text of a sequence or array of ids; ids between others that no token has are left out."""
+        """Return the text of a sequence or array of ids; ids without a token are left out."""
         return self._join(self._tokens_to_decode(ids, skip_special_tokens), ' ')
 
     def _tokens_to_decode(self, ids, skip_special_tokens):
@@ -340,7 +339,7 @@ eos_token_id : int or None
         return [token for token in tokens if not token.startswith(NO_TOKEN)]
 
     def join(self, pieces):
-        """The word that `pieces` are of."""
+        """Return the word of which `pieces` are the pieces."""
         return self._join(pieces, '').strip()
 
     def _join(self, tokens, between):
@@ -360,7 +359,7 @@ eos_token_id : int or None
 
     @property
     def finds_marks(self):
-        """Whether special tokens are found wherever in a text, not only between spaces."""
+        """Whether special tokens are found anywhere in a text, not only between spaces."""
         return bool(self.added_tokens)
 
     @functools.cached_property
@@ -383,12 +382,12 @@ eos_token_id : int or None
         return True, PREFIX if PREFIX in json.dumps(steps, ensure_ascii=False) else ''
 
     def is_first_subword(self, token):
-        """Whether `token` begins a word that isn't the text's first."""
+        """Return whether `token` begins a word that isn't the text's first."""
         begins, mark = self._mark
         return token.startswith(mark) is begins
 
     def normalized(self, word):
-        """A word in the spelling of its pieces."""
+        """Return a word in the spelling of its pieces."""
         begins, _ = self._mark
         if begins:
             return self.decode(self.encode(word, add_special_tokens=False)).strip()
@@ -397,7 +396,7 @@ eos_token_id : int or None
         return ' '.join(word for word, _ in words)
 
     def spell(self, ids):
-        """The text of pieces from the middle of a text, with single spaces between words."""
+        """Return the text of pieces from the middle of a text, with single spaces between words."""
         begins, mark = self._mark
         if begins:
             return ' '.join(self.decode(ids).split())
@@ -445,7 +444,7 @@ eos_token_id : int or None
         return [kind(self, texts[n], encodings[n]) for n, kind in enumerate(kinds)]
 
     def _kind_of(self, text):
-        """The class of a text's pieces."""
+        """Return the class of a text's pieces."""
         if self.splitter is None or any(mark in text for mark in self.added_tokens.values()):
             return LibraryPieces
         return SplitPieces if self.splitter.suits_rust(text) else AlignedPieces
@@ -466,7 +465,7 @@ eos_token_id : int or None
         add_special_tokens: bool = True,
         **special: Any,
     ) -> Encoding:
-        """Ids of a text or a pair, with the model's special tokens around them.
+        """Return the ids of a text or a pair, with the model's special tokens around them.
 
         BERT's are ``[CLS] text [SEP]`` or ``[CLS] text [SEP] pair [SEP]``; the language models have
         none. An empty second text is left out together with its [SEP], as in GluonNLP's
@@ -496,7 +495,7 @@ eos_token_id : int or None
         add_special_tokens: bool = True,
         **special: Any,
     ) -> BatchEncoding:
-        """Ids of many texts or pairs, see :meth:`encode`.
+        """Return the ids of many texts or pairs, see :meth:`encode`.
 
         Parameters
         ----------
@@ -513,7 +512,9 @@ eos_token_id : int or None
         if pairs is not None:
             pairs = list_of_texts(pairs, 'pairs')
             if len(pairs) != len(texts):
-                raise InputError(f'{len(texts)} texts but {len(pairs)} pairs; give as many of both')
+                raise InputError(
+                    f'{len(texts)} texts but {len(pairs)} pairs: their numbers must be equal'
+                )
         if round_to is not None and round_to < 1:
             raise InputError(f'round_to is {round_to}; it must be at least 1')
         frames = self._around(add_special_tokens, **special)
@@ -585,11 +586,11 @@ eos_token_id : int or None
         return joined, types, sum(map(len, parts[:-1]))
 
     def pair_size(self):
-        """Number of special tokens of a pair."""
+        """Return the number of special tokens of a pair."""
         return self._frames[1].size
 
     def _around(self, add_special_tokens):
-        """The special tokens around a text and around a pair."""
+        """Return the special tokens around a text and around a pair."""
         frames = self._frames
         if self._fields.get('truncation_side') == 'left':
             frames = tuple(frame._replace(cuts_left=True) for frame in frames)
@@ -598,7 +599,7 @@ eos_token_id : int or None
         return tuple(frame.without_tokens() for frame in frames)
 
     def _rows(self, texts, pairs, max_length, frames):
-        """An Encoding for each text or pair."""
+        """Return an Encoding for each text or pair."""
         if max_length is not None:
             needed = frames[0 if pairs is None else 1].size
             if max_length < needed:
@@ -707,10 +708,10 @@ eos_token_id : int or None
 
     @classmethod
     def exactly(cls, tokenizer):
-        """Make a tokenizer of this class that gives the same in the originals' way, or None."""
+        """Make the same tokenizer with the originals' methods, or return None."""
 
     def save_vocabulary(self, path):
-        """Write ``tokenizer.json`` to a folder, or a file of another name; returns its path."""
+        """Write ``tokenizer.json`` to a folder, or to a file; returns its path."""
         path = file_in(path, FILE_NAME)
         with atomic_write(path) as file:
             file.write(self._rust.to_str(pretty=True))
@@ -725,7 +726,7 @@ eos_token_id : int or None
             if settings is not None:
                 written.append(os.path.join(directory, TOKENIZER_CONFIG))
                 write_json(written[-1], settings)
-            for name in BESIDE_VOCAB:  # of another tokenizer that was here
+            for name in BESIDE_VOCAB:  # of a former tokenizer
                 path = os.path.join(directory, name)
                 if path not in written and os.path.exists(path):
                     os.remove(path)
@@ -735,7 +736,7 @@ eos_token_id : int or None
         return (self.save_vocabulary(directory),)
 
     def _settings(self):
-        """The content of tokenizer_config.json, or None not to write it."""
+        """Return the content of tokenizer_config.json, or None not to write it."""
         tokens = {f'{role}_token': token for role, token in self._roles.items() if token}
         return {**self._kept_fields(), **tokens}
 
@@ -744,7 +745,7 @@ eos_token_id : int or None
         return fields if self.max_len == UNLIMITED else {**fields, 'model_max_length': self.max_len}
 
     def to_library(self):
-        """The tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
+        """Return the tokenizer in the library `tokenizers`, for a ``tokenizer.json``.
 
         It adds the same special tokens around texts, and keeps those in a text whole. Texts may be
         split differently where the library's Unicode tables differ.
@@ -755,7 +756,7 @@ eos_token_id : int or None
         return rust
 
     def _kept_whole(self):
-        """Tokens that stay whole only in the library."""
+        """Return the tokens that stay whole only in the library."""
         return ()
 
 
@@ -777,12 +778,12 @@ def open_tokenizer(file, classes, **kwargs):
     Returns
     -------
     Tokenizer
-        Of one of `classes`, or a plain one where only that gives the ids.
+        An object of one of `classes`, or a plain one if the files need it.
 
     Raises
     ------
     InputError
-        If the files ask for a tokenizer that there isn't.
+        If the files ask for an unknown tokenizer.
     """
     file = file.for_classes(classes)
     if file.kind in Tokenizer.kinds:
@@ -810,12 +811,12 @@ def open_tokenizer(file, classes, **kwargs):
     merges = ' or '.join(BPE_NAMES.values())
     hint = f'put {merges} beside it' if file.kind == 'words' else 'or save a tokenizer.json there'
     raise InputError(
-        f'there is no tokenizer{asked} for {file.path!r}: give a vocabulary of another kind, {hint}'
+        f'there is no tokenizer{asked} for {file.path!r}: use a vocabulary of another kind, {hint}'
     )
 
 
 def _as_id(value):
-    """An id as an int; NDArrays have floats by default."""
+    """Return an id as an int; NDArrays have floats by default."""
     try:
         number = int(value)
         if number == value:
@@ -826,7 +827,7 @@ def _as_id(value):
 
 
 def _cut(sizes, room):
-    """Lengths to which a text or a pair is cut to fit `room`, by BERT's ``_truncate_seq_pair``."""
+    """Return the lengths of a text or a pair in `room`, by BERT's ``_truncate_seq_pair``."""
     if len(sizes) == 1:
         return [min(sizes[0], room)]
     first, second = sizes

@@ -13,22 +13,12 @@ from ..errors import InputError
 from ..util.files import atomic_write, file_in
 from ..util.reading import read_lines
 
-__all__ = [
-    'NO_TOKEN',
-    'ROLES',
-    'SPECIAL_TOKENS',
-    'VOCAB_NAME',
-    'check_tokens',
-    'find_roles',
-    'load_vocab',
-    'make_vocab',
-    'save_vocab',
-]
+__all__ = ['ROLES', 'find_roles', 'load_vocab', 'make_vocab', 'save_vocab']
 
 
 _log = logging.getLogger(__name__)
 
-#: BERT's
+#: BERT's special tokens
 SPECIAL_TOKENS = ('[UNK]', '[SEP]', '[PAD]', '[CLS]', '[MASK]')
 #: name of the file of a vocabulary of word pieces
 VOCAB_NAME = 'vocab.txt'
@@ -49,11 +39,11 @@ NO_TOKEN = '[no token '
 # ids without a token: a damaged file may have one of 2**40, for which there is no memory
 _MOST_GAPS, _FEW = 10, 1000
 
-# roles of BERT's special tokens, and those of them that a vocabulary may lack
+# roles of BERT's special tokens, and the roles that a vocabulary may lack
 _BERT_ROLES = ('unk', 'sep', 'pad', 'cls', 'mask')
 _OPTIONAL = {'pad', 'mask'}
 
-# what a role's token is usually called
+# usual tokens of a role
 _NAMES = {
     'unk': ('<unk>', '<UNK>', '[UNK]'),
     'pad': ('[PAD]', '<pad>'),
@@ -73,8 +63,7 @@ def load_vocab(source, roles=None):
     no id moves. A byte-order mark and blank lines at the end are dropped.
 
     As in the original, two things only log a warning: a file without [PAD] or [MASK], whose
-    vocabulary then has no such role, and a token on several lines, whose id is that of the last
-    line.
+    vocabulary then lacks the role, and a token on several lines, whose id is the last line.
 
     Parameters
     ----------
@@ -92,7 +81,7 @@ def load_vocab(source, roles=None):
     from gluonnlp.data import count_tokens
     from gluonnlp.vocab import BERTVocab, Vocab
 
-    if isinstance(source, Vocab):  # going over one never ends
+    if isinstance(source, Vocab):  # an iteration over it never ends
         source = source.idx_to_token
     if isinstance(source, (str, os.PathLike)):
         origin = f'vocabulary file {os.fspath(source)!r}'
@@ -158,14 +147,14 @@ def save_vocab(vocab, path):
     read_back = _parse(text)
     if read_back != tokens:
         odd = next((t for t, back in zip(tokens, read_back) if t != back), tokens[-1])
-        raise InputError(f'cannot write {path!r}: token {odd!r} does not fit on a line of its own')
+        raise InputError(f'cannot write {path!r}: token {odd!r} does not fit on a line')
     with atomic_write(path) as file:
         file.write(text)
     return path
 
 
 def _parse(text):
-    """Tokens of the lines of `text`."""
+    """Return the tokens of the lines of `text`."""
     # StringIO ends lines at \n, \r\n and \r only; str.splitlines would also do so at U+2028
     lines = [line.rstrip('\n') for line in io.StringIO(text, newline=None)]
     while lines and not lines[-1]:

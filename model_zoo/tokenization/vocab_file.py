@@ -15,9 +15,7 @@ from .library_files import FAIRSEQ_NAME, FILE_NAME, open_rust
 from .settings import TokenizerSettings
 from .vocab import ROLES, check_tokens, load_vocab
 
-__all__ = ['VocabFile', 'find_vocab_file', 'has_word_ends']
-
-#: the library's models -> kinds of files with the like
+#: the library's models -> kinds of files with the same content
 _MODELS = {'WordPiece': 'wordpiece', 'BPE': 'bpe', 'Unigram': 'fairseq', 'WordLevel': 'words'}
 
 #: the kinds that the classes for BERT read
@@ -26,9 +24,9 @@ _OF_BERT = ('wordpiece', 'gluonnlp', 'sentencepiece')
 
 @dataclasses.dataclass(frozen=True)
 class VocabFile:
-    """A vocabulary's file. Its name and the files beside it tell its kind.
+    """A vocabulary's file; its name and the files beside it determine its kind.
 
-    `said_lower_case` is None if only the tokens can tell; `special_tokens` are keyword arguments of
+    `said_lower_case` is None if only the tokens show it; `special_tokens` are keyword arguments of
     ``BERTVocab.from_sentencepiece``.
     """
 
@@ -38,7 +36,7 @@ class VocabFile:
 
     @classmethod
     def of(cls, files, do_lower_case=None):
-        """The vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
+        """Return the vocabulary among `files` (`model_zoo.pretrained.Files`), or None."""
         if files.vocab is None:
             return None
         lower = files.do_lower_case if do_lower_case is None else do_lower_case
@@ -95,7 +93,7 @@ class VocabFile:
 
     @property
     def has_word_ends(self):
-        """Whether byte pairs mark the ends of words, as those of OpenAI GPT do."""
+        """Whether byte pairs mark the ends of words, as OpenAI GPT's do."""
         if self.kind == 'tokenizers':
             return bool(open_rust(self.path).model.end_of_word_suffix)
         return has_word_ends(self.merges_path)
@@ -106,7 +104,7 @@ class VocabFile:
         if self.said_lower_case is not None:
             return self.said_lower_case
         if self.kind not in _OF_BERT:
-            return False  # their tokenizers know for themselves
+            return False  # their tokenizers find it out
         tokens = self.vocab.idx_to_token
         words = (token for token in tokens if not re.fullmatch(r'[\[<].*[\]>]', token))
         # as BERT lowers them, without accents: not a vocabulary of Korean, whose letters it splits
@@ -125,13 +123,13 @@ class VocabFile:
                 return BERTVocab.from_sentencepiece(self.path, **self.special_tokens)
             with open_binary(self.path) as file:
                 text = file.read().decode()
-            _check_indices(parse_json(text)['idx_to_token'])
+            roles = dict.fromkeys(ROLES.values(), str | None)
+            parse_json(text, {'idx_to_token': list[str], **roles})
             vocab = BERTVocab.from_json(text)
-            _check_indices(vocab.idx_to_token, vocab.token_to_idx)  # special ones are added
-            for role in ROLES.values():
-                token = getattr(vocab, role, None)
-                if token is not None and not isinstance(token, str):
-                    raise ValueError(f'its {role} is {token!r:.80}')
+            ids = {token: number for number, token in enumerate(vocab.idx_to_token)}
+            check_tokens(ids)
+            if len(ids) < len(vocab.idx_to_token) or ids != dict(vocab.token_to_idx):
+                raise ValueError('its ids are not the positions of different tokens')
             return vocab
         except Exception as error:  # these libraries check little of what they read
             name = 'SentencePiece model' if kind == 'sentencepiece' else 'GluonNLP vocabulary'
@@ -139,7 +137,7 @@ class VocabFile:
 
 
 def has_word_ends(path):
-    """Whether the merges in a file mark the ends of words, as those of OpenAI GPT do."""
+    """Return whether the merges in a file mark the ends of words, as OpenAI GPT's do."""
     return any(line.rstrip().endswith('</w>') for _, line in read_lines(os.fspath(path)))
 
 
@@ -148,23 +146,6 @@ def _lowered(word):
     return ''.join(part for part in parts if unicodedata.category(part) != 'Mn')
 
 
-def _check_indices(tokens, ids=None):
-    """Raise ValueError unless these are different texts, and their places the ids."""
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise ValueError('its idx_to_token is not a list of texts')
-    seen = set()
-    for token in tokens:
-        if token in seen:
-            raise ValueError(f'the token {token!r:.80} is there twice')
-        seen.add(token)
-    wanted = {token: position for position, token in enumerate(tokens)}
-    check_tokens(wanted)
-    if ids is not None and (
-        dict(ids) != wanted or any(type(index) is not int for index in ids.values())
-    ):
-        raise ValueError('its token_to_idx has other ids than idx_to_token')
-
-
 def find_vocab_file(model=None, dataset=None, root=None, path=None, do_lower_case=None):
-    """The `VocabFile` of a model without its weights; see `model_zoo.pretrained.find_files`."""
+    """Find the `VocabFile` of a model; see `model_zoo.pretrained.find_files`."""
     return VocabFile.of(find_files(model, dataset, root, path, weights=False), do_lower_case)

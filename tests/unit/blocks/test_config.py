@@ -177,5 +177,5 @@ def test_unknown_field_that_may_be_misspelt(caplog):
     config = bert.BertConfig.from_dict({'hidden_sizes': 24, 'transformers_version': '4'})
     assert config.extras == {'hidden_sizes': 24, 'transformers_version': '4'}
     assert caplog.messages == [
-        'hidden_sizes is not known to a BertConfig, and has no effect: is hidden_size meant?'
+        'hidden_sizes is not a field of BertConfig, and has no effect: is hidden_size meant?'
     ]

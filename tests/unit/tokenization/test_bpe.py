@@ -66,7 +66,7 @@ def test_ids_with_gaps(write, caplog):
     """Taken with a warning; special tokens come behind the last id. No text has the ids between."""
     vocab = b'{"a": 0, "b": 2, "ab": 5}'
     tokenizer = GPT2Tokenizer(*write(vocab, 'a b\n'), special_tokens=['<x>'])
-    assert 'no token has 3 of the ids up to 5' in caplog.text
+    assert '3 ids' in caplog.text
     assert tokenizer.encode('abba') == [5, 2, 0] and tokenizer.decode([5, 1, 2, 3, 0]) == 'abba'
     assert tokenizer.convert_tokens_to_ids(['<x>', 'ab']) == [6, 5] and len(tokenizer) == 7
     assert tokenizer.vocab.idx_to_token == [

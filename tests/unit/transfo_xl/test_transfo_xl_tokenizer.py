@@ -157,13 +157,14 @@ def data_set(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize('form', ['native', 'pytorch'])
 @pytest.mark.parametrize('name', ['wt2', 'ptb', 'enwik8'])
-def test_a_corpus_is_built_saved_and_read(data_set, tmp_path, name):
+def test_a_corpus_is_built_saved_and_read(data_set, tmp_path, name, form):
     corpus = get_lm_corpus(data_set, name)
     decoded = corpus.vocab.decode(corpus.valid)
     assert decoded == ('b a d' if name == 'enwik8' else 'b a <eos> d <eos>')
     assert corpus.vocab.lower_case is (name == 'ptb') and corpus.cutoffs == []
-    corpus.save_pretrained(tmp_path / 'saved')
+    corpus.save_pretrained(tmp_path / 'saved', form)
     again = TransfoXLCorpus.from_pretrained(tmp_path / 'saved')
     assert again.dataset == name and again.vocab.idx2sym == corpus.vocab.idx2sym
     for split in ('train', 'valid', 'test'):
@@ -182,7 +183,8 @@ def test_wikitext_103_counts_the_training_text_only(data_set):
     assert corpus.vocab.decode(corpus.valid) == 'b a <eos> <unk> <eos>'
 
 
-def test_the_one_billion_word_benchmark(data_set, tmp_path):
+@pytest.mark.parametrize('form', ['native', 'pytorch'])
+def test_the_one_billion_word_benchmark(data_set, tmp_path, form):
     folder = data_set / '1-billion-word-language-modeling-benchmark-r13output'
     folder = folder / 'training-monolingual.tokenized.shuffled'
     with pytest.raises(InputError):
@@ -196,7 +198,7 @@ def test_the_one_billion_word_benchmark(data_set, tmp_path):
     corpus = get_lm_corpus(data_set, 'lm1b')
     assert [path[-1] for path in corpus.train] == ['1', '2']
     assert [line.tolist() for line in corpus.valid] == [[0, 3, 2, 0], [0, 1, 0]]
-    corpus.save_pretrained(tmp_path / 'saved')
+    corpus.save_pretrained(tmp_path / 'saved', form)
     again = TransfoXLCorpus.from_pretrained(tmp_path / 'saved')
     assert again.train == corpus.train
     assert [line.tolist() for line in again.valid] == [[0, 3, 2, 0], [0, 1, 0]]
