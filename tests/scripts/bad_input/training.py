@@ -61,7 +61,7 @@ CLASSIFIER = [
     (['TOY', '--text_columns', 'sentence'], "no column 'sentence'; the columns are"),
     (
         ['TOY', '--text_columns', '1', '--label_column', '0'],
-        "label_column 0 of .*'label' occurs in the first line only.*--header",
+        "label_column 0 of .*'label' in the first line only.*--header",
     ),
     (['TOY', '--regression'], 'not a number'),
     (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature'),
