@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..optimizer import disable_weight_decay
+from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
 from ..tasks.task import check_finite
@@ -589,11 +590,14 @@ def make_updater(settings, model, schedule, max_grad_norm=1.0, decay_all=False, 
     registry = mx.optimizer.Optimizer.opt_registry
     if settings.optimizer.lower() not in registry:
         raise UnknownNameError.of('optimizer', settings.optimizer, registry)
-    options = {'wd': settings.wd, **(options or {})}
-    known = inspect.signature(registry[settings.optimizer.lower()].__init__).parameters
-    if 'epsilon' in known:
+    optimizer, options = (
+        registry[settings.optimizer.lower()],
+        {'wd': settings.wd, **(options or {})},
+    )
+    is_ours = issubclass(optimizer, DecoupledAdam)
+    if is_ours or 'epsilon' in inspect.signature(optimizer.__init__).parameters:
         options['epsilon'] = settings.epsilon
-    if 'max_grad_norm' in options and 'max_grad_norm' not in known:
+    if 'max_grad_norm' in options and not is_ours:
         raise InputError(
             f'{settings.optimizer} does not clip each parameter by itself, as '
             '`as_bertadam` requires: bertadam and openaiadam do',

@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ..errors import InputError, UnknownNameError, ZooError
 from ..layers.cells import ACTIVATIONS
-from ..util.fields import Count, Number, Text
+from ..util.fields import Count, Number, Text, requirement
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
 
@@ -170,8 +170,8 @@ def check_field(name, value, kind):
     try:
         _adapter(usual.get(kind, kind)).validate_python(value)
     except ValidationError as error:
-        problem = error.errors()[-1]['msg']
-        raise InputError(f'{name} is {value!r:.80}: {problem}') from None
+        problem = requirement(error.errors()[-1]['msg'])
+        raise InputError(f'{name} is {value!r:.80}; {problem}') from None
 
 
 @functools.lru_cache(None)

@@ -57,6 +57,15 @@ def _without_numpy(value):
     return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
 
+def requirement(message):
+    """Return a message of pydantic in this project's words, such as 'it must be at least 1'."""
+    words = {'Input should': 'it must', 'greater than or equal to': 'at least'}
+    words['less than or equal to'] = 'at most'
+    for theirs, ours in words.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
 def _refusal(errors):
     """One line about the first error; about all of a field that may have several types."""
     first, name = errors[0], errors[0]['loc'][0]
@@ -66,7 +75,7 @@ def _refusal(errors):
     if len(alike) == 1:
         name = '.'.join(map(str, first['loc']))
     problems = [str(error.get('ctx', {}).get('error') or error['msg']) for error in alike[:4]]
-    problems = ', or '.join(dict.fromkeys(problems)).replace('Input should', 'it must')
+    problems = requirement(', or '.join(dict.fromkeys(problems)))
     return InputError(f'`{name}` is {_shown(first["input"])}; {problems}')
 
 

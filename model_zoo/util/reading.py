@@ -102,12 +102,16 @@ def check_json(value, shape, where=''):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
     from pydantic import ValidationError
 
+    from .fields import requirement
+
     try:
         _adapter(tuple(shape.items()) if isinstance(shape, dict) else shape).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = '.'.join(filter(None, [where, *map(str, first['loc'])])) or 'it'
-        raise ValueError(f'{place:.80} is {first["input"]!r:.80}: {first["msg"]}') from None
+        raise ValueError(
+            f'{place:.80} is {first["input"]!r:.80}; {requirement(first["msg"])}'
+        ) from None
 
 
 @functools.cache

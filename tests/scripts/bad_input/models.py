@@ -149,7 +149,7 @@ EVALUATE = [
     ([], 'no texts .* and no corpus in'),
     (['--dataset', 'OTHER'], 'has another vocabulary than the model'),
     (['--text_file', 'TEXT', '--batch_size', '500'], 'too short for a batch_size of 500'),
-    (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len must be an integer of at least 0'),
+    (['--text_file', 'TEXT', '--mem_len', '-1'], 'mem_len is -1; it must be at least 0'),
     (['--text_file', 'TEXT', '--no_cuda', '--gpu', '0'], '--no_cuda and --gpu exclude'),
 ]
 
@@ -162,8 +162,8 @@ def convert(data, folder, edit):
 
 CONVERT = [
     (['bert', 'native', 'gone'], 'no such file or folder'),
-    (['bert', 'native', 'gpt_numpy'], 'checkpoint of another family'),
-    (['gpt2', 'native', 'gpt_transformers'], "another family, 'openai-gpt'"),
+    (['bert', 'native', 'gpt_numpy'], 'is it for another family?'),
+    (['gpt2', 'native', 'gpt_transformers'], "for the family 'openai-gpt'"),
     (['bert', 'numpy', 'bert_transformers'], 'unknown format of BertForPreTraining'),
     (['bert', 'gluonnlp', 'bert_transformers', '--from', 'numpy'], 'no weights in '),
     (

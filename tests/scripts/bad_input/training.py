@@ -192,7 +192,10 @@ LM = [
     (['--family', 'transfo_xl', '--max_length', '4'], '--max_length'),
     (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs'),
     (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab'),
-    (['NEW', '--family', 'gpt2', '--learn_vocab', '9'], '9 byte pairs is too small: give 258'),
+    (
+        ['NEW', '--family', 'gpt2', '--learn_vocab', '9'],
+        '9 byte pairs is too small: use at least 258',
+    ),
     (
         [
             'NEW',
@@ -209,7 +212,7 @@ LM = [
     ),
     (
         ['NEW', '--family', 'transfo_xl', '--cutoffs', '6', '3', '--hparams', SIZES['transfo_xl']],
-        'cutoffs must be ascending',
+        'cutoffs must ascend',
     ),
     (
         ['NEW', '--family', 'transfo_xl', '--batch_size', '5000', '--hparams', SIZES['transfo_xl']],
