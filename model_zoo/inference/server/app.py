@@ -4,11 +4,11 @@ import asyncio
 import concurrent.futures
 import contextlib
 import hmac
+import importlib.metadata
 import json
 import logging
 import time
 
-from ... import __version__
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline import TooLargeError
 from . import huggingface, openai_api, page
@@ -73,7 +73,7 @@ def build_app(models, settings=None, loading=()):
 
     app = fastapi.FastAPI(
         title=PROJECT,
-        version=__version__,
+        version=_version(),
         description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
@@ -89,6 +89,13 @@ def build_app(models, settings=None, loading=()):
     for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
+
+
+def _version():
+    try:
+        return importlib.metadata.version(PROJECT)
+    except importlib.metadata.PackageNotFoundError:  # a checkout that isn't installed
+        return 'unknown'
 
 
 def _add_errors(app):

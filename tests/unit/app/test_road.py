@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import os
 import shlex
 from unittest import mock
 
@@ -205,6 +206,9 @@ def assert_next_runs(log, capsys):
     """Run what a command proposes to do next."""
     capsys.readouterr()
     program, *words = shlex.split(log.rpartition('next: ')[2].rpartition(' | ')[2].strip())
+    if words[0] == 'serve':  # which doesn't end; a server has opened the folder above
+        assert os.path.isdir(words[1])
+        return
     pair = io.TextIOWrapper(io.BytesIO(b'A text.\tAnother.\n'))
     with mock.patch('sys.stdin', pair):  # which a pipe gives
         if program.endswith('zoo'):
@@ -264,8 +268,7 @@ def test_texts_are_cut_with_a_warning_and_the_same_in_use(start, tmp_path, monke
         trained = model_zoo.finetune(
             start('text-classification'), 'text-classification', rows, **{**SMALL, 'max_length': 9}
         )
-    (told,) = [str(each.message) for each in warned if each.category is UserWarning]
-    assert '6 of 12' in told
+    assert any('6 of 12' in str(each.message) for each in warned)
     whole, seen = rows[0][0], 'a b ' * 3 + 'a'
     assert trained(whole) == trained(seen) != trained('a b')
     trained.save(tmp_path / 'saved')
