@@ -9,7 +9,7 @@ import sys
 
 if __name__ == '__main__':
     # Python puts the folder of a script first on the path, where `import bert` would find this
-    # very file in place of the package: the folder above takes its place.
+    # very file instead of the package: the folder above replaces it.
     _here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != _here]
     sys.path.insert(0, os.path.dirname(_here))

@@ -3,8 +3,8 @@
     zoo embed all-MiniLM-L6-v2 'A sentence.' 'Another.' --pooling model --output vectors.npz
     bert-embedding --sentences 'A sentence.'
 
-``bert-embedding`` is the original's command, with its default model. The format on the terminal is
-that of the originals.
+``bert-embedding`` is the original's command, with its default model. The terminal shows the
+originals' format.
 """
 
 import functools

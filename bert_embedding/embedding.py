@@ -188,7 +188,7 @@ class BertEmbedding:
         The sentences are read as needed, at most 768 ahead (fewer if they are long), so any number
         of them takes the same memory.
 
-        The further arguments are those of :meth:`embedding` and :meth:`iter_sentence_vectors`.
+        For the further arguments see :meth:`embedding` and :meth:`iter_sentence_vectors`.
         """
         UnknownNameError.check('oov_way', oov_way, OOV_WAYS)
         if self.engine.pools:

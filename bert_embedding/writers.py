@@ -38,7 +38,7 @@ from model_zoo.util.remote import is_url
 
 __all__ = ['Csv', 'JsonLines', 'Npz', 'Parquet', 'Safetensors', 'open_writer']
 
-_ROWS = 8192  # tokens that are turned into an array together; also those of a row group
+_ROWS = 8192  # tokens that are turned into an array together, and tokens per row group
 
 
 class JsonLines:
@@ -144,7 +144,7 @@ class Npz:
 
 
 def array_entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
-    """Open an array of an .npz for writing, its header written; it has a date of its own."""
+    """Open an array of an .npz for writing, and write its header; its date is always 1980-01-01."""
     info = zipfile.ZipInfo(f'{name}.npy')
     info.compress_type = compression
     entry = archive.open(info, 'w', force_zip64=True)

@@ -1,4 +1,4 @@
-"""What the flags of the command name: the block, and the texts that INT8 is calibrated with."""
+"""Read what the command's flags name: the block, and the texts that calibrate INT8."""
 
 import itertools
 import logging
@@ -76,7 +76,7 @@ def check_int8_arguments(args):
 
 
 def read_measures(args, tokenizer, located):
-    """What the command's flags say of INT8."""
+    """Return what the command's flags say about INT8."""
     if not (args.calib_data or args.dev_data):
         return None
     if tokenizer is None:
@@ -173,7 +173,7 @@ def _of_task(args, tokenizer, task, located):
 
 _log = logging.getLogger('export')
 
-#: GluonNLP's tasks -> the family's name, and that of the head's dense layer
+#: GluonNLP's tasks -> the family's name, and the name of the head's dense layer
 _TRAINED = {
     'classification': ('classification', 'classifier'),
     'regression': ('classification', 'classifier'),
@@ -188,7 +188,7 @@ def tasks():
 
 
 def locate_model(args):
-    """What the model is that the command's arguments name."""
+    """Locate the model that the command's arguments name."""
     weights = True if is_place(args.model_name) and args.model_parameters is None else None
     return locate(args.model_name, dataset_name=args.dataset_name, weights=weights, vocab=False)
 
@@ -225,7 +225,7 @@ def build_block(args, located):
 
 
 def _open(args, located):
-    """A block whose head the weights have, or which has none with weights of its own."""
+    """Open a block whose head has no weights, or whose head's weights are in the file."""
     family = located.family
     block_class = family.base if args.task == 'model' else family.block_class(args.task)
     options = {}

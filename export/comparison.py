@@ -1,4 +1,4 @@
-"""What every kind of export does with a block before and after it has written a file."""
+"""Steps of every kind of export before and after it has written a block's file."""
 
 import contextlib
 import os

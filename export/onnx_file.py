@@ -153,7 +153,7 @@ def export_onnx(
 
 
 def measures_path(path):
-    """Where the measures of an ONNX file are."""
+    """Return the path of an ONNX file's measures."""
     return f'{os.path.splitext(path)[0]}_int8.json'
 
 

@@ -31,7 +31,7 @@ def export_steps(block, directory, name, capacity):
     ``data2``               begins, (batch,): each row's first position
     ``data3``, ``data4``    keys (batch, heads, capacity, head size) and values (batch, heads, head
                             size, capacity) of the first layer, zeros in the first step
-    ``data5``, ...          those of the further layers
+    ``data5``, ...          keys and values of the further layers
     ======================  ========================================================================
 
     The outputs are the scores of the next tokens, (batch, vocabulary), and the keys and values for
@@ -73,7 +73,7 @@ def step_of(block, capacity):
 class _Step:
     """One step of a block: its graph, the parameters, and shapes of the caches."""
 
-    first = 0  # positions of the mask before those of the caches
+    first = 0  # positions of the mask before the caches' positions
 
     def __init__(self, block, capacity):
         self.block, self.capacity = block, capacity
@@ -177,7 +177,7 @@ class _TransfoXLStep(_Step):
             for (distance, *first), key, value in zip(constants, keys, values)
         ]
         hidden, keys, values = self.block.transformer.step(mx.sym, tokens, mask, index, layers)
-        if self.first:  # before a row begins, its positions are those of the memory
+        if self.first:  # before a row begins, its positions are the memory's
             began = mx.sym.broadcast_lesser_equal(begins, position)  # (B,)
             began = mx.sym.reshape(began, shape=(-1, 1, 1, 1))
             firsts = zip(*(first for _, *first in constants))
@@ -209,7 +209,7 @@ class _TransfoXLStep(_Step):
 
 
 def _compare(step, symbol_path, params_path):
-    """Raise ExportError unless the files give the scores that the block gives for whole texts."""
+    """Raise ExportError unless the files give the block's scores for whole texts."""
     block, random = step.block, np.random.RandomState(0)
     rows, length = 3, min(step.capacity, 6)
     words = comparison.make_batch(block, ['words'], rows, length, 'float32', random)['words']

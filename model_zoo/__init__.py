@@ -65,10 +65,10 @@ def __getattr__(name):
 
 
 class _Watch:
-    """Prepares the import of MXNet, and loads what joins it and GluonNLP when that has ended.
+    """Prepares the import of MXNet, and afterwards loads what joins MXNet and GluonNLP.
 
-    It waits for the end of the outermost import of theirs or ours, whose modules may need one
-    another, and watches imports no longer then.
+    It waits until the outermost import of MXNet, GluonNLP or this package has ended, because their
+    modules may need one another. Then it stops watching imports.
     """
 
     depth = 0

@@ -1,4 +1,4 @@
-"""What must be set before MXNet computes: its threads, its kernels, its BLAS, and AMX.
+"""Settings that MXNet needs before it computes: its threads, its kernels, its BLAS, and AMX.
 
 Variables are set when ``model_zoo`` is imported, and the rest when MXNet is. Nothing that the user
 has set is overridden, and ``ZOO_ENVIRONMENT=off`` keeps it from setting anything;
@@ -38,7 +38,7 @@ VARIABLES = {
     # MXNet's kernels are kept for so many shapes; by default for all: 370 MB after 300 shapes of
     # batches of all-MiniLM-L6-v2, and 120 MB with this number, in the same time
     'MXNET_MKLDNN_CACHE_NUM': '128',
-    # Large copies to and from NumPy get no OpenMP threads of their own: with the operators' threads
+    # Large copies to and from NumPy get no extra OpenMP threads: with the operators' threads
     # there would be more than processors, and GNU's OpenMP would let them sleep between operators
     # (BERT base at 1x32 takes 1.4 times as long, a token of GPT-2 1.7 times)
     'MXNET_CPU_PARALLEL_SIZE': str(2**31 - 1),
@@ -143,7 +143,7 @@ def _use_all_processors(is_late):
     # Horovod's processes of one machine share them
     count = max(1, available_processors() // int(os.environ.get('HOROVOD_LOCAL_SIZE', 1)))
     os.environ['OMP_NUM_THREADS'] = str(count)
-    if is_late:  # MXNet has read the variable, so tell the library
+    if is_late:  # MXNet has read the variable, so set the library directly
         from mxnet.base import _LIB
 
         _LIB.MXSetNumOMPThreads(count)
@@ -195,7 +195,7 @@ def _mkl_path():
 
 
 def _scipy_is_apart():
-    """Whether SciPy's BLAS has names of its own; older wheels' would be taken for MKL's."""
+    """Whether SciPy's BLAS has different names; older wheels' names would be taken for MKL's."""
     from importlib.metadata import version
 
     from packaging.version import Version
@@ -204,7 +204,7 @@ def _scipy_is_apart():
 
 
 def _load_mkl(path):
-    """Have MKL's functions found before those of OpenBLAS that have the same names."""
+    """Load MKL so that its functions are found before OpenBLAS's functions of the same names."""
     try:
         library = ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
     except OSError as error:
@@ -248,7 +248,7 @@ def _advise():
 
 
 def _use_amx():
-    """Let oneDNN (2.4.4) use AMX, which Linux must be asked for before (otherwise SIGILL)."""
+    """Enable AMX in oneDNN (2.4.4); Linux must first be asked for AMX (otherwise SIGILL)."""
     import mxnet as mx
 
     asked = (
@@ -266,7 +266,7 @@ def _is_linux_on_x86():
 
 
 def _cpu_line(name):
-    """A line of Linux's description of the processor; empty where there is none."""
+    """A line of Linux's description of the processor; empty if it is missing."""
     try:
         with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
             line = next((line for line in file if line.startswith(name)), '')

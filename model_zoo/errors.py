@@ -134,8 +134,8 @@ class UnknownNameError(ZooError, ValueError):
     def of(cls, noun, name, known, field=None):
         """Build the error for `name`, a `noun` such as 'task' that isn't among the `known` names.
 
-        Of very many known names the message has the most similar ones. A name that is the value of
-        a `field` is told without the noun.
+        If very many names are known, the message has the most similar ones. If the name is the
+        value of a `field`, the message leaves out the noun.
         """
         known, name = sorted(map(str, known)), name[:200] if isinstance(name, str) else name
         shown, more = known, ''
@@ -154,7 +154,7 @@ class UnknownNameError(ZooError, ValueError):
 
 
 class CheckpointError(ZooError, ValueError):
-    """A file of weights that is damaged, of another format, or doesn't fit the model."""
+    """A file of weights that is damaged, has another format, or doesn't fit the model."""
 
 
 class PretrainedNotFoundError(ZooError, FileNotFoundError):
@@ -192,7 +192,7 @@ class MissingExtraError(ZooError, ImportError):
 
 @contextlib.contextmanager
 def reporting(problem, cure='', error_class=InputError, errors=OSError):
-    """Raise an error as one of ours: `problem`, its cause, `cure`.
+    """Raise an error as a `ZooError`: `problem`, its cause, `cure`.
 
     By default these `errors` are the operating system's.
     """

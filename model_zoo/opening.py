@@ -53,12 +53,12 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Located:
-    """What a model is, and where its files are.
+    """A model's identity, and the place of its files.
 
     Parameters
     ----------
     name : str
-        The name, folder or file that was asked for.
+        The requested name, folder or file.
     family : Family
     files : Files
     model, dataset : str, optional
@@ -117,12 +117,12 @@ def locate(
     Parameters
     ----------
     weights : bool or str, optional
-        None: only what the model is; nothing large is fetched.
+        None: only find out what the model is, and fetch nothing large.
     vocab : bool
         Whether the vocabulary is needed.
     like : str, optional
-        Name of the family that the model must be of, or a variant of. It is assumed where the files
-        don't tell another.
+        Name of the family that the model must be of, or a variant of. It is assumed unless the
+        files name another.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def locate(
     if vocab_file is not None:
         other = find_files(model, dataset, root, vocab_file, weights=False)
         files = files.with_vocab_of(other)
-    if weights is False:  # they may have told the family
+    if weights is False:  # they may have shown the family
         files = dataclasses.replace(files, weights=None)
     return Located(name, family, files, model, dataset, path, weights is False)
 
@@ -192,7 +192,7 @@ def _family_of(name, task, family, like, model, files):
 
 
 def _family_of_files(name, files):
-    """The family of a release, or the one that the configuration and the other files tell."""
+    """The family of a release, or the family that the configuration and the other files show."""
     families = list_families()
     names = {os.path.basename(path) for path in (files.weights, files.config) if path}
     released = [family for family in families if names.intersection(family.release_names)]
@@ -230,10 +230,10 @@ def _families_like(fields):
 
 
 def _narrow(families, files):
-    """Of families with like configurations those that the vocabulary, then the weights fit."""
+    """Return the families of like configurations that fit the vocabulary, then the weights."""
     file = VocabFile.of(files)
     if len(families) > 1 and file is not None:
-        with contextlib.suppress(ZooError):  # who opens the tokenizer is told
+        with contextlib.suppress(ZooError):  # opening the tokenizer reports it
             families = [family for family in families if family.takes_vocab(file)] or families
     # of BERT and its variants, whose configurations are BERT's, a vocabulary of its kind is BERT's
     originals = [family for family in families if family.variant_of is None]
@@ -249,7 +249,7 @@ def _narrow(families, files):
 
 
 class NoConfigurationError(InputError):
-    """Neither a configuration nor the names of the files tell what a model is."""
+    """Neither a configuration nor the names of the files say what a model is."""
 
     @classmethod
     def of(cls, files):
@@ -367,23 +367,23 @@ def open_model(
 ) -> Opened:
     """Open a model and its tokenizer.
 
-    The name tells the family, or a folder's configuration does. The files tell the format of the
-    weights: this project's, Hugging Face's (safetensors or ``.bin``, in one or several files), a
-    TensorFlow checkpoint, or OpenAI's NumPy files.
+    The name or a folder's configuration shows the family. The files show the format of the weights:
+    this project's, Hugging Face's (safetensors or ``.bin``, in one or several files), a TensorFlow
+    checkpoint, or OpenAI's NumPy files.
 
     Parameters
     ----------
     name_or_folder : str
         A name such as ``'bert_12_768_12'`` or ``'bert-base-uncased'``; a folder with weights,
-        vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``);
-        or a file of weights beside them. Such a folder may also be on the Hugging Face hub
+        vocabulary and configuration (``config.json``, ``bert_config.json`` or ``hparams.json``); or
+        a file of weights beside them. The folder may also be on the Hugging Face hub
         (``'owner/name'``, ``'owner/name@revision'``), in an archive (``model.tar.gz``), or at an
         ``https://`` address. Or the result of `locate` for one of these, which has already used the
         arguments about places.
     task : str or type, optional
         What the block is for, such as ``'classification'``, ``'question_answering'`` or
-        ``'language_model'``; or the block's class, or its name. By default a name gives the model
-        that ``get_model`` builds, and a folder the model that its files name, or that fits them.
+        ``'language_model'``; or the block's class, or its name. By default a name opens the model
+        that ``get_model`` builds, and a folder the model that its files name, or that fits.
     dataset_name : str, optional
         Data set of a named model's weights; by default the model's usual one.
     weights : bool, str or dict of str to array
@@ -398,7 +398,7 @@ def open_model(
     do_lower_case : bool, optional
         Whether the tokenizer lower-cases texts; by default as the vocabulary requires.
     family : str, optional
-        Name of the family, if a folder's files don't tell it.
+        Name of the family, if a folder's files don't show it.
     format : str, optional
         One of `model_zoo.checkpoint.readers.FORMATS`, such as ``'tensorflow'``, if a folder has
         weights in several.
@@ -410,10 +410,10 @@ def open_model(
     root : str, optional
         The cache of weights, by default ``$MXNET_HOME/models``.
     exported : bool
-        Whether a folder of an exported ONNX file will do. Its block has no parameters, but tells
-        `model_zoo.inference.make_engine` the file.
+        Whether a folder of an exported ONNX file will do. Its block has no parameters, but names
+        the file for `model_zoo.inference.make_engine`.
     dtype : str, type or numpy.dtype
-        Precision of the block, whatever that of the weights; see `ZooBlock.cast`.
+        Precision of the block, whatever precision the weights have; see `ZooBlock.cast`.
     **options
         Fields of the configuration to set (``num_labels=3``, ``id2label={0: 'bad', 1: 'good'}``);
         others go to the block's class.
@@ -568,7 +568,7 @@ def _labels(id2label, num_labels=None):
 
 
 def configure(located, vocab):
-    """The configuration beside the weights, or that of the architecture.
+    """Return the configuration beside the weights, or the architecture's configuration.
 
     `vocab` is a function that returns the vocabulary of a new model.
     """

@@ -235,7 +235,7 @@ def _cell_records(path, format, encoding, header, keep_blank):
 
 
 def _unique(names):
-    """Return the names of columns; those that are there already get numbers, as in pandas."""
+    """Return the names of columns; repeated names get numbers, as in pandas."""
     seen, found = collections.Counter(), []
     for name in names:
         found.append(f'{name}.{seen[name]}' if seen[name] else name)

@@ -21,7 +21,7 @@ _FAMILIES = {}  # name -> Family
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """What `open_model` needs to know about a family; its ``zoo.py`` registers it.
+    """A family's entry for `open_model`; the family's ``zoo.py`` registers it.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class Family:
     always_allowed : tuple of str
         Hyper-parameters that don't change the architecture.
     fixed : dict
-        GluonNLP's further options -> the value that each must have: another one would make a block
-        that there isn't. `...` takes any value, without effect as in GluonNLP 0.10.
+        GluonNLP's further options -> the value that each must have: another value would make a
+        block that doesn't exist. `...` takes any value, without effect as in GluonNLP 0.10.
     zoo_task : str, optional
         Task of the zoo's models; by default they are backbones.
     release_names : tuple of str
@@ -77,7 +77,7 @@ class Family:
         return self.base if self.zoo_task is None else self.tasks[self.zoo_task]
 
     def make_tokenizer(self, file):
-        """The tokenizer for a vocabulary's `VocabFile`, which may be of another family's kind."""
+        """Make the tokenizer of a `VocabFile`, which may be of a kind that another family uses."""
         return open_tokenizer(file, self._tokenizers_for(file))
 
     def reads(self, file):
@@ -90,7 +90,7 @@ class Family:
         return self.make_tokenizer(file).vocab if self.reads(file) else file.vocab
 
     def _tokenizers_for(self, file):
-        """The family's classes first, then those of families like it, or of all."""
+        """The family's classes first, then the classes of families like it, or of all."""
         # a class that the folder names may be any family's; without one only a family like this
         named, like = file.settings.tokenizer_class, self.variant_of or self.name
         others = [

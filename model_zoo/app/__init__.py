@@ -1,1 +1,1 @@
-"""What the commands share: flags, the choice of a model, run folders, results."""
+"""Shared parts of the commands: flags, the choice of a model, run folders, results."""

@@ -165,7 +165,7 @@ def add_many_files_arguments(parser, source, kinds):
     add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
     add_workers_arguments(add, 'with --files: ')
     for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)  # abbreviations are those of the older flags
+        parser.rank_last(flag)  # abbreviations mean the older flags
 
 
 def add_workers_arguments(add, of=''):

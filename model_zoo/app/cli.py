@@ -1,4 +1,4 @@
-"""What every command line of the project shares: one clear message and an exit status on errors."""
+"""Shared parts of all command lines: one clear message and an exit status on errors."""
 
 import argparse
 import contextlib
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
         return namespace, others
 
     def add_config(self):
-        """Add ``--config``: a YAML file of flags, which those of the command line override."""
+        """Add ``--config``: a YAML file of flags, which the command line's flags override."""
         self.add_argument(
             '--config',
             metavar='FILE',
@@ -170,7 +170,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def format_help(self, everything=False):
-        """The help; of a command with many flags that of the usual ones."""
+        """Return the help; if a command has many flags, only the help of the usual ones."""
         shown = [
             action
             for action in self._actions
@@ -190,7 +190,7 @@ class Parser(argparse.ArgumentParser):
         return text + more
 
     def add_aliases(self, flag, *aliases):
-        """Let an existing flag have other names, which the help doesn't show; without dashes."""
+        """Add other names of an existing flag, without dashes; the help doesn't show them."""
         for alias in aliases:
             self._option_string_actions.setdefault(
                 f'--{alias}', self._option_string_actions[f'--{flag}']
@@ -417,7 +417,7 @@ def _fail(message):
 
 
 def _last_line(error):
-    """The line of an MXNetError that tells what is wrong: the last one before the C++ stack."""
+    """The line of an MXNetError that says what is wrong: the last one before the C++ stack."""
     lines = [line.strip() for line in str(error).splitlines()]
     lines = [line for line in lines if line and not line.startswith(('[bt]', 'Stack trace'))]
     return lines[-1] if lines else type(error).__name__

@@ -66,7 +66,7 @@ def _job_of(settings, task):
 
 
 def plan_files(args):
-    """The `FileTask` of each file or part of one, with names of outputs that tell them apart."""
+    """The `FileTask` of each file or part of a file, with a different output name for each."""
     if args.output_dir is None:
         raise InputError('needs `output_dir`, for the results', field='files')
     if not args.part_mb > 0:
@@ -121,7 +121,7 @@ def _workers(job, args, count):
     return Processes(job, min(args.num_workers or available_processors(), max(1, count)))
 
 
-#: folder of the prepared parts, below that of the vocabulary
+#: folder of the prepared parts, below the vocabulary's folder
 _PARTS = 'parts'
 
 

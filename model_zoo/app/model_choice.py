@@ -120,9 +120,9 @@ class ModelChoice:
     def open_task(self, task, ctx, trains, do_lower_case=None, **task_options):
         """Return a task's model with its parameters, and its tokenizer.
 
-        With `trains` false a random head gets a warning, and a model of another task is refused. By
-        default a vocabulary that was published with its model lowers texts as that did, as in
-        pytorch-pretrained-bert.
+        With `trains` false, a random head gets a warning, and a model of another task is refused.
+        By default, a vocabulary that was published with its model lower-cases texts as the model
+        did, as in pytorch-pretrained-bert.
         """
         if not trains and not self.has_task:
             logger.warning(

@@ -1,4 +1,4 @@
-"""The originals' flags, command by command, and what they come to in ours; and their scripts."""
+"""The originals' flags, command by command, what they mean in our flags, and their scripts."""
 
 import dataclasses
 import importlib.util
@@ -19,21 +19,21 @@ logger = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Original:
-    """A flag of an original script that is more than another name for one of ours.
+    """A flag of an original script that is more than another name for a flag of this project.
 
     Parameters
     ----------
     help : str
-        Of a flag without effect: why it has none, which is logged where the flag is given.
+        For a flag without effect: why it has none, which is logged when the flag is used.
     ours : str, optional
         The flag that it sets, without dashes.
     type : callable, optional
-        Of its value, as argparse takes it; `cli.boolean` also lets the flag stand alone. Without it
-        the flag takes no value.
+        Type of its value, as argparse takes it; with `cli.boolean` the flag can also stand alone.
+        Without a type the flag takes no value.
     convert : callable, optional
-        ``convert(args)`` turns its value into those of our flags.
+        ``convert(args)`` turns its value into values of our flags.
     with_flag : str, optional
-        Another of these flags, whose conversion takes it along.
+        Another of these flags, whose conversion includes this one.
     """
 
     help: str
@@ -99,7 +99,7 @@ def check_gpu_unwanted(args):
 
 
 def choose_run(args):
-    """Originals do nothing without ``--do_...``; ours train unless a flag says otherwise."""
+    """Choose whether to train: originals need ``--do_...``; our commands train by default."""
     others = [getattr(args, name, None) for name in ('do_eval', 'do_predict', 'only_inference')]
     trains = args.do_train
     if trains is None:
@@ -120,7 +120,7 @@ def pad_to_max_len(args):
 
 
 def go_on_with_output(args):
-    """``--as_estimator``: what a TensorFlow Estimator makes of an output folder that is there."""
+    """``--as_estimator``: use an existing output folder as a TensorFlow Estimator does."""
     models = args.output_dir, os.path.join(args.output_dir, 'best_model')
     trains = not args.only_inference
     args.keep_state |= args.as_estimator and trains
@@ -225,7 +225,7 @@ _FINETUNING = {
 }
 _READING = Original('data is read in another way than in GluonNLP', type=str)
 
-#: command -> flag of an original -> ours, both without dashes; or an `Original`
+#: command -> flag of an original -> our flag, both without dashes; or an `Original`
 TABLE = {
     'bertology': {
         **_PROCESS,
@@ -318,7 +318,7 @@ TABLE = {
 
 @settings()
 class TrainsAsOriginal(Settings):
-    """What pytorch-pretrained-bert's and Google's trainings do otherwise."""
+    """Settings for training as pytorch-pretrained-bert and Google do."""
 
     title = "originals' flags"
 
@@ -385,7 +385,7 @@ FIELDS = {
 
 
 def add_originals(parser, command):
-    """Let a command take the flags that `TABLE` has for it; its own are to be there already."""
+    """Add a command's flags in `TABLE` to its parser, which must have its own flags already."""
     groups = {}
     for flag, original in TABLE[command].items():
         if isinstance(original, str):
@@ -399,7 +399,7 @@ def add_originals(parser, command):
 
 
 def convert_originals(args, command):
-    """Convert the originals' flags to ours, and remove the originals' from `args`."""
+    """Convert the originals' flags to our flags, and remove the originals' flags from `args`."""
     rows = {
         flag: original
         for flag, original in TABLE[command].items()
@@ -445,7 +445,7 @@ def parse_settings(cls, doc, argv=None, originals=None):
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """An original's script: `ours` does the same, with the flags `defaults`."""
+    """An original's script: our command `ours` does the same, with the flags `defaults`."""
 
     ours: str
     defaults: tuple[str, ...] = ()
@@ -553,7 +553,7 @@ class Converter:
             source, corpus = [], source[0]
         config = next(value for name, value in values.items() if name.endswith('CONFIG'))
         config = ['--config', config] if config else []
-        # a folder, where the name isn't that of a file
+        # a folder, if the name isn't a file's name
         is_other = pathlib.Path(output).suffix not in ('', '.bin')
         target = [] if is_other else ['--to', 'pytorch_pretrained_bert']
         options = ['--from', self.source, '--family', self.family, '--model', self.model]

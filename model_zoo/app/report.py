@@ -1,4 +1,4 @@
-"""What a run reports: its results, and from them curves, a page, a card and the log's end."""
+"""Reports of a run: its results, and from them curves, a page, a card and the log's end."""
 
 import contextlib
 import html
@@ -291,7 +291,7 @@ def _environment():
 
 
 def _first_examination(results):
-    """Return the segment that was examined, and what was found; None and {} if there is none."""
+    """Return the examined segment and the findings; None and {} if none was examined."""
     return next(iter((results.get('examination') or {}).items()), (None, {}))
 
 
@@ -353,7 +353,7 @@ def _plain(text):
 
 
 def _visible(text):
-    """Return text in one line, with escapes in place of invisible characters."""
+    """Return text in one line, with escapes instead of invisible characters."""
     text = ' '.join(text.split())
     return ''.join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 

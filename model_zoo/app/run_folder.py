@@ -153,19 +153,19 @@ class RunFolder:
     """A run's folder. Creating it starts the log, and sets the seed.
 
     The folder is locked until the command has ended: another run in it is refused. Temporary files
-    that a killed run has left there are removed.
+    of a killed run are removed.
 
     Parameters
     ----------
     settings : Settings
         Its ``output_dir`` is made if it is missing. For a URL the run has a folder on each machine,
-        which begins as what the URL has, and is uploaded after each checkpoint and at the end;
-        `localize` gives the settings its path. ``seed`` seeds the random numbers.
+        which begins as a copy of the URL, and is uploaded after each checkpoint and at the end;
+        `localize` sets its path in the settings. ``seed`` seeds the random numbers.
     workers : Workers, optional
         All but number 0 log errors only, and to standard error.
     trains : bool
-        Whether the run writes a training's files to the folder. If it has those of another one,
-        that is refused without ``resume`` and ``overwrite_output_dir``.
+        Whether the run writes a training's files to the folder. If the folder has another
+        training's files, the run is refused without ``resume`` and ``overwrite_output_dir``.
     """
 
     def __init__(

@@ -463,12 +463,13 @@ class Trainer(Callback):
             self.write_results()
 
     def write(self):
-        """Write what a training leaves, and give the model the best epoch's parameters.
+        """Write a training's files, and set the model's parameters to the best epoch's.
 
-        These are ``model_NAME_EPOCH.params`` of the last epoch and the best one, ``curves.png``,
-        ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch), predictions,
-        and ``best_model/`` with its card. With ``save_last`` the folder itself has the last epoch's
-        model, as the originals' has; ``eval_results.txt`` and the predictions are its own.
+        The files are ``model_NAME_EPOCH.params`` of the last epoch and the best one,
+        ``curves.png``, ``report.html``, ``results.json``, ``eval_results.txt`` (of the best epoch),
+        predictions, and ``best_model/`` with its card. With ``save_last`` the folder itself has the
+        last epoch's model, as in the originals; ``eval_results.txt`` and the predictions are then
+        this model's.
         """
         settings, state, has_dev = self.settings, self.state, bool(self.evaluator.dev_sets)
         logger.info(

@@ -118,7 +118,7 @@ class Given(NamedTuple):
 
 
 def read_texts(args, texts, pairs=False):
-    """Read the texts of a command line, and then those of its file that aren't blank."""
+    """Read the texts of a command line, and then the texts of its file that aren't blank."""
     return texts_of(_given(args, texts, pairs))
 
 
@@ -227,7 +227,7 @@ def _standard_input(encoding):
 
 
 class Corpus:
-    """Texts of a file, which is read through as often as it's needed."""
+    """Texts of a file, which is read anew each time they are needed."""
 
     def __init__(self, path, field='text', encoding=None):
         self.path, self._encoding = path, encoding
@@ -311,7 +311,7 @@ def _fill(file, vectors, count):
 
 
 def write_format(format, output):
-    """The format of records: the given one, or that of the file's ending."""
+    """The format of records: the given format, or the format of the file's ending."""
     if format is not None:
         return format
     if output is None:
@@ -434,7 +434,7 @@ def _width(text):
 
 @functools.lru_cache(maxsize=1)
 def _opened(make, options):
-    """What a process opens once, with the items of its options."""
+    """Open something once per process, with the items of its options."""
     return make(**dict(options))
 
 
@@ -447,7 +447,7 @@ class Labeller:
 
     @property
     def settings(self):
-        """What the records depend on, plain JSON."""
+        """All that the records depend on, plain JSON."""
         model = sorted(state_of(self._options['model']))
         return [self._options, self._pairs, self._all_scores, model]
 
@@ -463,7 +463,7 @@ class Labeller:
             scores = {answer['label']: answer['score'] for answer in result}
             if self._all_scores:
                 yield {'scores': scores}
-            elif several:  # as in the files that such a model is trained on
+            elif several:  # as in the files that train a model of several labels
                 likely = [label for label in classifier.labels if scores[label] >= LIKELY]
                 yield {'label': ','.join(likely), 'scores': scores}
             else:
@@ -503,7 +503,7 @@ class FileEncoder:
 
     @property
     def settings(self):
-        """What the ids depend on, plain JSON."""
+        """All that the ids depend on, plain JSON."""
         tokenizer = self._tokenizer
         settings = tokenizer._settings()  # such as do_lower_case of a folder
         return [

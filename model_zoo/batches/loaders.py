@@ -100,11 +100,11 @@ class BucketedLoader(SampleLoader):
     """Padded batches of samples of similar length.
 
     When shuffling, samples are drawn from buckets of like length (GluonNLP's `FixedBucketSampler`),
-    and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches that an
-    unbroken one sees. The sampler draws from NumPy's global generator, whose state is set meanwhile
-    and restored afterwards (other threads shouldn't draw then).
-    Without shuffling, samples are sorted by length, longest first, the same in all epochs;
-    ``Batch.indices`` leads back to the input order.
+    and the order of epoch e depends on ``(seed, e)`` only: a resumed run sees the batches of an
+    unbroken one. The sampler draws from NumPy's global generator, whose state is set meanwhile and
+    restored afterwards (other threads shouldn't draw then). Without shuffling, samples are sorted
+    by length, longest first, the same in all epochs; ``Batch.indices`` leads back to the input
+    order.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ class BucketedLoader(SampleLoader):
     ctx, workers
         See `Loader`.
     batch_tokens : int, optional
-        Used instead of `batch_size`: a batch has at most so many tokens, padding and all choices of
-        a sample included, unless it is a single sample. A bucket's batches have as many samples as
-        fit if all are as long as its longest one. With several workers it is the limit of each
+        Used instead of `batch_size`: a batch has at most this many tokens, padding and all choices
+        of a sample included, unless it is a single sample. A bucket's batches have as many samples
+        as fit if all are as long as its longest one. With several workers it is the limit of each
         part; one part may have a sample more, because the samples are dealt out one by one, so that
-        the batches are those of a single worker with the sum.
+        the batches are the same as for a single worker with the sum of the limits.
     """
 
     def __init__(

@@ -439,7 +439,7 @@ class BlockFiles:
         """Build the block from a directory of weights, or from the zoo by name.
 
         Missing parameters of the task's head are initialized at random, with a warning that names
-        them. The errors are those of `model_zoo.open_model`.
+        them. The errors are the same as in `model_zoo.open_model`.
 
         Parameters
         ----------

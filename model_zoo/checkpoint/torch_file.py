@@ -113,7 +113,7 @@ class _Storages:
 
 
 def _numbers(code, data):
-    """Return the numbers of a storage; those of 16 bits become float32."""
+    """Return the numbers of a storage; numbers of 16 bits become float32."""
     numbers = np.frombuffer(data, _dtype(code))
     if code == BFLOAT16:
         return from_bfloat16(numbers)

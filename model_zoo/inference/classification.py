@@ -63,8 +63,8 @@ class TextClassification(TextPairs):
     `function_to_apply` is 'softmax', 'sigmoid' or 'none'. By default it is softmax for several
     labels; for one label, sigmoid, or nothing if the model is a regression. A model with several
     labels per text (`is_multi_label`) has a sigmoid for each; without `top_k` there is a list of
-    those of at least `LIKELY` for each text. A regression's `score` is its number, and its `label`
-    the name of the column that it was trained on.
+    the labels of at least `LIKELY` for each text. A regression's `score` is its number, and its
+    `label` the name of the column that it was trained on.
     """
 
     task = 'text-classification'

@@ -67,7 +67,7 @@ class MXNetEngine(Engine):
 
     def run(self, words, token_types, valid_length):
         arrays = [words, token_types, valid_length.astype(np.float32)]
-        if self.block.word_axes == 3:  # a choice is a text of its own
+        if self.block.word_axes == 3:  # each choice is a separate text
             arrays = [np.expand_dims(array, 1) for array in arrays]
         with self.lock:
             words, token_types, valid_length = (

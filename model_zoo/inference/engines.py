@@ -127,7 +127,7 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
     ctx : mx.Context, optional
         Where MXNet runs; the others run on the CPU.
 
-    The folder of an exported ONNX file has a precision of its own. ONNX Runtime runs it, or, if
+    The folder of an exported ONNX file has its own precision. ONNX Runtime runs the file, or, if
     asked for, OpenVINO.
 
     Raises

@@ -69,7 +69,7 @@ class OnnxEngine(Engine):
 
     @staticmethod
     def file_of(block, precision, is_static=False):
-        """Where a block's ONNX file is in the cache, or would be."""
+        """Return the path of a block's ONNX file in the cache, whether or not it exists."""
         from ..onnx import reduces_range
 
         variant = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
@@ -106,7 +106,7 @@ class OnnxEngine(Engine):
         feed = {}
         for name, shape in self.inputs.items():
             array = given[name].astype(np.int64)
-            # a choice is a text of its own
+            # each choice is a separate text
             feed[name] = array if len(shape) == 2 else array[:, None]
         return feed
 
@@ -164,10 +164,9 @@ _PRECISIONS = {'float32': 'f32', 'bfloat16': 'bf16', 'int8': 'f32'}
 class OpenVINOEngine(OnnxEngine):
     """Runs an ONNX file with OpenVINO; see `OnnxEngine`.
 
-    Compiled models are kept beside the file. Each thread that calls has a request of its own. The
-    first batch of a length takes longer than later ones, in INT8 four times as long, and keeps
-    memory. So batches of bfloat16 and INT8 are padded to one of eight lengths between each two
-    powers of 2.
+    Compiled models are kept beside the file. Each calling thread has its own request. The first
+    batch of a length takes longer than later ones, in INT8 four times as long, and keeps memory. So
+    batches of bfloat16 and INT8 are padded to one of eight lengths between each two powers of 2.
     """
 
     name, library = 'openvino', 'OpenVINO'
@@ -456,7 +455,7 @@ class _Request(NamedTuple):
 
 
 class _State(NamedTuple):
-    """What the next step needs to know of the texts."""
+    """State of the texts that the next step needs."""
 
     past: Any
     mask: np.ndarray

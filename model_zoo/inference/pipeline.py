@@ -1,4 +1,4 @@
-"""What the pipelines of all tasks share."""
+"""Shared parts of the pipelines of all tasks."""
 
 import functools
 import itertools
@@ -44,7 +44,7 @@ class TooLargeError(InputError):
 
 
 class Meter:
-    """Counts what a call needs, and refuses it as soon as this is too much."""
+    """Counts what a call needs, and refuses the call as soon as it needs too much."""
 
     #: what is counted, and the server's setting for it
     _NAMES = {
@@ -72,7 +72,7 @@ class Meter:
             )
 
 
-_OURS = {  # arguments of transformers' pipelines -> those of `pipeline` here
+_OURS = {  # arguments of transformers' pipelines -> arguments of `pipeline` here
     'batch_size': '`batch_tokens`, the tokens of a batch',
     'device': '`ctx`, such as mx.gpu(0)',
     'device_map': '`ctx`, such as mx.gpu(0)',
@@ -113,9 +113,9 @@ class Work(NamedTuple):
 
 
 def our_options(options):
-    """Options without ``truncation=True`` of transformers, which changes nothing here.
+    """Remove transformers' ``truncation=True``, which changes nothing here, from the options.
 
-    Other arguments of its pipelines are an InputError that names ours.
+    Other arguments of its pipelines raise an InputError that names the argument to use here.
     """
     for name in _OURS.keys() & options.keys():
         raise InputError(
@@ -305,7 +305,7 @@ class Pipeline:
     # -- what a task's pipeline changes -----------------------------------------------------------
 
     def _options(self, given):
-        """What the other methods take as `options`, of a call's `Options`."""
+        """Turn a call's `Options` into the `options` that the other methods take."""
         return given
 
     def _is_item(self, inputs):
@@ -344,7 +344,7 @@ class Pipeline:
         return self.max_length
 
     def _reduced(self, row, outputs, options):
-        """What `_finish` needs of a row's outputs."""
+        """Reduce a row's outputs to what `_finish` needs."""
         return outputs
 
     def _answer_size(self, item, rows, options):

@@ -126,7 +126,7 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
 class Quantizer:
     """A block that is calibrated once, and becomes graphs with other layers in integers.
 
-    Each output of a layer has a scale of its own, except in mode 'none'. With mode 'none' or dtype
+    Each output of a layer has its own scale, except in mode 'none'. With mode 'none' or dtype
     'int8', the products of attention stay in float32.
 
     Parameters
@@ -144,7 +144,7 @@ class Quantizer:
     Attributes
     ----------
     layers : dict of str to list of str
-        What can be quantized: a layer's name -> those of its node and of its parameters.
+        Layers that can be quantized: name -> the names of its node and of its parameters.
 
     Raises
     ------
@@ -249,7 +249,7 @@ class Quantizer:
 
 
 def _products(symbol, prefix):
-    """Name of each layer that can be quantized, and those of its node and of its parameters."""
+    """Yield the name of each quantizable layer, and the names of its node and parameters."""
     nodes = json.loads(symbol.tojson())['nodes']
     for node in nodes:
         if node['op'].startswith(_PRODUCTS):

@@ -52,9 +52,8 @@ class TextGeneration(Pipeline):
     `no_repeat_ngram_size` and `bad_words_ids` see `model_zoo.generation.generate`.
     ``return_full_text=False`` leaves out the prompt.
 
-    The defaults are those of the model's ``generation_config.json`` where it has one. The tokens
-    that end a text are the model's and the tokenizer's, and an empty text begins with their
-    ``bos``.
+    The defaults come from the model's ``generation_config.json`` if it has one. The tokens that end
+    a text are the model's and the tokenizer's, and an empty text begins with their ``bos``.
 
     `stream` yields the text of one prompt as it is generated.
     """
@@ -108,7 +107,7 @@ class TextGeneration(Pipeline):
         }
 
     def new_tokens(self, ids, options):
-        """How many tokens a prompt may get, at most; `options` are `checked` ones."""
+        """Return the maximum number of new tokens of a prompt; `options` are `checked` ones."""
         if options['new'] is not None:
             return options['new']
         if len(ids) >= options['all']:
@@ -163,7 +162,7 @@ class TextGeneration(Pipeline):
                 yield added
 
     def _locked(self, steps):
-        """Take the steps one by one, so that other threads can take theirs in between."""
+        """Take the steps one by one, so that other threads can take their steps in between."""
         while True:
             with self.engine.lock:
                 step = next(steps, None)

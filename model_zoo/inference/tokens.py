@@ -39,12 +39,12 @@ class TokenClassification(Pipeline):
     - 'none': one for each token, with ``entity`` (the label), ``score``, ``index``, ``word``,
       ``start`` and ``end``;
     - 'simple': neighbouring tokens of one label are an entity, with ``entity_group``, ``score``,
-      ``word``, ``start`` and ``end``; a label B-X begins a new one. So are those of IOBES and BILOU
-      where all labels are of such a scheme; the group of B and I without a type is ``_``;
-    - 'first', 'average', 'max': the same, but all tokens of a word have one label: that of its
-      first token, of the mean of the probabilities, or of the surest token.
+      ``word``, ``start`` and ``end``; a label B-X begins a new one. Labels of IOBES and BILOU work
+      the same way if all labels follow the scheme; the group of B and I without a type is ``_``;
+    - 'first', 'average', 'max': the same, but all tokens of a word have one label: the label of
+      its first token, of the mean of the probabilities, or of the surest token.
 
-    For models that this project trained, on words, the default is 'first', and an entity's ``word``
+    For models that this project trained on words, the default is 'first', and an entity's ``word``
     is its part of the text. For others both are as in transformers.
 
     Labels in `ignore_labels` are left out. A text that exceeds the model's maximum length is read
@@ -455,7 +455,7 @@ def _items(questions, contexts):
 
 
 def _candidates(options):
-    """How many answers of a window are looked at; aligning to words can merge some."""
+    """Return the number of a window's answers to examine; aligning to words can merge some."""
     return 2 * options['top_k'] + 10 if options['align'] else options['top_k']
 
 

@@ -4,7 +4,7 @@ import itertools
 import math
 import re
 
-import gluonnlp.optimizer  # noqa: F401  registers its 'bertadam' now, not later in place of this one
+import gluonnlp.optimizer  # noqa: F401  registers its 'bertadam' now, not later over this one
 import mxnet as mx
 import numpy as np
 

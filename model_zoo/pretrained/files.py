@@ -108,9 +108,9 @@ class Files:
     Parameters
     ----------
     special_tokens : dict of str to str
-        Role -> token, if a SentencePiece model itself doesn't tell.
+        Role -> token, if a SentencePiece model itself doesn't have them.
     modules : str, optional
-        Of a model of sentence-transformers: the folder of its ``modules.json``, or its name in
+        For a model of sentence-transformers: the folder of its ``modules.json``, or its name in
         `model_zoo.pretrained.sentence_modules.KNOWN`.
     """
 
@@ -156,15 +156,14 @@ def files_in_folder(folder, format=None):
     Parameters
     ----------
     folder : str
-        Such as a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or OpenAI's
-        releases. Of a model of sentence-transformers, the files are those of
-        its transformer.
+        For example a folder of ``save_pretrained``, of the Hugging Face hub, or of Google's or
+        OpenAI's releases. For a model of sentence-transformers, the files are its transformer's.
     """
     modules, root = modules_in_folder(folder), folder
     if modules:
         folder = os.path.join(folder, modules[0].path)
     config = {}
-    with contextlib.suppress(InputError):  # who opens the tokenizer is told
+    with contextlib.suppress(InputError):  # opening the tokenizer reports it
         config = read_tokenizer_config(folder)
     lower, padding = config.get('do_lower_case'), config.get('padding_token')
     return Files(
@@ -201,7 +200,7 @@ def files_at(path, format=None):
 
 
 def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
-    """Return the content of a folder's tokenizer_config.json, or of another file of its kind.
+    """Return the content of a folder's tokenizer_config.json, or of a similar file.
 
     Empty if it doesn't exist.
     """

@@ -258,7 +258,7 @@ def find_files(
 
 
 def no_weights(path, format=None):
-    """Return the error of a folder without weights, or without those of a format."""
+    """Return the error of a folder without weights, or without weights of a format."""
     missing = 'TensorFlow checkpoint (*.index)'
     if format is None:
         missing = f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {missing}'

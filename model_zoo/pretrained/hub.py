@@ -115,8 +115,8 @@ def fetch_file(name, file):
 def _get_model(name, revision, weights, local):
     """Return the folder of a model.
 
-    A broken download leaves some of the files, and older versions of the library don't tell that
-    others are missing. So the file without which nothing is complete comes last.
+    A broken download leaves some of the files, and older versions of the library don't say that
+    others are missing. So the file that completes the model comes last.
     """
     patterns = []
 
@@ -189,13 +189,13 @@ def upload(folder, repo_id, names=None, private=None, token=None, commit_message
     Parameters
     ----------
     repo_id : str
-        ``owner/name``, or a name of one's own; it is made if the hub lacks it.
+        ``owner/name``, or a name in your own account; it is made if the hub lacks it.
     names : list of str, optional
-        Of the files to upload; default: all.
+        Names of the files to upload; default: all.
     private : bool, optional
         Whether others can't see a new repository; default: what the owner has set.
     token : str, optional
-        Default: HF_TOKEN, or that of ``hf auth login``.
+        Default: HF_TOKEN, or the token of ``hf auth login``.
     commit_message : str, optional
     """
     options = {} if private is None else {'private': private}

@@ -1,4 +1,4 @@
-"""What a model's files say about the outputs of its classifier."""
+"""Labels in a model's files: what the outputs of its classifier mean."""
 
 import dataclasses
 import os

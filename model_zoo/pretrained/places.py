@@ -101,11 +101,11 @@ def _from_hub(name, weights):
 
 
 def copy_of(url, folder):
-    """Return the path of a copy, in `folder`, of the files of a URL.
+    """Return the path of a copy of a URL's files in `folder`.
 
-    If they have changed, all are copied again, and the older copy is removed. Beside a file, or the
-    beginning of the names of a TensorFlow checkpoint, what lies there comes, too, unless it is
-    large. OSError if the URL can't be read.
+    If they have changed, all are copied again, and the older copy is removed. If the URL is a file,
+    or the beginning of a TensorFlow checkpoint's names, the files beside it are copied, too, unless
+    they are large. OSError if the URL can't be read.
     """
     url = url.rstrip('/')
     base, _, name = url.rpartition('/')

@@ -229,7 +229,7 @@ def write_sentence_modules(folder, units, pooling, normalize, max_length, lowers
     contents = {
         os.path.join(paths[1], 'config.json'): {'word_embedding_dimension': units, **modes},
         SENTENCE_CONFIGS[0]: {'max_seq_length': max_length, 'do_lower_case': lowers},
-        MODULES_NAME: modules,  # last: what makes it such a folder
+        MODULES_NAME: modules,  # last: it makes the folder a model of sentence-transformers
     }
     for path in paths:
         os.makedirs(os.path.join(folder, path), exist_ok=True)

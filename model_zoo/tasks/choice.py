@@ -2,7 +2,7 @@
 
 Zellers et al., "SWAG: A Large-Scale Adversarial Dataset for Grounded Commonsense Inference", 2018.
 Mostafazadeh et al., "A Corpus and Cloze Evaluation for Deeper Understanding of Commonsense
-Stories", 2016. The CSV files are read as their authors give them out.
+Stories", 2016. The CSV files are read as their authors publish them.
 """
 
 import itertools

@@ -217,7 +217,7 @@ class ClassificationTask(Task):
         record = self.record
         if segment in record.test_segments and record.is_custom:
             files = {'dev': record.files[segment]}
-            try:  # a test set of one's own that has labels is scored, too
+            try:  # a user's test set that has labels is scored, too
                 return read_examples(
                     dataclasses.replace(record, files=files, dev_split=None), segment='dev'
                 )
@@ -368,7 +368,7 @@ class ClassificationTask(Task):
         if self.record.is_pair:
             extras['text_pairs'] = True  # for the server's page
         super().save(folder, model, tokenizer, **options)
-        if model.pooling is not None:  # sentence-transformers has such a head, transformers not
+        if model.pooling is not None:  # sentence-transformers has this head, transformers not
             layer = model.classifier.weight, model.classifier.bias
             write_sentence_modules(
                 folder,

@@ -53,7 +53,7 @@ Column = str | int  # a header's name, or a position from 0
 
 @dataclasses.dataclass(frozen=True)
 class Layout:
-    """The columns of a file; those of published files are separated by TABs, never quoted.
+    """The columns of a file; in published files TABs separate them, and nothing is quoted.
 
     Columns are names of the header or positions. Without a header, `width` is the number of columns
     by which a published file is recognised. Only rows with the value `where[1]` in column
@@ -135,7 +135,7 @@ class DataSet:
 
 @dataclasses.dataclass(frozen=True)
 class Published(DataSet):
-    """A data set that others have published, in files of its own form.
+    """A data set that others have published, in its own file format.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def get_task(name):
     Raises
     ------
     UnknownNameError
-        If there is none; the message lists all, and custom for the user's own rows.
+        If the set is unknown; the message lists all, and custom for the user's own rows.
     """
     if name.lower() not in _BY_NAME:
         raise UnknownNameError.of('task', name, [*list_tasks(), 'custom'])
@@ -487,7 +487,7 @@ def custom_task(
 
 
 def _find_columns(name, source, text, label, encoding):
-    """Return the columns of texts and label, by default those of a set with usual names."""
+    """Return the columns of texts and label, by default the columns with usual names."""
     where, row = next(read_records(source, _PARTS, name, encoding=encoding), (None, None))
     if row is None:
         raise InputError(f'{source!r:.200} has no rows')
@@ -569,7 +569,7 @@ def read_examples(task, data_dir=None, segment='train'):
     UnknownNameError
         If the task has no such segment.
     InputError
-        If the file is missing, empty, not UTF-8, of another layout, or has a row that can't be
+        If the file is missing, empty or not UTF-8, or has another layout or a row that can't be
         used.
     """
     UnknownNameError.check(f'segment of {task.name}', segment, task.files)

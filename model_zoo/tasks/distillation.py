@@ -56,9 +56,9 @@ def make_student(teacher, layers, ctx=None):
 class Distillation:
     """The objective of a classifier with a teacher.
 
-    It is ``(1 - weight)`` times the loss of the labels, ``weight`` times that of the
-    teacher's scores (see `model_zoo.layers.losses.distillation_loss`; for regression the mean
-    squared error), and ``states_weight`` times the mean squared error of the layers' states.
+    It is ``(1 - weight)`` times the loss of the labels, ``weight`` times the loss of the teacher's
+    scores (see `model_zoo.layers.losses.distillation_loss`; for regression the mean squared error),
+    and ``states_weight`` times the mean squared error of the layers' states.
 
     Parameters
     ----------

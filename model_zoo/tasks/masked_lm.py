@@ -105,7 +105,7 @@ class MaskedLMTask(TextTask):
         return {name: name for name in ('train', 'dev') if self.files(name)[0]}
 
     def _copy(self, name, files):
-        """Let a setting name copies of its files, where these are tables or not UTF-8."""
+        """Set a setting to copies of its files if they are tables or not UTF-8."""
         copies = [
             path
             if path.startswith(self.rows_folder)

@@ -157,8 +157,8 @@ EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json', 'parquet')
 class SentenceTask(Task):
     """Texts that belong together: scored pairs, pairs or triplets.
 
-    The metric of scored pairs is Spearman's correlation of scores and cosines; that of pairs and
-    triplets is how often the matching text is nearest. Rows in memory are (text, text, score),
+    The metric of scored pairs is Spearman's correlation of scores and cosines; the metric of pairs
+    and triplets is how often the matching text is nearest. Rows in memory are (text, text, score),
     (text, text) or (text, match, other), or dicts.
     """
 

@@ -496,7 +496,7 @@ class LanguageModelSettings(SplitSettings, NamedModelSettings, BackendSettings, 
 
 @settings()
 class SampleSettings(Settings):
-    """How samples are made from a text."""
+    """Settings for making samples from a text."""
 
     title = 'data'
 

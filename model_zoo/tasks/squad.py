@@ -372,8 +372,8 @@ class SquadFeatures(collections.abc.Sequence):
 
     A sample is ``[CLS] question [SEP] window [SEP]``. In training sets its label is the first and
     last position of the answer; both are 0, the position of ``[CLS]``, without a whole answer in
-    the window. Windows and labels are those of pytorch-pretrained-bert
-    0.6.2's ``run_squad.py``.
+    the window. Windows and labels are the same as in pytorch-pretrained-bert 0.6.2's
+    ``run_squad.py``.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def downloading(what, advice):
         raise InputError(f'cannot download {what}: {reason}; {advice}') from error
 
 
-# those of files that aren't read line by line
+# settings of files that aren't read line by line
 _COPIED = {'bert_config_file', 'model_file', 'sentencepiece', 'vocab'}
 
 

@@ -201,8 +201,8 @@ def _fields(text):
 def write_conll(path, source, predictions, label_column=-1, encoding=None):
     """Copy a file with an additional column: the predicted label of each word.
 
-    The other columns are those of the source. With the correct labels in the column before, CoNLL's
-    own script ``conlleval`` can score the result.
+    The other columns are the same as in the source. With the correct labels in the column before,
+    CoNLL's own script ``conlleval`` can score the result.
     """
     lines, labels = list(_lines(source, encoding)), list(itertools.chain(*predictions))
     count = sum(kind == WORD for *_, kind in lines)
@@ -430,8 +430,7 @@ class TaggingTask(Task):
 
     Rows in memory, of JSON, Parquet and `datasets` are (words, labels) or (words,), or have 'words'
     (or 'tokens') and 'labels' (or 'tags', 'ner_tags', 'pos_tags', or `tag_column`). Numbers mean
-    the names of a data set's classes, the model's, or those of the setting `labels`; -100 is no
-    label.
+    the class names of the data set, of the model, or of the setting `labels`; -100 is no label.
     """
 
     settings_class, name, title = TaggingSettings, 'tagging', 'tagging'

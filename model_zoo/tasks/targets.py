@@ -1,8 +1,8 @@
 """The targets of classification: one class a text, any number of labels, or a number.
 
 A target parses labels, makes arrays of them, and says what a model's outputs mean: the loss, the
-scores, the predictions. Metrics are those of scikit-learn and SciPy, and in all of them more is
-better. Degenerate input has a defined value and no warning: F1 without a true or predicted
+scores, the predictions. Metrics are the same as in scikit-learn and SciPy, and for all of them more
+is better. Degenerate input has a defined value and no warning: F1 without a true or predicted
 positive, and Matthews, Pearson and Spearman where either side is constant, are 0.
 """
 

@@ -102,7 +102,7 @@ def encode_several(tokenizer, examples, labels, max_length):
 class Task:
     """Base of the tasks that `model_zoo.finetune` and the fine-tuning commands train.
 
-    A task of your own has a class of settings and five methods: `read`, `encode`, `loss`, `score`
+    To write a task, define a class of settings and five methods: `read`, `encode`, `loss`, `score`
     and `write`; for scores of classes the last three needn't be overridden. All other methods have
     defaults; they stand below in the order in which a training calls them.
 

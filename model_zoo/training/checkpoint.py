@@ -134,9 +134,9 @@ class TrainingState:
         adds a loss for each, and their accuracies; one that counts tokens tokens_per_second;
         float16 loss_scale and skipped (updates left out so far).
     epochs : list of dict
-        A record each evaluation, which follows an epoch unless it has an interval of its own:
-        epoch (from 1), step, train_loss, score, report, train_seconds and evaluation_seconds (of
-        what was trained since the last one).
+        A record each evaluation, which follows an epoch unless it has its own interval: epoch (from
+        1), step, train_loss, score, report, train_seconds and evaluation_seconds (of what was
+        trained since the last one).
     """
 
     step: int = 0

@@ -298,7 +298,7 @@ class TrainingLoop:
         job.check(saved)
         state = TrainingState.from_json(checkpoint.state)
         before, now = map(job.batches_of, (saved, job.config))
-        state.batch = state.batch // before * now  # such a loader has updates x batches
+        state.batch = state.batch // before * now  # this loader has updates x batches
         most = self._accumulate * state.step
         if state.step > self.num_steps or state.batch > most:
             raise CheckpointError(

@@ -13,7 +13,7 @@ class Objective(NamedTuple):
     """A sum of terms. Each is the mean of a loss over things that are counted in advance.
 
     The batches of an update may come one after another (accumulation) or go to several workers
-    (Horovod). Its gradient is that of the means over all of them together, so each part's mean is
+    (Horovod). Its gradient is the gradient of the means over all batches, so each part's mean is
     weighted with its share of the things. The shares are known only when all parts have been
     counted: hence the counts come first, and from the host.
 
@@ -21,8 +21,8 @@ class Objective(NamedTuple):
     ----------
     terms : callable
         ``terms(batch) -> list of NDArray``, each of shape (1,): the mean of each term over this
-        batch, called in ``autograd.record()``. With `accuracies` as many arrays follow: each term's
-        number of right predictions.
+        batch, called in ``autograd.record()``. With `accuracies`, one more array follows for each
+        term: its number of right predictions.
     counts : callable
         ``counts(batch) -> tuple of numbers``: the number of things of each term.
     tokens : callable, optional

@@ -402,7 +402,7 @@ class OptimizerSettings(Settings):
 
 @dataclasses.dataclass
 class OutputSettings(Settings):
-    """What a run writes, and how it resumes."""
+    """Settings of what a run writes, and how it resumes."""
 
     title = 'output'
 
@@ -450,7 +450,7 @@ class OutputSettings(Settings):
 
 @dataclasses.dataclass
 class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
-    """Settings of every training run; the defaults are those of GluonNLP's classifier script."""
+    """Settings of every training run; defaults as in GluonNLP's classifier script."""
 
     title = 'training'
 

@@ -114,8 +114,7 @@ class Updater:
     Parameters
     ----------
     trainer : mxnet.gluon.Trainer
-        With ``update_on_kvstore=False``, and without an lr_scheduler of its own if `schedule` is
-        given.
+        With ``update_on_kvstore=False``, and without its own lr_scheduler if `schedule` is given.
     schedule : callable, optional
         Number of the update, from 1 -> learning rate (:class:`~model_zoo.optimizer.Schedule`);
         default: the rate of `trainer`.

@@ -1,4 +1,4 @@
-"""What a person sees of long work: its progress, and figures as PNG files, without a display."""
+"""Views of long work: its progress, and figures as PNG files, without a display."""
 
 import contextlib
 import io

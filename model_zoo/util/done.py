@@ -13,9 +13,9 @@ __all__ = ['forget_done', 'mark_done', 'read_done']
 
 
 def read_done(path, job):
-    """What `mark_done` has noted of a file, a dict.
+    """Return what `mark_done` has noted about a file, a dict.
 
-    None if there is no marker, or one of another job, or if the file has another size since.
+    None if there is no marker, if it is of another job, or if the file's size has changed since.
     """
     marker = _marker(path)
     if not exists(marker):

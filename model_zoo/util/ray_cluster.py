@@ -18,7 +18,7 @@ class RayTasks:
     def __init__(self, function, address):
         self._ray, self._is_own = join_cluster(address)
         self._function = self._ray.put(function)
-        # -1: as often as it takes; each loss of a worker costs the task that it was at
+        # -1: without limit; each loss of a worker costs only the task that it was running
         self._call = self._ray.remote(num_cpus=1, max_retries=-1)(_call)
 
     def __enter__(self):
@@ -89,7 +89,7 @@ def join_cluster(address, shows_logs=False):
 
 @contextlib.contextmanager
 def _bound_to_loopback():
-    """Where Ray is imported, its clusters of this machine have the address 127.0.0.1."""
+    """Set the address of this machine's clusters to 127.0.0.1 if Ray is imported inside."""
     name = 'RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER'  # whether clusters of several machines are made
     if 'ray' in sys.modules or name in os.environ:
         yield

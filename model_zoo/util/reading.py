@@ -1,4 +1,4 @@
-"""What others have written: checksums, JSON of a declared shape, and lines of UTF-8."""
+"""Read files of others: checksums, JSON of a declared shape, and lines of UTF-8."""
 
 import codecs
 import dataclasses
@@ -78,7 +78,7 @@ def read_json(path, what='', shape=object, digest=None, encoding=None):
 
 
 def parse_json(text, shape=object):
-    """Parse a JSON text, of the shape that the caller declares.
+    """Parse a JSON text that must have the shape that the caller declares.
 
     Parameters
     ----------
@@ -86,8 +86,8 @@ def parse_json(text, shape=object):
         The type of the value: a plain one, ``list[str]``, ``dict[str, int]``, ``int | None`` and
         the like; `numbers.Real` for a number that may be NaN; a dataclass for an object that has
         its fields and no others; or a dict, such as ``{'weight_map': dict[str, str]}``, for an
-        object that has these names among others. Of a dict's names, those that may be None may be
-        missing. Nothing is converted: 1 is a float, and 1.0 and true are no int.
+        object that has these names among others. A dict's names that may be None may be missing.
+        Nothing is converted: 1 is a float, and 1.0 and true are no int.
     """
     try:
         value = json.loads(text)
@@ -116,7 +116,7 @@ def check_json(value, shape, where=''):
 
 @functools.cache
 def _adapter(shape):
-    """Return pydantic's checker of a shape; that of a dict is its items."""
+    """Return pydantic's checker of a shape; the shape of a dict is its items."""
     from pydantic import ConfigDict, TypeAdapter
 
     shape = _typed(shape)
@@ -204,7 +204,7 @@ def read_span(path, start, stop, encoding=None):
     """Read the lines that begin between two places of a file, counted in bytes."""
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
         position = start
-        if start:  # a line that has begun before isn't ours
+        if start:  # a line that began before belongs to the part before
             file.seek(start - 1)
             position = start - 1 + len(file.readline())
         while position < stop:

@@ -66,7 +66,7 @@ def file_size(path):
 
 
 def exists(path):
-    """Return whether there is such a file or folder."""
+    """Return whether the file or folder exists."""
     return _type(path) is not None if is_url(path) else os.path.exists(path)
 
 
@@ -103,7 +103,7 @@ def names_in(folder):
 
 
 def sizes_in(url):
-    """Return the files below the folder of a URL: name -> size, and what tells of a change."""
+    """Return the files below the folder of a URL: name -> size, and what shows a change."""
     try:
         with _system(url) as (system, path):
             listed = system.find(path, detail=True)

@@ -47,9 +47,9 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 def build_app(models, settings=None, loading=()):
     """Return the ASGI application that serves pipelines; needs the extra ``serve``.
 
-    Each model has a thread of its own, which makes batches of the texts of all requests. The
-    threads run from now on; the end of the application's lifespan answers what is accepted and ends
-    them. `models` has pipelines by the names that requests use; ``app.state.models`` are the
+    Each model has its own thread, which makes batches of the texts of all requests. The threads run
+    from now on; at the end of the application's lifespan, accepted requests are answered and the
+    threads end. `models` has pipelines by the names that requests use; ``app.state.models`` are the
     application's `Models`. Its method ``add`` brings the models that `loading` names later; until
     then they answer with status 503.
 

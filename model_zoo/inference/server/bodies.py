@@ -79,7 +79,7 @@ class Writing(Body, TextGeneration.Options):
 
 
 class HuggingFace(Body):
-    """``POST /models/NAME``; what isn't a field of its own is a parameter."""
+    """``POST /models/NAME``; anything without its own field is a parameter."""
 
     model_config = ConfigDict(
         extra='allow', json_schema_extra={'example': {'inputs': 'What a fine day.'}}
@@ -141,7 +141,7 @@ class Embeddings(Body):
 
 
 class StreamOptions(Body):
-    """How tokens are streamed."""
+    """Options for streaming tokens."""
 
     include_usage: bool = False
     include_obfuscation: bool = False

@@ -15,7 +15,7 @@ def add_routes(app, service):
 
     @app.post('/models/{name:path}', openapi_extra=extra, tags=['Hugging Face'])
     async def infer(name: str, request: Request):
-        """Results of one text or of several, as Hugging Face's inference services give them."""
+        """Results of one text or of several, as Hugging Face's inference services return them."""
 
         def prepare(body):
             content, (model, task) = bodies.HuggingFace.of_json(body), _split(name, service.models)

@@ -76,7 +76,7 @@ def example_of(files):
         example = yaml.safe_load(re.split(r'^---$', card, flags=re.MULTILINE)[1])['widget'][0]
         items = example.items()
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
-        return {}  # no card, none of ours, or none that YAML reads
+        return {}  # no card, not this project's card, or not YAML
     found = {name: value[: MOST[0]] for name, value in items if isinstance(value, str)}
     for name, value in items:
         if isinstance(value, list) and all(isinstance(text, str) for text in value):

@@ -70,7 +70,7 @@ def bind(host, port):
         family, socket_type, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # asyncio sets TCP_NODELAY for a socket only if it is told that its protocol is TCP
+        # asyncio sets TCP_NODELAY for a socket only if its protocol is stated as TCP
         bound = socket.socket(family, socket_type, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)

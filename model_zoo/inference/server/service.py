@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class Service:
-    """What the routes of all protocols share."""
+    """Shared parts of the routes of all protocols."""
 
     def __init__(self, models, settings):
         self.models, self.settings = models, settings

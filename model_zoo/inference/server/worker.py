@@ -131,7 +131,7 @@ class _RowsJob:
 
 
 class BatchWorker(Worker):
-    """Runs the rows of a pipeline's calls, those of several requests in one batch."""
+    """Runs the rows of a pipeline's calls; one batch can have rows of several requests."""
 
     def __init__(self, name, pipeline, settings, metrics):
         self._metrics = metrics
@@ -307,7 +307,7 @@ class GenerationWorker(Worker):
                 self._groups.remove(group)
 
     def _begin(self):
-        """Begin with jobs that wait, as far as there is room."""
+        """Start waiting jobs while there is room."""
         while self._waiting:
             room = self._max_sequences - sum(group.size for group in self._groups)
             first = self._waiting[0]

@@ -204,7 +204,7 @@ def _check_facts(path, comment, vocab, next_sentence):
     try:
         facts = parse_json(comment or b'{}', dict)
     except ValueError:
-        return  # the comment of another program
+        return  # another program's comment
     checksum = facts.get('vocab_checksum')
     if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
         raise InputError(

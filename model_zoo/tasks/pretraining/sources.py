@@ -248,8 +248,8 @@ class TextFiles(Source):
     """Text, from which new samples are made in each epoch, during the training.
 
     Worker processes make the samples of the next parts while others are used. Epoch e always has
-    the same samples; to begin at its batch `start`, the samples before it are made again. Of
-    several workers that train together, each makes the samples of its own parts.
+    the same samples; to begin at its batch `start`, the samples before it are made again. If
+    several workers train together, each makes the samples of its own parts.
     """
 
     shortest = 1

@@ -91,7 +91,7 @@ class Corpus:
 def _documents(path, start, stop):
     with open_binary(path) as file:
         position, may_begin = start, start == 0
-        if start:  # a line that has begun before isn't ours
+        if start:  # a line that began before belongs to the part before
             file.seek(start - 1)
             position = start - 1 + _skip_line(file)
         sentences, begin = [], position
