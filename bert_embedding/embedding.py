@@ -176,8 +176,8 @@ class BertEmbedding:
         -------
         list of (list of str, list of np.ndarray)
             For each sentence, in order: its words, joined from their pieces (a word that the
-            vocabulary can't spell is '[UNK]'), and as many float32 vectors of shape (units,). Both
-            are empty for a sentence without words.
+            vocabulary can't spell is '[UNK]'), and a float32 vector of shape (units,) for each
+            word. Both are empty for a sentence without words.
         """
         with _bar_of(sentences) as on_batch:
             return list(self.iter_embedding(sentences, oov_way, filter_spec_tokens, on_batch))

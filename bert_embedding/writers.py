@@ -14,8 +14,8 @@ and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 ``.csv`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token`` and
 a number for each unit; or for each sentence, with the numbers alone.
 
-``.safetensors`` has the arrays of ``.npz``, but for the tokens, which are bytes: UTF-8, with
-newlines between them.
+``.safetensors`` has the arrays of ``.npz``, except that the tokens are bytes: UTF-8, with newlines
+between them.
 
 ``.parquet`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token``
 and ``vector``; or for each sentence, with ``vector`` alone.

@@ -198,7 +198,7 @@ def _check_cosine(results, wanted, largest):
         )
 
 
-#: least cosine with the outputs in float32 where there is no labelled data
+#: least cosine with the outputs in float32 if there is no labelled data
 LEAST_MEASURED = 0.99
 
 
@@ -231,7 +231,7 @@ class Measures(NamedTuple):
 
 
 def quantize_measured(plain, model, measures):
-    """A model in INT8, but for the layers that cost too much."""
+    """Make a model in INT8, except for the layers that cost too much."""
     if not measures.batches:
         raise InputError('there is no text to calibrate the model with')
     arrays = [

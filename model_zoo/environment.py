@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 #: variables that are set; programs that are started later get them, too
 VARIABLES = {
-    # MXNet's kernels are kept for so many shapes; by default for all: 370 MB after 300 shapes of
+    # MXNet's kernels are kept for this many shapes; by default for all: 370 MB after 300 shapes of
     # batches of all-MiniLM-L6-v2, and 120 MB with this number, in the same time
     'MXNET_MKLDNN_CACHE_NUM': '128',
     # Large copies to and from NumPy get no extra OpenMP threads: with the operators' threads

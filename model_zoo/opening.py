@@ -1,8 +1,8 @@
 """From the name of a model, a folder or a file to a block and its tokenizer: the only way in.
 
 `locate` finds out once what the model is and where its files are. `open_model` and `open_tokenizer`
-take a name or what `locate` returned, read the weights once, and translate their names once. What a
-family is like comes from its `Family`: neither blocks nor families are imported here.
+take a name or what `locate` returned, read the weights once, and translate their names once. The
+properties of a family come from its `Family`: neither blocks nor families are imported here.
 """
 
 from __future__ import annotations
@@ -330,7 +330,7 @@ def fit_block(blocks, named, weights, ctx):
 
 
 def open_parts(block_class, weights, options):
-    """`options` with the optional parts of a backbone that are open: those that there are."""
+    """Return `options`; a backbone's undecided optional parts are used if the weights have them."""
     if block_class.backbone is not None:
         return options
     wanted = {f'use_{part}': part for part in block_class.optional_parts}

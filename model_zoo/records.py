@@ -205,8 +205,8 @@ def _csv_rows(path, encoding):
 
 
 def _delimiter(lines):
-    """Return what separates the fields of CSV: not a comma if the header has none, and all rows
-    have as many tabs, or semicolons.
+    """Return the separator of the fields of CSV: not a comma if the header has none, and all rows
+    have the same number of tabs, or of semicolons.
     """
     if lines and len(next(csv.reader(lines[:1], **_CSV), ())) < 2:
         for delimiter in '\t;':

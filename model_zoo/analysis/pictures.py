@@ -40,7 +40,7 @@ def plot_heads(path, values, title='', label=''):
     ----------
     path : str
     values : numpy.ndarray, shape (layers, heads)
-        NaN, for a head that isn't there, leaves a hole.
+        NaN, for a missing head, leaves a hole.
     title : str
     label : str
         What the values are.

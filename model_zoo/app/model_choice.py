@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`, and of `CheckpointSettings` where there are such.
+    They are the fields of `NamedModelSettings`, and of `CheckpointSettings` if the command has
+    these.
     """
 
     def __init__(self, args, family=None):

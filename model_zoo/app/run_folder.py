@@ -258,8 +258,8 @@ class RunFolder:
     def tidy(self, kept, settings):
         """Leave what a finished training needs: the parameters `kept`.
 
-        With ``keep_state`` its newest checkpoint stays, too; with ``keep_checkpoints`` so many, and
-        so many epochs' parameters.
+        With ``keep_state`` its newest checkpoint stays, too; with ``keep_checkpoints`` that number
+        of checkpoints and of epochs' parameters.
         """
         store = self.checkpoints()
         if not settings.is_given('keep_checkpoints'):

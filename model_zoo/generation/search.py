@@ -107,7 +107,7 @@ class Sampler:
 
 
 class _Beams:
-    """The texts of one prompt: those that continue, and the best finished ones."""
+    """The texts of one prompt: the unfinished texts, and the best finished ones."""
 
     def __init__(self, size, length_penalty):
         self._size = size

@@ -31,7 +31,7 @@ BATCH_TOKENS = 2048
 BATCH_ROWS = 256
 #: items that are tokenized in one call
 ITEMS_TOGETHER = 256
-# Rows are sorted by length among so many tokens or items; their outputs are what lies in memory.
+# Rows are sorted by length among this many tokens or items, whose outputs are kept in memory.
 POOL_TOKENS, POOL_ITEMS = 32768, 768
 #: bytes of a number in JSON
 NUMBER = 24
@@ -88,7 +88,7 @@ class Row(NamedTuple):
     ----------
     input_ids, token_types : numpy.ndarray, shape (length,), int32
     about : object
-        What the pipeline has to know when the outputs are there.
+        Data that the pipeline needs when it has the outputs.
     reduce : callable, optional
         ``reduce(row, outputs)`` makes what is kept of the model's outputs; by default all is.
     """
@@ -162,7 +162,7 @@ class Pipeline:
     task = None
     #: the registry's names of the tasks whose blocks the pipeline runs; the first is built
     block_tasks = ()
-    #: if not 0, only so many of the model's outputs are kept; padding is cut off these
+    #: if not 0, only this many of the model's outputs are kept, without padding
     token_outputs = 0
     #: options of a call
     Options = CallOptions

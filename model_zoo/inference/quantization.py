@@ -270,7 +270,7 @@ def _trace(block, batch):
 
 
 def choose_layers(layers, harm, make, forward_of, evaluate, before, metric, most_lost):
-    """A model in INT8, but for as few layers as possible, so that its score is good enough.
+    """Make a model in INT8, except for as few layers as possible, until its score suffices.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def files_in_folder(folder, format=None):
 def files_at(path, format=None):
     """Return the files that a path means.
 
-    These are a folder's files, or a file of weights or of a vocabulary and what lies beside it.
+    These are a folder's files, or a file of weights or of a vocabulary and the files beside it.
     """
     path = os.path.expanduser(os.fspath(path))
     if os.path.isdir(path):

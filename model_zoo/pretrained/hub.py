@@ -43,7 +43,7 @@ _SMALL = (
     MODULES_NAME,
     'config_sentence_transformers.json',
 )
-#: kind of weights -> the parts of several files, and the file without which these aren't complete
+#: kind of weights -> the parts of several files, and the file that completes them
 _WEIGHTS = (
     (['model-*.safetensors'], ['model.safetensors', 'model.safetensors.index.json']),
     (['pytorch_model-*.bin'], ['pytorch_model.bin', 'pytorch_model.bin.index.json']),

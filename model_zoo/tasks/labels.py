@@ -114,7 +114,7 @@ def _follow(task, stated):
         has_classes = len(names) > 1
     elif known is not None:
         has_classes = known.target.has_classes
-    else:  # nothing says it, but for these
+    else:  # nothing says it, except for these tasks
         has_classes = stated.task not in _UNCLASSIFIED and target.has_classes
     if has_classes != target.has_classes:
         _refuse(task, stated, (names or known.labels) if has_classes else ())

@@ -148,7 +148,7 @@ def make_loss(name, scale=20.0, margin=0.5):
     return lambda vectors, labels: triplet_loss(mx.nd, vectors, margin)
 
 
-#: of pairs and triplets: whether the match is among so many nearest
+#: of pairs and triplets: whether the match is among this many nearest texts
 RECALLS = (1, 5, 10)
 BLOCK = 1024  # queries whose similarities are in memory at once
 EXTENSIONS = ('tsv', 'csv', 'jsonl', 'ndjson', 'json', 'parquet')

@@ -698,7 +698,7 @@ def score_v2(questions, predictions, characters=False):
     -------
     dict
         ``exact``, ``f1`` and ``total``, the number of questions; the same with ``HasAns_`` and
-        ``NoAns_`` before for the questions with and without an answer, where there are any.
+        ``NoAns_`` before for the questions with and without an answer, if there are any.
     """
     exact, f1 = _scores(questions, predictions, True, characters)
     groups = {

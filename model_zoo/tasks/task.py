@@ -56,7 +56,7 @@ class Data(NamedTuple):
 
 
 def hold_out(rows, count, seed=0):
-    """Split rows at random, but always in the same way: those that are left, and those held out."""
+    """Split rows at random, but always in the same way: the remaining and the held-out rows."""
     chosen = set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist())
     parts = [], []
     for number, row in enumerate(rows):

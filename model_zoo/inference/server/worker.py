@@ -98,7 +98,7 @@ class Worker(abc.ABC):
 
     @abc.abstractmethod
     def _take(self, jobs):
-        """Begin with new jobs, and drop the old ones that are answered."""
+        """Start new jobs, and drop the old ones that are answered."""
 
     @abc.abstractmethod
     def _step(self):

@@ -83,7 +83,7 @@ class Corpus:
                     yield from _documents(path, max(start - first, 0), stop - first)
 
     def documents_outside(self, start, stop):
-        """Read the documents of all other parts, those behind `stop` first."""
+        """Read the documents of all other parts, first the documents after `stop`."""
         yield from self.documents(stop, self.num_bytes)
         yield from self.documents(0, start)
 
@@ -135,7 +135,7 @@ def pack_sentences(tokens, documents, room, separator):
     (samples, 2); a separator comes neither first nor last.
     """
     begins, ends = [], []
-    for number, bounds in enumerate(documents):  # so many separators are before it
+    for number, bounds in enumerate(documents):  # `number` separators are before it
         for begin, end in itertools.pairwise(bounds):
             cuts = [*range(begin, end, room), end]
             begins += [cut + number for cut in cuts[:-1]]
@@ -166,7 +166,7 @@ def draw_positions(candidates, counts, most, rng, begins_word=None):
     Returns
     -------
     numpy.ndarray, shape (samples, most)
-        Each row rises, and ends with the length where there are no more.
+        Each row rises, and is filled up with the length.
     """
     length = candidates.shape[1]
     if begins_word is None:
