@@ -6,12 +6,12 @@
 
 The flags are the same as in pytorch-pretrained-bert's bertology.py. The data is the dev set of a
 task of finetune_classifier.py, or of your own task, for a BERT that was trained on it; for OpenAI
-GPT and GPT-2 it is a text. With --sentence and no data, only the attention over it is drawn.
+GPT and GPT-2 it is a text. With --sentence and no data, only the sentence's attention is drawn.
 
 ``--output_dir`` receives the log and ``results.json`` with the entropy of each head's attention,
 its importance (how much the loss depends on its output) and its rank. ``entropy.png`` and
-``importance.png`` show them. With ``--sentence``, ``attention_LAYER.png`` shows where its tokens
-look.
+``importance.png`` show them. With ``--sentence``, ``attention_LAYER.png`` shows which tokens
+attend to which.
 
 ``--try_masking`` turns heads off, the least important ones first, until the metric falls below
 ``--masking_threshold`` of its first value. (A language model's metric is 1 / perplexity.) Then it
@@ -141,7 +141,7 @@ def parse_arguments(argv=None):
     add_originals(parser, 'bertology')
     args = parser.parse_args(argv)
     convert_originals(args, 'bertology')
-    if args.data_subset == -1:  # the original's for all
+    if args.data_subset == -1:  # the original's value for all
         args.data_subset = None
     args.metric_name = METRICS.get(args.metric_name, args.metric_name)
     check_arguments(args)
@@ -190,7 +190,7 @@ def find_family(args):
 
 
 def length_of(args, model):
-    """Return how many tokens are read at a time: `max_length`, or the default for the model."""
+    """Return the number of tokens read at a time: `max_length`, or the default for the model."""
     if args.max_length is None:
         args.max_length = min(128, model.context_length)
     if not 2 <= args.max_length <= model.context_length:
@@ -203,7 +203,7 @@ def length_of(args, model):
 
 
 def build_classifier(args, ctx):
-    """BERT on the dev set of a task."""
+    """Open BERT with the dev set of a task."""
     settings = ClassificationSettings(
         **{name: getattr(args, name) for name in OF_DATA}, only_inference=True
     )
@@ -227,7 +227,7 @@ def build_classifier(args, ctx):
 
 
 def build_language_model(args, ctx):
-    """OpenAI GPT or GPT-2 on a text."""
+    """Open OpenAI GPT or GPT-2 with a text."""
     model, tokenizer = ModelChoice(args).build(LANGUAGE_MODELS[args.family], ctx)
     size = length_of(args, model)
     tokens = tokenizer.encode(read_text(args.dev_file))
@@ -241,12 +241,12 @@ def build_language_model(args, ctx):
 
 
 def build_alone(args, ctx):
-    """A model without data, whose backbone alone is looked at."""
+    """Open a model without data, to study its backbone alone."""
     head = LANGUAGE_MODELS.get(args.family)
     if head is not None:
         return OneSentence(*ModelChoice(args).build(head, ctx))
     base = get_family(args.family).base
-    # the attentions are the last output where there is nothing behind the layers
+    # the attentions are the last output if nothing follows the layers
     nothing_more = {f'use_{part}': False for part in base.optional_parts}
     return SentencePair(*ModelChoice(args).build(base, ctx, **nothing_more))
 

@@ -3,8 +3,8 @@
     python cache.py
     python cache.py --clear engines
 
-Everything that is listed can be downloaded or made again. The hub's own cache is huggingface_hub's:
-``hf cache`` lists it and removes from it.
+All listed files can be downloaded or made again. huggingface_hub manages the hub's cache:
+``hf cache`` lists and removes its files.
 """
 
 import pathlib
@@ -27,13 +27,13 @@ def parse_arguments(argv=None):
 
 
 def entries(root, kind):
-    """The files and folders of a kind."""
+    """Return the files and folders of a kind."""
     paths = sorted(root.iterdir()) if root.is_dir() else []
     return [path for path in paths if (path.name == 'engines') == (kind == 'engines')]
 
 
 def size_of(path):
-    """The bytes of a file, or of all files in a folder."""
+    """Return the bytes of a file, or of all files in a folder."""
     files = path.rglob('*') if path.is_dir() and not path.is_symlink() else [path]
     return sum(file.lstat().st_size for file in files)
 

@@ -99,7 +99,7 @@ def read(args):
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
-    files_at(args.input)  # a folder or a file, not a name of the zoo's
+    files_at(args.input)  # a folder or a file, not a model's name
     block, _, files = open_model(
         args.input,
         args.model,

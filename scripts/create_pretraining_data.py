@@ -38,7 +38,7 @@ BASE = 'bert_12_768_12'  # its data sets name the vocabularies
 
 @settings(max_length=512, max_predictions_per_seq=80)
 class CreateSettings(SampleSettings):
-    """The flags of GluonNLP's script, and ours."""
+    """The flags of GluonNLP's script, and this project's."""
 
     title = 'data'
 
@@ -105,7 +105,7 @@ def parse_arguments(argv=None):
 
 
 def make_tokenizer(args):
-    """Of the vocabulary that the flags name, and whether its models predict next sentences."""
+    """Open the flags' vocabulary; also returns whether its models predict next sentences."""
     from bert.tokenizer import BertSPTokenizer
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
     from model_zoo.registry import get_family
@@ -148,7 +148,7 @@ def make_tokenizer(args):
 
 
 def family_of_vocab(path, file):
-    """BERT or the family like it that a folder's configuration names, or a kind of file is of."""
+    """Return BERT, or the similar family that a folder's configuration or a file's kind names."""
     from model_zoo.app.model_choice import family_of
     from model_zoo.registry import get_family, list_families
 
@@ -179,7 +179,7 @@ def show_sample(path, tokenizer):
 
 
 def temporary_folder(folder):
-    """A folder of this machine for a while, in `folder`, which is made where it is missing."""
+    """Make a temporary local folder in `folder`, which is created if it is missing."""
     folder = make_output_dir(folder or '.')
     return tempfile.TemporaryDirectory(dir=None if is_url(folder) else folder)
 
@@ -190,7 +190,7 @@ def shards_in(folder):
 
 
 def create(args, maker, folder, seed):
-    """Write the .npz files; returns what is in them."""
+    """Write the .npz files; returns their contents."""
     from model_zoo.tasks import pretraining
 
     with tqdm(unit='file', disable=None) as bar:
@@ -214,7 +214,7 @@ def create(args, maker, folder, seed):
 
 
 def create_records(args, maker):
-    """Write Google's files; returns the first one, and what is in them."""
+    """Write Google's files; returns the first one, and their contents."""
     from model_zoo.tasks import pretraining
 
     files = [os.path.expanduser(path) for path in args.output_file.split(',')]
@@ -228,7 +228,7 @@ def create_records(args, maker):
 
 
 def create_epochs(args, make_maker, folder):
-    """Write pytorch-pretrained-bert's files; returns the first one, and what is in them."""
+    """Write pytorch-pretrained-bert's files; returns the first one, and their contents."""
     from model_zoo.tasks import pretraining
 
     total = pretraining.ShardFacts()

@@ -113,7 +113,7 @@ def parse_arguments(argv):
 
 
 def is_own(results):
-    """Whether results are those of an earlier run of this demo, which may be replaced."""
+    """Return whether results come from an earlier run of this demo, which may be replaced."""
     if not os.path.exists(results):
         return False
     return read_json(results).get('args', {}).get('data_dir') == str(DATA)
@@ -134,7 +134,7 @@ def embed():
 
 
 def run(script, *args):
-    """Run one of the project's scripts with this Python and our output."""
+    """Run one of the project's scripts with this Python, and show its output."""
     command = [sys.executable, str((SCRIPTS / script).resolve()), *map(str, args)]
     status = subprocess.run(command, check=False).returncode
     if status:
@@ -142,7 +142,7 @@ def run(script, *args):
 
 
 def majority_share():
-    """Share of the dev set that has the most frequent label."""
+    """Return the share of the dev set that has the most frequent label."""
     examples = read_examples(get_task('SST'), str(DATA), 'dev')
     _, counts = np.unique([example.label for example in examples], return_counts=True)
     return counts.max() / counts.sum()

@@ -42,12 +42,12 @@ EXTRAS = {
 #: engine -> the version that the tests run with, and from which its speed is known
 TESTED = {'onnxruntime': '1.32', 'openvino': '2026.4'}
 
-#: library -> how it is installed, where pip alone doesn't do
+#: library -> how to install it, if pip alone isn't enough
 CURES = {'horovod': "make horovod, in the project's folder: it must be built for MXNet"}
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: str
@@ -80,7 +80,7 @@ def _mxnet():
         import mxnet as mx
 
         total = float((mx.nd.ones((2, 2)) * 2).sum().asscalar())
-    except Exception as error:  # whatever keeps it from running is what the user has to know
+    except Exception as error:  # the user has to know any reason why it doesn't run
         cure = 'pip install --no-deps mxnet==1.9.1'
         return Finding('MXNet', 'wrong', f'it does not run: {error}', cure)
     state = 'ok' if total == 8 else 'wrong'
@@ -141,7 +141,7 @@ def _cache():
 
 
 def _weights():
-    """Which named weights are on this machine."""
+    """Yield the named weights that are on this machine."""
     from model_zoo.pretrained import default_root, list_pretrained, places_of
 
     root, entries = default_root(), list_pretrained()
@@ -159,7 +159,7 @@ def _weights():
 
 
 def _engines():
-    """What 'auto' chooses from, by precision, and what would be faster."""
+    """Yield the engines that 'auto' chooses from, by precision, and what would be faster."""
     from model_zoo.inference.engines import choices
 
     for work in ('forward', 'generation'):

@@ -29,7 +29,7 @@ SPLITS = ('valid', 'test')
 
 @settings()
 class PerplexitySettings(Settings):
-    """The flags of pytorch-pretrained-bert's script, and ours."""
+    """The flags of pytorch-pretrained-bert's script, and this project's."""
 
     title = 'text'
 
@@ -70,14 +70,14 @@ def parse_arguments(argv=None):
 
 
 def folder_of(model):
-    """The folder of a model's weights."""
+    """Return the folder of a model's weights."""
     if os.path.isdir(model):
         return model
     return os.path.dirname(find_files(*resolve(model), vocab=False).weights)
 
 
 def read_texts(args, tokenizer):
-    """Name -> token ids of the texts that the flags ask for."""
+    """Return the token ids of the requested texts, by their names."""
     if args.text_file:
         name = os.path.basename(args.text_file)
         return {name: tokenizer.encode_file(args.text_file, ordered=True)}

@@ -6,8 +6,8 @@
         --init_checkpoint bert_model.ckpt --bert_config_file bert_config.json --vocab_file vocab.txt
 
 Each line of the input is a text, or a pair with `` ||| `` between its texts. The flags and the
-output are the same as in Google's and pytorch-pretrained-bert's extract_features.py: for each line
-of the input a line of JSON,
+output are the same as in Google's and pytorch-pretrained-bert's extract_features.py. Each line of
+the input has a line of JSON in the output:
 
     {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [...]},
      ...]}, ...]}
@@ -109,7 +109,7 @@ POOL = 4  # batches whose lines are sorted by length together: their vectors are
 
 
 def _split(line):
-    """The two texts of a line; the second one may be empty."""
+    """Return the two texts of a line; the second one may be empty."""
     text, separator, pair = line.strip().rpartition(SEPARATOR)
     return (text, pair) if separator else (pair, '')
 
@@ -129,7 +129,7 @@ class FeatureExtractor:
             yield from zip(encoded, self._vectors(pool, encoded))
 
     def _vectors(self, pool, encoded):
-        """The vectors of a pool of lines."""
+        """Return the vectors of a pool of lines."""
         import mxnet as mx
 
         from model_zoo.batches import make_batch
@@ -209,7 +209,7 @@ def parse_arguments(argv=None):
 
 
 def make_model(args, ctx):
-    """BERT with the outputs of all layers, and its tokenizer."""
+    """Return BERT with the outputs of all layers, and its tokenizer."""
     from model_zoo.app.model_choice import ModelChoice
 
     options = {

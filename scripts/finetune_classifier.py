@@ -4,10 +4,10 @@
     python finetune_classifier.py --task_name custom --train_file train.tsv --dev_file dev.tsv \\
         --text_columns text --label_column label
 
-Flags and defaults are those of GluonNLP 0.8. ``--output_dir`` receives the log, ``results.json``,
-``curves.png``, the parameters after the last epochs and the best one, ``best_model/`` for
-``BertForSequenceClassification.from_pretrained``, the predictions for the test set in GLUE's format
-with their probabilities, and checkpoints for ``--resume``.
+Flags and defaults are the same as in GluonNLP 0.8. ``--output_dir`` receives the log,
+``results.json``, ``curves.png``, the parameters after the last epochs and the best one,
+``best_model/`` for ``BertForSequenceClassification.from_pretrained``, the predictions for the test
+set in GLUE's format with their probabilities, and checkpoints for ``--resume``.
 
     python finetune_classifier.py --task_name MRPC --do_predict --model output_dir/best_model
 

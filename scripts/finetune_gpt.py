@@ -3,7 +3,7 @@
     python finetune_gpt.py --model openai-gpt --output_dir out \\
         --train_file cloze_test_val__spring2016.csv
 
-The defaults are those of pytorch-pretrained-bert's run_openai_gpt.py. Without ``--dev_file``,
+The defaults are the same as in pytorch-pretrained-bert's run_openai_gpt.py. Without ``--dev_file``,
 ``--n_valid`` stories of ``--train_file`` are held out, always the same ones; by default 374, a
 fifth of the released file. ``--output_dir`` receives the log, ``results.json``, ``curves.png``, the
 parameters after the last epochs and the best one, ``best_model/`` for

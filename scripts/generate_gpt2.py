@@ -5,9 +5,9 @@
     python generate_gpt2.py DIR --file prompts.txt --output texts.json
     python generate_gpt2.py DIR --unconditional --nsamples 4 --batch_size 2
 
-``DIR`` is what ``save_pretrained`` wrote, with the tokenizer's files, or a checkpoint in another
-format that ``from_pretrained`` reads. The flags of pytorch-pretrained-bert's run_gpt2.py and their
-defaults are kept, but for ``--batch_size``, which only says how many samples run at once.
+``DIR`` is a folder that ``save_pretrained`` wrote, with the tokenizer's files, or a checkpoint in
+another format that ``from_pretrained`` reads. The flags of pytorch-pretrained-bert's run_gpt2.py
+and their defaults are kept, except ``--batch_size``, which only says how many samples run at once.
 """
 
 import os
@@ -195,7 +195,7 @@ class Generator:
         return ids[0]
 
     def start_of_text(self):
-        """The ids that an unconditional text follows."""
+        """Return the ids that an unconditional text follows."""
         end = self._tokenizer.eos_token_id
         if end is None:
             raise InputError(
@@ -221,14 +221,14 @@ class Generator:
         return max(1, min(context // 2, room))
 
     def _seed(self):
-        """Another one for each run, so that a prompt that is given twice has two continuations."""
+        """Return a new seed for each run, so that a repeated prompt gets two continuations."""
         import numpy as np
 
         self._runs += 1
         return int(np.random.SeedSequence([self._args.seed, self._runs]).generate_state(1)[0])
 
     def batches(self, count):
-        """Groups of prompts that run together: slices of `count` of them, and samples of each."""
+        """Yield groups of prompts that run together: slices of `count`, and each one's samples."""
         samples = self._args.nsamples
         size = samples if self._args.batch_size == -1 else self._args.batch_size
         if self._args.num_beams > 1 or samples <= size:
@@ -241,7 +241,7 @@ class Generator:
                     yield slice(prompt, prompt + 1), min(size, samples - first)
 
     def run(self, prompts, samples):
-        """`samples` continuations of each of `prompts`, a list of lists of ids."""
+        """Return `samples` continuations of each of `prompts`, a list of lists of ids."""
         from model_zoo import generation
 
         continuations = generation.generate(
@@ -258,7 +258,7 @@ class Generator:
         ]
 
     def stream(self, prompt):
-        """Continue the ids `prompt`, and print the text as it comes."""
+        """Continue the ids `prompt`, and print the text as it is generated."""
         from model_zoo import generation
 
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
@@ -282,7 +282,7 @@ class Generator:
 
 
 def continue_all(generator, args, texts, prompts):
-    """Print the continuations of `prompts`, ids, and return them; `texts` are None of new texts."""
+    """Print and return the continuations of `prompts`, ids; `texts` are None for new texts."""
     results = [{'prompt': text, 'samples': []} for text in texts]
     numbers = iter(range(1, len(prompts) * args.nsamples + 1))
 
@@ -331,7 +331,7 @@ def interact(generator, args):
 
 
 def read_prompts(path, column=None, encoding=None):
-    """The texts of a file that aren't empty."""
+    """Return the texts of a file that aren't empty."""
     from model_zoo.app.use import read_file, texts_of
 
     texts = list(texts_of(read_file(path, column, encoding=encoding)))
@@ -356,7 +356,7 @@ def write_texts(path, results):
 def main(argv=None):
     args = parse_arguments(argv)
     cli.setup_logging(verbose=args.verbose)
-    sys.stdout.reconfigure(errors='replace')  # texts hold characters that a terminal may lack
+    sys.stdout.reconfigure(errors='replace')  # texts may have characters that a terminal can't show
     texts = args.prompt
     if args.input_file:  # before the model
         texts = read_prompts(args.input_file, args.text_column, args.encoding)

@@ -33,7 +33,7 @@ def parse_arguments(argv=None):
 
 
 def list_models(format):
-    """The models that have a name: model, data set, and other names of both in one."""
+    """Return lines with the named models: model, data set, and other names of this pair."""
     from model_zoo.pretrained import list_pretrained
 
     rows = [
@@ -52,7 +52,7 @@ def list_models(format):
 
 
 def describe(name):
-    """What there is to tell, by names that people read."""
+    """Return a model's description, by readable names."""
     from model_zoo.opening import open_model
     from model_zoo.registry import family_of_class
 
@@ -81,7 +81,7 @@ def describe(name):
 
 
 def history(folder):
-    """What the results.json beside a trained model says."""
+    """Return the history in the results.json beside a trained model."""
     from model_zoo.util.reading import read_json
 
     for parent in (folder, os.path.dirname(os.path.abspath(folder))):

@@ -5,8 +5,8 @@
 
 WordPiece writes ``vocab.txt``, for ``BertTokenizer`` and for ``--vocab`` of
 create_pretraining_data.py. SentencePiece writes ``spiece.model``, for ``BertSPTokenizer`` and
-``--sentencepiece``. Both have BERT's special tokens. ``learn_vocab.json`` beside it tells how well
-the vocabulary serves the text.
+``--sentencepiece``. Both have BERT's special tokens. ``learn_vocab.json`` beside it says how well
+the vocabulary fits the text.
 """
 
 import functools
@@ -74,7 +74,7 @@ def parse_arguments(argv=None):
 
 
 def read_text(corpus):
-    """The lines that aren't blank, with a progress bar; InputError if there are none."""
+    """Yield the lines that aren't blank, with a progress bar; InputError if there are none."""
     is_empty = True
     with tqdm(total=corpus.num_bytes, unit='B', unit_scale=True, disable=None) as bar:
         for _, line in itertools.chain.from_iterable(map(read_lines, corpus.files)):

@@ -9,7 +9,7 @@ The model is a folder that finetune_classifier.py wrote, or any other classifier
 Each line of the output is a text with its label and score, or a regression's number under the name
 of the column that it was trained on. With ``--pairs``, a text is two texts with a tab between them,
 or in two columns of a table. A table keeps its own columns, followed by ``label`` and ``score``;
-beside a ``label`` of its own, ours is called ``predicted_label``.
+if it has a column ``label``, the new one is called ``predicted_label``.
 """
 
 from model_zoo.app import cli

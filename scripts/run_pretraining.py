@@ -4,9 +4,9 @@
     python run_pretraining.py --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 \\
         --num_steps 20 --pretrained --log_interval=2 --data_eval 'out/*.npz' --output_dir ckpt
 
-The flags are those of GluonNLP's scripts of this name, 0.7.1 and 0.10, but ``--dtype`` is float32
-unless another is asked for. ``--output_dir`` receives the log, checkpoints (``--resume`` with the
-same command goes on from the newest), ``results.json``, ``curves.png``, and at the end ``model/``
+The flags are the same as in GluonNLP's scripts of this name, 0.7.1 and 0.10, but the default of
+``--dtype`` is float32. ``--output_dir`` receives the log, checkpoints (``--resume`` with the same
+command resumes from the newest), ``results.json``, ``curves.png``, and at the end ``model/``
 for ``BertForPreTraining.from_pretrained`` and for ``--model`` of the fine-tuning scripts.
 """
 

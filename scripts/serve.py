@@ -4,8 +4,8 @@
 
 A model is a folder or a name; requests use the folder's name, or NAME of NAME=MODEL. The server
 speaks Hugging Face's inference payloads and OpenAI's embeddings and completions; it needs the extra
-``serve``. Ctrl-C or SIGTERM ends it, after it has answered what it has accepted. With ``--ray``
-(extra ``ray``) Ray Serve runs the models in several processes, as many as the load needs.
+``serve``. Ctrl-C or SIGTERM ends it, after it has answered the accepted requests. With ``--ray``
+(extra ``ray``) Ray Serve runs the models in several processes, more under a higher load.
 """
 
 import concurrent.futures
@@ -23,7 +23,7 @@ from model_zoo.opening import locate
 
 logger = logging.getLogger(__name__)
 
-#: the settings that are flags as they are
+#: the settings that are flags without changes
 LIMITS = [name for name in server.Settings.defaults() if name not in ('allowed_hosts', 'api_key')]
 REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
 
@@ -96,10 +96,10 @@ def open_later(models, name, model, options):
 
 
 def change_engine(models, name, model, options):
-    """Let a model's fastest engine run it, once that is ready.
+    """Change a model to its fastest engine, once that is ready.
 
-    Its file may have to be made first, which takes a while. The block that makes it is another one
-    than the one that answers requests meanwhile.
+    The engine's file may have to be made first, which takes a while. A second block makes it,
+    while the first one answers requests.
     """
     try:
         served, engine = models.get(name), pipeline(model, **options).engine

@@ -18,7 +18,7 @@ from model_zoo.errors import InputError
 from model_zoo.tasks.settings import LanguageModelSettings
 from model_zoo.training.settings import setting, settings
 
-#: family -> its model by default
+#: family -> its default model
 FAMILIES = {'gpt': 'gpt_12_768_12', 'gpt2': 'gpt2_12_768_12', 'transfo_xl': 'transfo_xl_18_1024_16'}
 
 

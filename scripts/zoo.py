@@ -42,7 +42,7 @@ USUAL = {
 
 
 def list_commands():
-    """Command -> the file or function that it runs; the originals' scripts come last."""
+    """Return each command's file or function; the originals' scripts come last."""
     files = {
         path.stem.replace('_', '-'): path
         for path in sorted(HERE.glob('*.py'))
@@ -60,7 +60,7 @@ def list_commands():
 
 
 def describe(command):
-    """The first line of a command's documentation."""
+    """Return the first line of a command's documentation."""
     if isinstance(command, tuple):
         command = HERE.parent.joinpath(*command[0].split('.')).with_suffix('.py')
     with open(command, encoding='utf-8') as file:
@@ -89,7 +89,7 @@ def print_groups(groups, commands):
 
 
 def all_groups(commands):
-    """`USUAL`, and the other commands."""
+    """Return `USUAL`, and the other commands."""
     others = commands.keys() - {name for group in USUAL.values() for name in group}
     scripts = [name for name in commands if '/' in name]
     converters = [name for name in commands if name.startswith('convert_')]
@@ -116,7 +116,7 @@ def main(argv=None):
         del argv[0]  # the converters are known by one word
     name = find(argv[0], commands)
     command = commands[name]
-    sys.argv[0] = f'zoo {name.replace("/", " ")}'  # which its messages call it
+    sys.argv[0] = f'zoo {name.replace("/", " ")}'  # the name in its messages
     if isinstance(command, tuple):
         module, function = command
         return getattr(importlib.import_module(module), function)(argv[1:])
@@ -124,7 +124,7 @@ def main(argv=None):
 
 
 def find(name, commands):
-    """The command that is meant: names may have dashes or underscores."""
+    """Return the command of a name, which may have dashes or underscores."""
     spellings = [name, name.replace('_', '-'), name.replace('-', '_')]
     if name.startswith('convert'):  # the modules' names
         spellings.append(re.sub('_to_pytorch$', '', spellings[-1]))
@@ -143,7 +143,7 @@ def find(name, commands):
 
 
 def console():
-    """For the installed command."""
+    """Run the installed command."""
     return cli.run(main)
 
 

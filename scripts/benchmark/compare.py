@@ -7,12 +7,13 @@
     BERT with random weights. As peers, ONNX Runtime and OpenVINO run files made of transformers'
     model.
 ``vectors``
-    Sentences of ``--file``, mean and normalized, with the weights of the folder ``--model``.
+    Mean vectors of the sentences of ``--file``, normalized, with the weights of the folder
+    ``--model``.
 ``generation``
     Greedy, by GPT-2 with random weights.
 ``training``
     A step (forward, backward, clipping, Adam) of the ``--task``, or the whole program that
-    fine-tunes a classifier, in a process of its own.
+    fine-tunes a classifier, in a separate process.
 ``serving``
     Requests for a classifier, each with one text of ``--file``, by several clients.
 
@@ -156,7 +157,7 @@ def parse_arguments(argv=None):
 
 
 def contenders(args):
-    """Return our contenders in all engines and checkouts, and the peers."""
+    """Return this project's contenders in all engines and checkouts, and the peers."""
     engines = ENGINES if args.work != 'training' else {None: ((), (*HALF, 'float16'))}
     make = 'programs:train' if args.task == 'program' else OURS[args.work]
     ours = [
@@ -186,7 +187,7 @@ def contenders(args):
 
 
 def cases(args):
-    """Return what is computed, and the unit of its work."""
+    """Return the cases to compute, and the unit of their work."""
     if args.work == 'vectors':
         count = len(read_sentences(args))
         return [Case(str(count), count, count)], 'sentences/s'

@@ -22,7 +22,7 @@ def _bert_inputs(shape=(16, 64)):
 
 
 def _engine(options, block, engine, precision, *example):
-    """Return an engine of ours; OpenVINO's INT8 is calibrated with the example."""
+    """Return an engine of this project; OpenVINO's INT8 is calibrated with the example."""
     from model_zoo.inference import make_engine
 
     os.environ['MXNET_HOME'] = options.folder  # where it keeps its file
@@ -73,7 +73,7 @@ def write_gpt2(options):
 
 
 def generation(options, engine, precision):
-    """Greedy, by GPT-2."""
+    """Greedy generation by GPT-2."""
     from gpt2 import GPT2LMHeadModel
     from model_zoo.generation import generate
 
@@ -118,7 +118,7 @@ def _trained_model(options):
 
 
 def training(options, precision):
-    """A step as our scripts make it."""
+    """A step as this project's scripts make it."""
     from model_zoo.blocks.graphs import finish_backward
     from model_zoo.training import Updater, Workers
 

@@ -1,10 +1,10 @@
-"""Contenders in processes of their own, timed in turns.
+"""Contenders in separate processes, timed in turns.
 
 A contender is a function ``make(options, **arguments)`` of a module in this folder. It runs in the
 contender's worker process and returns ``prepare(case)``, which returns the call that is timed. Each
 module imports one framework, because the OpenMP runtimes of two in one process slow each other
 down. All workers have the same number of threads. They take turns, so that a drift of the machine
-hits them all alike.
+affects them all alike.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-#: seconds before each turn: the threads of the contender before it spin for a while after its call
+#: seconds before each turn: the previous contender's threads spin for a while after its call
 PAUSE = 0.3
 
 
@@ -40,7 +40,7 @@ class Contender(NamedTuple):
 
 
 class Case(NamedTuple):
-    """What all contenders do in turn: `value` is passed to ``prepare``."""
+    """Work that all contenders do in turn: `value` is passed to ``prepare``."""
 
     label: str
     value: Any
@@ -100,7 +100,7 @@ class Worker:
 
 
 def run_apart(make, options, **arguments):
-    """Run a function of this folder once, in a process of its own."""
+    """Run a function of this folder once, in a separate process."""
     Worker(Contender(make, make, (), arguments), options).close()
 
 
@@ -122,7 +122,7 @@ def measure(contenders, cases, options, warm=True, check=None):
             try:
                 worker = Worker(contender, options)
             except WorkerError as error:
-                if not contender.checkout:  # an older version may lack what this one has
+                if not contender.checkout:  # an older version may lack a feature of this one
                     raise
                 print(f'{contender.name}: absent ({error})', flush=True)
                 continue
@@ -196,7 +196,7 @@ def _serve(connection):
         try:
             answer = None
             if what == 'prepare':
-                call = None  # frees what it holds
+                call = None  # frees its memory
                 call, before = prepare(*more), _peak_memory()
                 answer = call()
             elif what == 'time':
@@ -214,7 +214,7 @@ def _serve(connection):
 
 def _make(make, options, arguments):
     root = os.environ['PYTHONPATH']
-    # an editable installation would give a checkout the modules that it lacks
+    # an editable installation would import the modules that a checkout lacks
     sys.meta_path[:] = [
         finder
         for finder in sys.meta_path

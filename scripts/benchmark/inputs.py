@@ -1,4 +1,4 @@
-"""What all contenders compute, without a framework: words, texts, and the sizes of models."""
+"""Inputs of all contenders, without a framework: words, texts, and the sizes of models."""
 
 import csv
 import itertools
@@ -6,11 +6,11 @@ import itertools
 import numpy as np
 
 VOCAB_SIZE = 30522  # BERT's
-SEGMENTS = 4  # of a text for Transformer-XL, whose memory goes from one to the next
+SEGMENTS = 4  # segments of a text for Transformer-XL, whose memory goes from one to the next
 
 
 def bert_sizes(options):
-    """Return the sizes of a BERT, by the names of our configuration and of transformers'."""
+    """Return the sizes of a BERT, by this project's and transformers' names."""
     return {
         'hidden_size': options.units,
         'num_hidden_layers': options.layers,

@@ -13,7 +13,7 @@ import time
 from harness import HERE
 from inputs import read_sentences
 
-PATIENCE = 1800  # seconds: a machine that is busy otherwise is slow, which is no failure
+PATIENCE = 1800  # seconds: a busy machine is slow, which isn't a failure
 
 
 def _script(name):
@@ -22,7 +22,7 @@ def _script(name):
 
 
 def _peer(call):
-    """Return the command that calls a function of pytorch.py with the words behind it."""
+    """Return the command that calls a function of pytorch.py with the arguments that follow."""
     code = f'import sys; sys.path.insert(0, {HERE!r}); import pytorch as p; p.{call}(*sys.argv[1:])'
     return [sys.executable, '-c', code]
 

@@ -62,13 +62,13 @@ def vectors(options, precision):
 
 
 def generation(options, precision):
-    """GPT-2 of transformers, greedy."""
+    """Greedy generation by transformers' GPT-2."""
     import transformers
 
     model = transformers.GPT2LMHeadModel.from_pretrained(options.gpt2).eval()
     if precision == 'bfloat16':
         model = model.bfloat16()
-    model.generation_config.eos_token_id = None  # all write on behind an end of text
+    model.generation_config.eos_token_id = None  # all continue after an end of text
 
     def prepare(shape):
         words = torch.from_numpy(prompts(shape, options.vocab_size))
@@ -100,7 +100,7 @@ def training(options, precision):
     cross_entropy = torch.nn.functional.cross_entropy
 
     def pretraining_loss(words, types, positions, ids, labels):
-        """The scores of the masked words only, as ours."""
+        """Return the loss, from the scores of the masked words only, as in this project."""
         outputs = model.bert(words, attention_mask=torch.ones_like(words), token_type_ids=types)
         masked = outputs.last_hidden_state[torch.arange(len(words))[:, None], positions]
         scores, pairs = model.cls(masked, outputs.pooler_output)
@@ -202,7 +202,7 @@ def train_program(folder, train_file, dev_file, epochs, batch_size, max_len, pre
 
 
 def serve(folder, port):
-    """Serve a classifier by transformers' pipeline, with what waits as a batch."""
+    """Serve a classifier by transformers' pipeline, with the waiting requests as a batch."""
     import asyncio
     import contextlib
 

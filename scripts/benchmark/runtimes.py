@@ -13,7 +13,7 @@ def write_onnx(options, path):
 
     model, names = bert(options), list(bert_feed((2, 8)))
 
-    class Positional(torch.nn.Module):  # the exporter gives no inputs by their names
+    class Positional(torch.nn.Module):  # the exporter can't pass inputs by name
         def __init__(self):
             super().__init__()
             self.model = model
@@ -46,7 +46,7 @@ def write_openvino(options, path):
 
 
 def _file(options, write, suffix):
-    """Return the path of a file, made in a process of its own where it is missing."""
+    """Return the path of a file; a separate process makes it if it is missing."""
     path = os.path.join(options.folder, f'transformers-{options.layers}-{options.units}{suffix}')
     if not os.path.exists(path):
         run_apart(f'runtimes:{write}', options, path=path)

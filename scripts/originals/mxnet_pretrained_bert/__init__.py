@@ -1,9 +1,9 @@
 """pytorch-pretrained-bert 0.6.2's names and conventions, on the blocks of this project.
 
-``from mxnet_pretrained_bert import BertModel`` in the place of
-``from pytorch_pretrained_bert import BertModel``: the classes take their inputs in that program's
-order and have its defaults, so that the rest of its programs stays. What is torch's own is
-translated by a table in the documentation (:doc:`/migrating/pytorch_pretrained_bert`). New programs
+Use ``from mxnet_pretrained_bert import BertModel`` instead of
+``from pytorch_pretrained_bert import BertModel``. The classes take their inputs in that library's
+order and have its defaults, so the rest of a program stays. A table in the documentation
+translates torch's own calls (:doc:`/migrating/pytorch_pretrained_bert`). New programs
 should use :mod:`bert`, :mod:`gpt`, :mod:`gpt2` and :mod:`transfo_xl`.
 """
 

@@ -9,16 +9,16 @@ __all__ = ['CONFIG_NAME', 'PYTORCH_PRETRAINED_BERT_CACHE', 'WEIGHTS_NAME', 'cach
 
 #: name of a model's configuration
 CONFIG_NAME = 'config.json'
-#: name of a model's weights: those of ``mx.nd.save(path, model.state_dict())``
+#: name of a model's weights, as ``mx.nd.save(path, model.state_dict())`` writes them
 WEIGHTS_NAME = 'pytorch_model.bin'
-#: folder of the cache: that of the environment variable of this name, or ``$MXNET_HOME/models``
+#: folder of the cache: the environment variable of this name, or ``$MXNET_HOME/models``
 PYTORCH_PRETRAINED_BERT_CACHE = pathlib.Path(
     os.environ.get('PYTORCH_PRETRAINED_BERT_CACHE') or default_root()
 )
 
 
 def cache_root(cache_dir=None):
-    """The folder for what is downloaded: `cache_dir`, or the environment variable's, or None."""
+    """Return the folder for downloads: `cache_dir`, or the environment variable's, or None."""
     return cache_dir or os.environ.get('PYTORCH_PRETRAINED_BERT_CACHE')
 
 
@@ -33,11 +33,11 @@ class CachedTokenizer:
 
 
 def archive_map(family):
-    """The names of a family's pretrained weights -> what they are called here."""
+    """Return a dict of the names of a family's pretrained weights and their names here."""
     entries = [entry for entry in list_pretrained() if entry.family == family]
     return {name: entry.full_name for entry in entries for name in entry.names}
 
 
 def cached_path(url_or_filename, cache_dir=None):
-    """The local path of a file or an address; an archive is unpacked."""
+    """Return the local path of a file or an address; an archive is unpacked."""
     return local_path(url_or_filename, root=cache_root(cache_dir))[0]

@@ -1,7 +1,7 @@
 """BERT, called as ``modeling.py`` of pytorch-pretrained-bert 0.6.2.
 
-The classes are those of :mod:`bert`, of which they have the parameters. The order of the inputs and
-outputs and the defaults are the original's. `attention_mask` may also be a valid length.
+The classes derive from the classes of :mod:`bert` and have their parameters. The defaults and the
+order of the inputs and outputs are the original's. `attention_mask` may also be a valid length.
 """
 
 import logging
@@ -39,7 +39,7 @@ _TEXT = ('input_ids', 'token_type_ids', 'attention_mask')
 
 
 def _both(**labels):
-    """The labels, or None for all if one is missing: the original has no loss then either."""
+    """Return the labels, or None for all if one is missing: the original has no loss then."""
     given = [name for name, value in labels.items() if value is not None]
     if len(given) == 1:
         _log.warning(
@@ -52,7 +52,7 @@ def _both(**labels):
 
 
 def load_tf_weights_in_bert(model, tf_checkpoint_path):
-    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model."""
+    """Load a TensorFlow checkpoint's weights that the model has; returns the model."""
     model.load_parameters(tf_checkpoint_path, allow_missing=True, ignore_extra=True)
     return model
 
@@ -77,7 +77,7 @@ class BertModel(TorchLike, bert.BertModel):
         embedding = super()._embed(F, words, token_types)
         if uses_standard_operators():  # of an export
             return embedding
-        # the original's table has padding_idx=0: what looks up [PAD] doesn't train it
+        # the original's table has padding_idx=0: looking up [PAD] doesn't train it
         dtype = 'float16' if self.precision == 'float16' else 'float32'
         is_pad = F.expand_dims(F.cast(words == 0, dtype), 2)  # (B, L, 1)
         vectors = self.word_embed(words)

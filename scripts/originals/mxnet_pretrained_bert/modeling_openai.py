@@ -20,7 +20,7 @@ PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('gpt')
 
 
 def load_tf_weights_in_openai_gpt(model, checkpoint_path):
-    """Load OpenAI's weights, as far as the model has them; returns the model."""
+    """Load OpenAI's weights that the model has; returns the model."""
     path = checkpoint_path
     if model.config.model_type == 'openai-gpt' and not path.endswith('.json'):
         path = f'{path.rstrip("/")}/params_shapes.json'

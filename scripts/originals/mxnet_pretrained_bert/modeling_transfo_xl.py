@@ -24,13 +24,13 @@ PRETRAINED_MODEL_ARCHIVE_MAP = archive_map('transfo_xl')
 
 
 def load_tf_weights_in_transfo_xl(model, config, tf_path):
-    """Load a TensorFlow checkpoint's weights, as far as the model has them; returns the model."""
+    """Load a TensorFlow checkpoint's weights that the model has; returns the model."""
     model.load_parameters(tf_path, allow_missing=True, ignore_extra=True)
     return model
 
 
 class _Uncounted(TorchLike):
-    """Takes and returns memories without numbers of valid positions, or with them if given so."""
+    """A block whose memories have numbers of valid positions only if the given ones have them."""
 
     arguments = ()
 
@@ -50,7 +50,7 @@ class TransfoXLModel(_Uncounted, transfo_xl.TransfoXLModel):
     ------
     input_ids : (batch, length)
     mems : list of (mem_len, batch, d_model), optional
-        What an earlier call has returned.
+        The `mems` of an earlier call.
     valid_length : (batch,), optional
         The original has none.
 

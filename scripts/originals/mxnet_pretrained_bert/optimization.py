@@ -1,6 +1,6 @@
 """BERT's optimizer and the schedules, by the names of ``optimization.py``.
 
-The optimizers hold their parameters and have `step`, as torch's do. Those of `model_zoo.optimizer`
+The optimizers hold their parameters and have `step`, as torch's do. `model_zoo.optimizer`'s rules
 do the arithmetic, with one Trainer per group of parameters.
 """
 
@@ -78,7 +78,7 @@ class TorchLikeOptimizer:
             self.add_param_group(group)
 
     def add_param_group(self, param_group):
-        """Add parameters with options of their own."""
+        """Add parameters with separate options."""
         group = {**self.defaults, **param_group}
         group['params'] = params = _listed(group['params'])
         group['schedule'] = _schedule(group['schedule'], -1, -1)
@@ -104,11 +104,11 @@ class TorchLikeOptimizer:
         )
 
     def _make_rule(self, group):
-        """The MXNet optimizer of a group."""
+        """Return the MXNet optimizer of a group."""
         raise NotImplementedError
 
     def _options(self, group):
-        """Options that all MXNet optimizers take."""
+        """Return the options that all MXNet optimizers take."""
         return {
             'learning_rate': group['lr'],
             'beta1': group['b1'],
@@ -142,7 +142,7 @@ class TorchLikeOptimizer:
                     parameter.zero_grad()
 
     def get_lr(self):
-        """The learning rate of each parameter at its next step, or ``[0]`` before the first."""
+        """Return each parameter's learning rate at its next step, or ``[0]`` before the first."""
         rates = []
         for group, trainer in zip(self.param_groups, self._trainers):
             counts = {} if trainer is None else trainer._optimizer._index_update_count
@@ -153,7 +153,7 @@ class TorchLikeOptimizer:
         return rates
 
     def state_dict(self):
-        """The state for `load_state_dict`."""
+        """Return the state for `load_state_dict`."""
         state, groups, start = {}, [], 0
         for group, trainer in zip(self.param_groups, self._trainers):
             for index in range(len(group['params'])):
@@ -323,7 +323,7 @@ class OpenAIAdam(TorchLikeOptimizer):
 
 
 def _listed(params):
-    """Parameters, or groups of them, as a list."""
+    """Return parameters, or groups of them, as a list."""
     if isinstance(params, (mx.gluon.Parameter, mx.gluon.Block)):
         raise InputError(
             f'params is one {type(params).__name__}: pass a list of parameters, such as '
@@ -350,5 +350,5 @@ def _moments(trainer, index):
 
 
 def _moments_of(state):
-    """The two moments in the state of one parameter."""
+    """Return the two moments in the state of one parameter."""
     return state[1] if isinstance(state[1], tuple) else state

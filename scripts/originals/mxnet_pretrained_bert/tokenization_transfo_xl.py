@@ -32,7 +32,7 @@ class TransfoXLTokenizer(CachedTokenizer, transfo_xl.TransfoXLTokenizer):
 
 
 class LMOrderedIterator:
-    """Cuts one text into `bsz` streams, and these into segments that follow one another.
+    """Cuts one text into `bsz` streams, and these into consecutive segments.
 
     Yields ``(data, target, length)``: NDArrays of int32 on the `device`, shape (bsz, length),
     `target` being `data` shifted by one; the last segment may be shorter. With `ext_len`, `data`
@@ -54,7 +54,7 @@ class LMOrderedIterator:
         self.n_batch = -(-self.n_step // bptt)
 
     def get_batch(self, i, bptt=None):
-        """The segment that begins at position `i` of the streams."""
+        """Return the segment that begins at position `i` of the streams."""
         length = min(bptt or self.bptt, self.n_step - 1 - i)
         data = self.data[:, max(0, i - self.ext_len) : i + length]
         return *_on(self.device, data, self.data[:, i + 1 : i + 1 + length]), length
@@ -65,7 +65,7 @@ class LMOrderedIterator:
             yield self.get_batch(i)
 
     def get_varlen_iter(self, start=0, std=5, min_len=5, max_deviation=3):
-        """Segments of random lengths (by NumPy's generator) about `bptt`, one in twenty half."""
+        """Segments of random lengths (by NumPy's generator) about `bptt`, or, 1 in 20, half."""
         longest = self.bptt + max_deviation * std
         i = start
         while True:
@@ -164,7 +164,7 @@ _SPLITS = ('train', 'valid', 'test')
 
 
 class _Dataset:
-    """How the original reads one of its data sets."""
+    """The original's options to read one of its data sets."""
 
     def __init__(self, tokenizer, counted=_SPLITS, cutoffs=(), ordered=True, **encoding):
         self.tokenizer = tokenizer  # arguments of TransfoXLTokenizer
@@ -197,7 +197,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
 
     @property
     def cutoffs(self):
-        """The originals' cutoffs for the data set, up to the size of the vocabulary."""
+        """Return the originals' cutoffs for the data set, up to the size of the vocabulary."""
         cutoffs = _DATASETS[self.dataset].cutoffs if self.dataset else ()
         return [cut for cut in cutoffs if cut < len(self.vocab)]
 
@@ -205,7 +205,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
         """Count, build the vocabulary and encode.
 
         The folder `path` has ``train.txt``, ``valid.txt`` and ``test.txt``; 'lm1b' has the
-        benchmark's folder in place of ``train.txt``. The data set ('ptb', 'wt2', 'wt103', 'lm1b',
+        benchmark's folder instead of ``train.txt``. The data set ('ptb', 'wt2', 'wt103', 'lm1b',
         'enwik8', 'text8') says which texts are counted, and how lines end.
         """
         self.dataset, rules = checked_dataset(dataset), _DATASETS[dataset]
@@ -223,7 +223,7 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
                 setattr(self, split, ids)
 
     def get_iterator(self, split, *args, **kwargs):
-        """Batches of 'train', 'valid' or 'test'; then come ``bsz, bptt, device, ext_len``."""
+        """Return batches of 'train', 'valid' or 'test'; `args`: ``bsz, bptt, device, ext_len``."""
         UnknownNameError.check('split', split, _SPLITS)
         data = getattr(self, split)
         if data is None:
@@ -238,7 +238,8 @@ class TransfoXLCorpus(transfo_xl.TransfoXLCorpus):
 def get_lm_corpus(datadir, dataset):
     """Make the corpus of a data set, with the options that the original has for it.
 
-    `datadir` is as of :meth:`TransfoXLCorpus.build_corpus`; of 'lm1b', with ``1b_word_vocab.txt``.
+    `datadir` is as in :meth:`TransfoXLCorpus.build_corpus`. For 'lm1b' it also has
+    ``1b_word_vocab.txt``.
     """
     options = dict(_DATASETS[checked_dataset(dataset)].tokenizer)
     if dataset == 'lm1b':

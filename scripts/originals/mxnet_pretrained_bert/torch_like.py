@@ -1,7 +1,7 @@
 """The methods of torch's modules, and the originals' orders of inputs and outputs.
 
-A class is one of ours with `TorchLike` in front: its ``__call__`` has the originals' inputs, in
-their order, and outputs. Within a call, where a head calls its backbone, both are ours.
+A class derives from `TorchLike` and a block of this project. Its ``__call__`` has the originals'
+inputs, in their order, and outputs. When a head calls its backbone, both are this project's.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from .file_utils import cache_root
 __all__ = ['LoadedKeys', 'TorchLike', 'find_context']
 
 _is_within = contextvars.ContextVar('is_within', default=False)  # another block's call
-_opening = contextvars.ContextVar('opening', default=False)  # whose weights come from a file
+_opening = contextvars.ContextVar('opening', default=False)  # a block with weights from a file
 _EITHER_WAY = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -37,13 +37,13 @@ class TorchLike:
     """A block with the methods of torch's modules that the originals' programs call.
 
     A new block is initialized at once. `training` is True at first, and then dropout follows
-    ``mx.autograd.record``, as in every Gluon block; after `eval` there is none. Where a block is
-    hybridized, its own mode is that of its parts, too.
+    ``mx.autograd.record``, as in every Gluon block; after `eval` there is none. If a block is
+    hybridized, its mode also applies to its parts.
     """
 
     #: names of `inputs`
     arguments = ('output_attentions', 'keep_multihead_output')
-    #: the inputs of a call in the original's order, by its names or ours
+    #: the inputs of a call in the original's order, by its names or this project's
     order = ()
     #: False after `eval`: no dropout, whatever autograd says
     training = True
@@ -93,11 +93,11 @@ class TorchLike:
                 _is_within.reset(token)
 
     def call(self, **inputs):
-        """The outputs as the original has them."""
+        """Return the outputs as the original does."""
         return self.with_attentions_first(super().__call__(**inputs), **inputs)
 
     def with_attentions_first(self, outputs, **labels):
-        """Outputs of our block in the originals' order; with labels there are losses alone."""
+        """Return the block's outputs in the originals' order; with labels, only the losses."""
         if not getattr(self.base, 'output_attentions', False):
             return outputs
         names = [] if self.backbone else self.base.output_names
@@ -111,7 +111,7 @@ class TorchLike:
 
     @classmethod
     def from_pretrained(cls, name_or_dir, *inputs, cache_dir=None, **kwargs):
-        """See `ZooBlock.from_pretrained`; `inputs` are those of the class, as in the originals."""
+        """See `ZooBlock.from_pretrained`; `inputs` are the class's, as in the originals."""
         kwargs.update(zip(cls.arguments, inputs))
         token = _opening.set(True)
         try:
@@ -134,7 +134,7 @@ class TorchLike:
         self._is_new = False
 
     def get_multihead_outputs(self):
-        """The heads' outputs of the last call; after ``backward()`` their `grad` is the loss's."""
+        """Return the heads' last outputs; after ``backward()`` their `grad` is the loss's."""
         outputs = [output.detach() for output in super().get_multihead_outputs()]
         for output, gradient in zip(outputs, self.get_multihead_gradients()):
             output.attach_grad()
@@ -151,7 +151,7 @@ class TorchLike:
     # -- torch's modules ------------------------------------------------------------------------
 
     def train(self, mode=True):
-        """Let dropout follow autograd's mode, or with ``mode=False`` turn it off."""
+        """Make dropout follow autograd's mode, or turn it off with ``mode=False``."""
 
         def set_mode(part):
             if isinstance(part, TorchLike):
@@ -167,8 +167,8 @@ class TorchLike:
     def to(self, *targets):
         """Move the block to a device, or cast it.
 
-        Devices are such as ``mx.gpu(0)``, ``'cuda'``, ``'cuda:1'`` or ``'cpu'``, and precisions as
-        in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
+        Devices are, for example, ``mx.gpu(0)``, ``'cuda'``, ``'cuda:1'`` or ``'cpu'``. Precisions
+        are as in `cast`, such as ``'float16'``. Torch's own devices and types are understood, too.
         """
         for target in targets:
             ctx = find_context(target)
@@ -212,16 +212,16 @@ class TorchLike:
             yield parameter
 
     def state_dict(self):
-        """Copies of the parameters as NDArrays, by the original's names and in its shapes."""
+        """Return copies of the parameters as NDArrays, with the original's names and shapes."""
         named = self.tensors_in('pytorch_pretrained_bert')
         return {name: mx.nd.array(value, dtype=value.dtype) for name, value in named.items()}
 
     def load_state_dict(self, state_dict, strict=True):
-        """Set the parameters to those of a dict.
+        """Set the parameters to the arrays of a dict.
 
         The names may be of any format that `load_parameters` reads, and the arrays NDArrays, NumPy
-        arrays or torch's tensors. With `strict` the names must be those of the block's parameters,
-        all of them and no others. CheckpointError if they aren't, or the shapes differ.
+        arrays or torch's tensors. With `strict`, the names must match the block's parameters
+        exactly. CheckpointError if they don't, or if the shapes differ.
         """
         tensors, unknown = self.translate(plain_arrays(state_dict), {}, self.config)
         missing, unknown = self._assign(
@@ -241,7 +241,7 @@ def _is_torch(target):
 
 
 def find_context(target):
-    """The device that is meant, or None if `target` is none."""
+    """Return the device that `target` names, or None if it names none."""
     if isinstance(target, mx.Context):
         return target
     if isinstance(target, int) and not isinstance(target, bool):

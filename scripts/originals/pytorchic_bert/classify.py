@@ -9,8 +9,8 @@
         --model_file $SAVE_DIR/model_steps_345.pt --vocab $BERT_PRETRAIN/vocab.txt --max_len 128
 
 The training is the original's: its schedule, optimizer, initial values, and ``model_steps_N.pt`` at
-the same updates. ``--save_dir`` also receives what our training scripts write, and their flags work
-here, such as ``--resume``.
+the same updates. ``--save_dir`` also receives the files of this project's training scripts, whose
+flags work here, such as ``--resume``.
 """
 
 import numpy as np
@@ -124,7 +124,7 @@ class ClassifyTask(PytorchicTask):
             pad_val=tokenizer.pad_token_id,
             ctx=contexts,
         )
-        # the original goes on until it has done more than total_steps, at a rate of 0
+        # the original continues until it has done more than total_steps, at a rate of 0
         steps = int(settings.epochs * -(-len(loader) // accumulate))
         self.end_after(min(steps, settings.total_steps + 1))
         return Data(rows, samples, loader)

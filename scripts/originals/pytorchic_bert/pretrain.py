@@ -6,8 +6,8 @@
 
 The text has one sentence per line, and empty lines between documents. The training is the
 original's: its pairs of texts, loss, schedule, optimizer, initial values, and
-``model_steps_N.pt`` at the same updates. ``--save_dir`` also receives what our training scripts
-write, and their flags work here, such as ``--resume``.
+``model_steps_N.pt`` at the same updates. ``--save_dir`` also receives the files of this
+project's training scripts, whose flags work here, such as ``--resume``.
 """
 
 import importlib.util
@@ -61,13 +61,13 @@ class PretrainSettings(PytorchicSettings):
 
 
 def parse_arguments(argv=None):
-    # without the library it has to be asked for
+    # without the library, only on request
     logs = {'tensorboard': LOGS} if importlib.util.find_spec('tensorboard') else {}
     return parse(PretrainSettings, __doc__, argv, NAMES, [('log_dir', 'tensorboard')], **logs)
 
 
 def make_objective(model, max_pred):
-    """The original's loss: that of words is the mean over `max_pred` positions of each pair."""
+    """Return the original's loss: for words, the mean over `max_pred` positions of each pair."""
     objective = pretraining_objective(model, accuracies=False)
 
     def terms(batch):
@@ -102,7 +102,7 @@ class PretrainTask(PytorchicTask):
             seed=settings.seed,
             ctx=contexts,
         )
-        # the original goes on until it has done more than total_steps, at a rate of 0
+        # the original continues until it has done more than total_steps, at a rate of 0
         self.end_after(settings.total_steps + 1)
         return Data(rows, None, loader)
 

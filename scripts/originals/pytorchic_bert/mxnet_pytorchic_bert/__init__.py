@@ -1,3 +1,3 @@
-"""What the two scripts share: `models`, and `training`."""
+"""Modules that the two scripts share: `models`, and `training`."""
 
 import model_zoo  # noqa: F401  before MXNet

@@ -7,7 +7,7 @@ from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.torch_file import write_torch
 from model_zoo.errors import CheckpointError, reporting
 
-#: field of its model's JSON file -> ours, and its default
+#: field of its model's JSON file -> this project's name, and the default
 CONFIG_FIELDS = {
     'vocab_size': ('vocab_size', None),
     'dim': ('hidden_size', 768),
@@ -24,10 +24,9 @@ _TRANSFORMER = 'transformer.'
 
 
 def make_config(fields, vocab_size, **options):
-    """The configuration of a model's JSON file.
+    """Return the configuration of a model's JSON file.
 
-    `fields` are by the names of `CONFIG_FIELDS`; those that are missing have the original's
-    defaults.
+    `fields` have the names of `CONFIG_FIELDS`. Missing fields have the original's defaults.
     """
     given = {ours: fields[name] for name, (ours, _) in CONFIG_FIELDS.items() if name in fields}
     values = {**dict(CONFIG_FIELDS.values()), **given}
@@ -36,7 +35,7 @@ def make_config(fields, vocab_size, **options):
 
 
 def reset_parameters(model, seed, ctx=None):
-    """Give a model's parameters the random values that the original begins with.
+    """Set a model's parameters to random values, as the original does at first.
 
     These are PyTorch's: embeddings are normal with deviation 1, dense layers uniform within the
     inverse root of their inputs. (The numbers differ from PyTorch's with the same seed.)
@@ -64,7 +63,7 @@ def load_model(model, path):
 
 
 def load_transformer(model, path):
-    """Load the embeddings and layers alone, as the original does of a pretrained file.
+    """Load the embeddings and layers alone, as the original does from a pretrained file.
 
     The file is a TensorFlow checkpoint, or another that `load_model` takes. Pooler and head keep
     their values.

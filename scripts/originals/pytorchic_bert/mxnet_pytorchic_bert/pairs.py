@@ -18,12 +18,12 @@ class PairLoader:
     """Batches of pairs of texts with masked words, from a text too large to be in memory.
 
     The text has one sentence per line, and an empty line between documents. The first text of a
-    pair is read where the last pair ended. The second one follows it or, as often, is read at a
-    random place. An epoch ends where the text does, or where a random place is too near to its
-    end; the pairs of a batch that isn't full are left out.
+    pair is read where the last pair ended. The second one follows it or, with equal probability, is
+    read at a random place. An epoch ends where the text does, or where a random place is too near
+    to its end; the pairs of a batch that isn't full are left out.
 
-    The random numbers are those of Python's ``random`` with the seed, drawn as in the original, so
-    that its batches are these.
+    The random numbers come from Python's ``random`` with the seed, drawn as in the original, so the
+    batches are the same.
     """
 
     def __init__(
@@ -88,18 +88,18 @@ class PairLoader:
             yield self._batch(pairs, self._contexts[(self._at[1] - 1) % len(self._contexts)])
 
     def position(self):
-        """Where the next batch begins, as plain JSON for `go_to`."""
+        """Return the place where the next batch begins, as plain JSON for `go_to`."""
         return [*self._at, self._text.tell(), self._random.getstate()]
 
     def go_to(self, position):
-        """Go on where another loader of the same text was."""
+        """Continue where another loader of the same text was."""
         epoch, number, offset, (version, state, gauss) = position
         self._at = (epoch, number)
         self._text.seek(offset)
         self._random.setstate((version, tuple(state), gauss))
 
     def _read_batch(self):
-        """The pairs of a batch, or None at the end of the epoch."""
+        """Return the pairs of a batch, or None at the end of the epoch."""
         pairs = []
         for _ in range(self._batch_size):
             pair = self._read_pair()
@@ -123,7 +123,7 @@ class PairLoader:
         return None if first is None or second is None else (follows, first, second)
 
     def _read_tokens(self, file, length, restarts=False):
-        """Sentences with at least that many tokens; None at the end of the text."""
+        """Return sentences with at least that many tokens; None at the end of the text."""
         tokens = []
         while len(tokens) < length:
             line = file.readline()
@@ -139,7 +139,7 @@ class PairLoader:
         return tokens
 
     def _mask(self, follows, first, second):
-        """Ids, token types, masked positions, their words, and whether the second text follows."""
+        """Return ids, token types, masked positions, their words, and whether the pair follows."""
         while len(first) + len(second) > self._max_length - 3:
             (first if len(first) > len(second) else second).pop()
         tokens = ['[CLS]', *first, '[SEP]', *second, '[SEP]']

@@ -1,4 +1,4 @@
-"""What Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
+"""Parts that Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
 import dataclasses
 import itertools
@@ -73,7 +73,7 @@ class PytorchicSettings(TrainingSettings):
 
 
 def name_values(argv, names):
-    """Give values at the beginning of a command line their flags, as python-fire does."""
+    """Add flags to the values at the beginning of a command line, as python-fire does."""
     values = list(itertools.takewhile(lambda word: not word.startswith('-'), argv))
     if len(values) > len(names):
         raise InputError(f'there are {len(values)} values without flags, of at most {len(names)}')
@@ -82,10 +82,10 @@ def name_values(argv, names):
 
 
 def parse(settings_class, doc, argv, names, aliases=(), **defaults):
-    """Return the settings of a command line of the original's, with the defaults of --train_cfg.
+    """Return the settings of the original's command line, with the defaults of --train_cfg.
 
-    `names` are the flags of values without a flag, and `aliases` pairs of the original's flags and
-    ours.
+    `names` are the flags of values without a flag. `aliases` are pairs of the original's flags and
+    this project's.
     """
     parser = cli.parser(doc.split('\n')[0])
     add_settings(parser, settings_class)
@@ -103,7 +103,7 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
 
 
 def read_fields(flag, path, known):
-    """The fields of a JSON file, which may be beside the scripts."""
+    """Return the fields of a JSON file, which may be beside the scripts."""
     file = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
     types = [
         (name, numbers.Real if isinstance(value, float) else int, None)
@@ -128,7 +128,7 @@ def choose_gpus(settings):
 
 
 def linear_rate(lr, warmup, total_steps):
-    """The original's schedule: up from 0, and then on the line that falls from `lr` to 0."""
+    """Return the original's schedule: up from 0, then along the line that falls from `lr` to 0."""
 
     def rate(number):
         progress = (number - 1) / total_steps
@@ -168,7 +168,7 @@ class PytorchicTask(Task):
         return model, tokenizer
 
     def end_after(self, steps):
-        """End after so many updates, unless the settings say so themselves."""
+        """End after `steps` updates, unless the settings have a number."""
         if self.settings.training_steps is None:
             self.settings = self.settings.copy(training_steps=steps)
 
