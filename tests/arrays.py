@@ -33,13 +33,13 @@ def imported(path, count=3):
 
 
 def part(arrays, *names):
-    """Of a dict, the arrays whose names begin with these and slashes, without that."""
+    """Return the arrays whose names begin with these names and slashes, without that prefix."""
     prefix = ''.join(f'{name}/' for name in names)
     return {key[len(prefix) :]: value for key, value in arrays.items() if key.startswith(prefix)}
 
 
 def assert_same(ours, theirs, tolerance=1e-5):
-    """That arrays, or lists (of lists) of them, differ by no more than the tolerance."""
+    """Assert that arrays, or lists (of lists) of them, differ by no more than the tolerance."""
     ours, theirs = flatten(ours), flatten(theirs)
     assert len(ours) == len(theirs)
     for result, wanted in zip(ours, theirs):
@@ -49,7 +49,7 @@ def assert_same(ours, theirs, tolerance=1e-5):
 
 
 def assert_equal(one, two):
-    """That two dicts of arrays by name are equal."""
+    """Assert that two dicts of arrays by name are equal."""
     assert sorted(one) == sorted(two)
     for name, value in one.items():
         np.testing.assert_array_equal(value, two[name], err_msg=name)
@@ -68,14 +68,14 @@ def set_gradient(parameter, value):
 
 
 def assert_loads(block, form, arrays):
-    """That arrays by a format's names are the block's parameters, and no name is unknown."""
+    """Assert that a format's arrays are the block's parameters, and no name is unknown."""
     found, unknown = block.mappings()[form].load(arrays, block.config)
     assert unknown == []
     assert_equal(found, tensors_of(block))
 
 
 def assert_close(found, wanted):
-    """That nested lists and dicts are the same but for rounding."""
+    """Assert that nested lists and dicts are the same but for rounding."""
     if isinstance(wanted, dict):
         assert found.keys() == wanted.keys()
         found, wanted = list(found.values()), list(wanted.values())

@@ -26,7 +26,7 @@ def randomize(block, *inputs):
 
 
 def assert_both_ways(folder, theirs, ours, inputs, our_inputs=None, back=None):
-    """That our block has the scores of theirs, by its file, and theirs again those of ours.
+    """Assert that each block has the same scores after it reads the other block's file.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def assert_both_ways(folder, theirs, ours, inputs, our_inputs=None, back=None):
     theirs, ours : callable
         ``theirs() -> block``
     inputs, our_inputs : list of mx.nd.NDArray
-        Of their block, and of ours where they are others.
+        Inputs of their block, and of our block if they differ.
     back : callable, optional
-        Makes the block that reads our file, where it isn't like the first one.
+        Makes the block that reads our file, if it isn't like the first one.
     """
     path = str(folder / 'model.params')
     first, block, last = randomize(theirs(), *inputs), ours(), (back or theirs)()

@@ -74,7 +74,7 @@ def statistics(samples, vocab, options):
 
 
 def probability(ours, theirs):
-    """Of two histograms that differ so much, or more, if the same is counted (chi-square)."""
+    """Return the p-value of the chi-square test that two histograms count the same."""
     table = np.array([ours, theirs], np.float64)
     rare = table.sum(axis=0) < 20  # of which the test can't tell anything
     table = np.column_stack([table[:, ~rare], table[:, rare].sum(axis=1)])

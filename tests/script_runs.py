@@ -35,7 +35,7 @@ def run(script, *argv):
 
 
 def read_json(folder, name='results.json'):
-    """What a JSON file of a folder says."""
+    """Return the content of a JSON file in a folder."""
     return json.loads((folder / name).read_text('utf-8'))
 
 
@@ -50,7 +50,7 @@ def without(argv, *flags):
 
 
 def refusal(capsys, script, *argv):
-    """What a script says of bad input: one line, and the exit status is 1."""
+    """Return the one line that a script prints for bad input; the exit status is 1."""
     capsys.readouterr()
     assert run(script, *argv) == 1
     said = capsys.readouterr().err
@@ -130,12 +130,12 @@ def parameters(path):
 
 
 def assert_same_parameters(path, other):
-    """That two files of weights are equal."""
+    """Assert that two files of weights are equal."""
     assert_equal(parameters(path), parameters(other))
 
 
 def assert_same_model(folder, other, tolerance=0):
-    """That the best models of two runs are equal, or differ by no more than the tolerance."""
+    """Assert that the best models of two runs are equal, or differ by at most the tolerance."""
     files = [next(each.glob('best_model/model.*')) for each in (folder, other)]
     ours, theirs = map(parameters, files)
     assert ours.keys() == theirs.keys()

@@ -37,7 +37,7 @@ def bert_config(vocab_size, **changes):
 
 
 def decoder_config(config_class, vocab_size, **changes):
-    """Of GPT or GPT-2."""
+    """Return a configuration of GPT or GPT-2."""
     sizes = {**DECODER, **changes}
     return config_class(vocab_size, n_ctx=sizes['n_positions'], **sizes)
 

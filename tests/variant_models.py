@@ -18,7 +18,7 @@ SPACE = '\u0120'
 
 
 def make_roberta(folder):
-    """Of bytes, and of small letters behind a space."""
+    """Make a RoBERTa whose vocabulary has bytes, and small letters behind a space."""
     folder.mkdir(parents=True, exist_ok=True)
     letters = sorted(bytes_to_unicode().values())
     merges = [(SPACE, letter) for letter in string.ascii_lowercase]
@@ -30,7 +30,7 @@ def make_roberta(folder):
 
 
 def _word_pieces(folder):
-    """Of letters and their continuations."""
+    """Return a tokenizer of letters and their continuations."""
     folder.mkdir(parents=True, exist_ok=True)
     letters = string.ascii_lowercase + string.digits + string.punctuation
     further = [f'##{letter}' for letter in string.ascii_lowercase]

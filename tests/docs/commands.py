@@ -227,7 +227,7 @@ def _fitting(extra, argv, name):
 
 
 def _data_that_is_downloaded(name, argv):
-    """Flags for files in the place of those that a user needn't have."""
+    """Return flags for files that replace the downloads of a user."""
     if name == 'finetune_classifier' and not {'--config', '--data_dir', '--train_file'} & {*argv}:
         task = argv[argv.index('--task_name') + 1]
         if task != 'custom':

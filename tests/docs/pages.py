@@ -150,7 +150,7 @@ def _run_python(name, block, namespace):
 
 
 def _promised(lines, statement, first_line):
-    """What the comment behind, or those below, a statement say that it prints, a list of lines."""
+    """Return the lines that a statement prints, by the comment behind it or the comments below."""
     last = statement.end_lineno - first_line
     behind = lines[last].encode()[statement.end_col_offset :].decode().strip()
     if behind.startswith('#'):

@@ -94,7 +94,7 @@ class TinyModels:
         return folder
 
     def fill_cache(self, root):
-        """Make links to the models in the cache `root`, under all names but that of MiniLM."""
+        """Make links to the models in the cache `root`, under all names but MiniLM's."""
         root.mkdir(parents=True)
         for entry in list_pretrained():
             if entry.package is None:

@@ -48,7 +48,7 @@ def transformer_xl(kind=transfo_xl.TransfoXLLMHeadModel, scale=0.1, **sizes):
 
 
 def empty_memory(batch):
-    """Of a memory of 8 words."""
+    """Return the inputs for an empty memory of 8 words."""
     mems = {f'mems.{layer}': np.zeros((8, batch, 16), 'float32') for layer in range(LAYERS)}
     return {**mems, 'mems_length': np.full(batch, 8)}
 

@@ -46,7 +46,7 @@ def toy(toys, request):
 
 @pytest.fixture(scope='module')
 def script(request):
-    """That of the module's CASE, or what it names SCRIPT."""
+    """The script of the module's CASE, or the module's SCRIPT."""
     if hasattr(request.module, 'CASE'):
         return request.getfixturevalue('toy').script
     return load_script(request.module.SCRIPT.stem)

@@ -1,4 +1,4 @@
-"""The contract of all scripts: what each learns, writes, refuses and goes on with."""
+"""The contract of all scripts: what each learns, writes, refuses and resumes."""
 
 import hashlib
 import json
@@ -142,7 +142,7 @@ def test_interrupted_and_resumed_is_as_unbroken(toy, tmp_path, capsys):
 
 
 def assert_ended_equal(folder, whole):
-    """That a training which went on after something has ended as the unbroken one."""
+    """Assert that a resumed training ended exactly like the uninterrupted one."""
     expected = read_json(whole)
     best = list(whole.glob('best_model/model.*'))
     assert best

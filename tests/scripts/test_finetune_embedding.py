@@ -32,7 +32,7 @@ def test_the_saved_folder_gives_the_similarities_of_the_test_set(trained, data):
 
 @pytest.fixture(scope='module')
 def triplets(data, tmp_path_factory):
-    """Of the pairs' texts: a text, one of its kind, one of the other."""
+    """Triplets of the pairs' texts: a text, one of its kind, one of the other kind."""
     folder = tmp_path_factory.mktemp('triplets')
     for name in ('train', 'dev'):
         rows = [line.split('\t') for line in (data / f'{name}.tsv').read_text().splitlines()[1:]]

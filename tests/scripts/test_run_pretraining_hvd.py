@@ -69,7 +69,7 @@ def read(folder):
 
 
 def assert_close(folder, other, tolerance=1e-5):
-    """That two models differ by rounding."""
+    """Assert that two models differ only by rounding."""
     theirs = read(other)[0]
     for name, value in read(folder)[0].items():
         assert np.abs(value - theirs[name]).max() < tolerance, name

@@ -17,7 +17,7 @@ def data(toys):
 
 @pytest.fixture(scope='module')
 def teacher(script, data, tmp_path_factory):
-    """Of two layers; its best model's folder."""
+    """The folder of the best model of a teacher with two layers."""
     folder = tmp_path_factory.mktemp('teacher')
     argv = classifier(data, folder)
     argv[argv.index('--hparams') + 1] = 'num_layers=2,units=32'
@@ -67,7 +67,7 @@ def test_another_teacher_is_another_training(script, data, teacher, tmp_path, ca
 
 
 def test_a_new_model_as_the_student(script, data, teacher, tmp_path):
-    """Of other units, so that the states are left out."""
+    """The student has fewer units than the teacher, so the states are left out."""
     argv = classifier(data, tmp_path, '--epochs', '2', test=False)
     argv[argv.index('--hparams') + 1] = 'num_layers=1,units=16'
     assert run(script, *argv, '--teacher', teacher, '--states_weight', '0') == 0

@@ -73,7 +73,7 @@ class ToyLM(GenerationMixin, HybridBlock):
         return scores, ToyState(hidden, state.room - 1)
 
     def log_probs(self, tokens):
-        """Of the token after `tokens`, by NumPy in double precision."""
+        """Return log-probabilities of the token after `tokens`, by NumPy in double precision."""
         embed, output = (each.data().asnumpy().astype('f8') for each in (self.embed, self.output))
         weights = DECAY ** np.arange(len(tokens))[::-1]
         scores = output @ (weights @ embed[list(tokens)])

@@ -61,7 +61,7 @@ def limited(request):
 
 
 def plain_log_probs(block, text):
-    """Of the token after `text`, without a cache."""
+    """Return the log-probabilities of the token after `text`, without a cache."""
     outputs = block(mx.nd.array([text]))
     scores = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
     return scores[0, -1].log_softmax().asnumpy()

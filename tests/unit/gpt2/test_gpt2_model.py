@@ -64,7 +64,7 @@ def test_rows_padded_after_a_past():
 
 
 def test_gradients_through_the_past():
-    """Those of two halves are those of the whole."""
+    """The gradients of two parts equal the gradients of the whole."""
     gradients = []
     inputs = make_inputs('GPT2Model', CONFIG, 0, (2,), 8, optional=False)
     for parts in ([(0, 8)], [(0, 3), (3, 8)]):

@@ -110,7 +110,7 @@ def saved(request, tmp_path_factory):
 
 
 def assert_same_model(block, saved):
-    """That a block of the zoo has the weights of the saved one."""
+    """Assert that a block of the zoo has the weights of the saved block."""
     assert type(block) is saved.family.zoo_block
     ours, theirs = (each if saved.family.zoo_task else each.base for each in (block, saved.block))
     assert_same(flatten(ours(WORDS))[0], flatten(theirs(WORDS))[0], 1e-6)

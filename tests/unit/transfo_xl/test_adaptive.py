@@ -66,7 +66,7 @@ def test_softmax(softmax, hybridized):
 
 
 def test_gradients_of_the_loss(softmax):
-    """They are those of the scores of all words."""
+    """The gradients equal the gradients through the scores of all words."""
     x = mx.nd.random.normal(shape=(40, 6))
     labels = mx.nd.array(np.random.RandomState(0).randint(0, 12, 40))
     parameters = softmax.collect_params().values()
