@@ -1,5 +1,7 @@
 """Models of Pytorchic BERT (dhlee347/pytorchic-bert): configuration, initial values, files."""
 
+import collections
+
 import numpy as np
 
 from bert import BertConfig, BertForPreTraining, BertModel
@@ -83,7 +85,7 @@ def load_transformer(model, path):
 
 def save_model(model, path):
     """Write the parameters as the original does, for torch's ``load`` and `load_model`."""
-    write_torch(path, _tensors_of(model))
+    write_torch(path, collections.OrderedDict(_tensors_of(model)))
 
 
 def _load(model, tensors):
