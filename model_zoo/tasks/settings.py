@@ -107,7 +107,16 @@ class TeacherSettings(FinetuneSettings):
             setattr(self, name, None)  # without a teacher they are no part of the job
 
 
-@settings(lr=5e-5)
+@settings(
+    lr=5e-5,
+    epochs=3,
+    batch_size=32,
+    helps={
+        'epochs': 'times to read the training set; may be a fraction; up to 2,000 rows of your own '
+        'have more by default',
+        'batch_size': 'smaller by default for up to 2,000 rows of your own',
+    },
+)
 class ClassificationSettings(DeploySettings, TeacherSettings):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 

@@ -131,8 +131,8 @@ def token_limit(default, help='in tokens, including special tokens', *, aliases=
     return setting(default, help, usual=True, aliases=aliases, **options)
 
 
-def settings(**defaults):
-    """Decorator: make a dataclass, with other defaults for inherited fields."""
+def settings(helps=(), **defaults):
+    """Decorator: make a dataclass, with other defaults, and lines of help, for inherited fields."""
 
     def make(cls):
         annotations = cls.__dict__.get('__annotations__', {})
@@ -143,7 +143,8 @@ def settings(**defaults):
                 if name in getattr(base, '__dataclass_fields__', {})
             )
             annotations[name] = inherited.type
-            setattr(cls, name, dataclasses.field(default=value, metadata=inherited.metadata))
+            metadata = {**inherited.metadata, **({'help': helps[name]} if name in helps else {})}
+            setattr(cls, name, dataclasses.field(default=value, metadata=metadata))
         cls.__annotations__ = annotations
         return dataclasses.dataclass(cls)
 
