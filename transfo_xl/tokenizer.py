@@ -148,7 +148,7 @@ class _Words:
 class TransfoXLTokenizer(CountedWords, Tokenizer):
     """Words between white space, with ids in the order of their frequency in a corpus.
 
-    Made in three steps: count (:meth:`count_file`, :meth:`count_sents`), :meth:`build_vocab`,
+    Made in three steps: count (:meth:`count_file`, `count_sents`), `build_vocab`,
     encode. Or read from files by :meth:`from_pretrained`. `encode` and `encode_batch` also take
     `add_eos` and `add_double_eos`, see :meth:`tokenize`.
 
@@ -164,7 +164,7 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
     delimiter : str, optional
         Between words; white space by default. With '' each character is a word.
     vocab_file : str, optional
-        A text file with a word at the start of each line, for :meth:`build_vocab`.
+        A text file with a word at the start of each line, for `build_vocab`.
     never_split : sequence of str
         Kept with the vocabulary. As in the original, it has no effect: no word is ever split.
     max_len : int, optional
