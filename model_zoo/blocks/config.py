@@ -10,7 +10,7 @@ import operator
 import os
 import typing
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 PYTORCH_FORMATS = ('huggingface', 'pytorch', 'pytorch_pretrained_bert')
 _Rate = Annotated[Number, Field(ge=0, lt=1)]
 # 0 and float32's normal numbers, as which MXNet reads the operators' arguments
-_Amount = Literal[0] | Annotated[Number, Field(ge=1.2e-38, le=3.4e38)]
+_Amount = Annotated[Number, Field(ge=0, le=0)] | Annotated[Number, Field(ge=1.2e-38, le=3.4e38)]
 # unknown fields that are read somewhere -> their shapes
 _EXTRAS = {
     'architectures': list[str] | None,
