@@ -106,9 +106,7 @@ def fit_to_rows(settings, count):
         epochs,
         size,
     )
-    chosen = settings.copy(epochs=epochs, batch_size=size)
-    chosen.given = settings.given
-    return chosen
+    return settings.with_defaults(epochs=epochs, batch_size=size)
 
 
 class ClassificationTask(Task):
@@ -204,8 +202,8 @@ class ClassificationTask(Task):
         )
 
     def resume(self, job):
-        # version 0.3 had other defaults, and the rows may have changed
-        if self.settings.given.isdisjoint(BY_ROWS):
+        # version 0.3 had other defaults for rows of the user's own
+        if self.record.is_custom and self.settings.given.isdisjoint(BY_ROWS):
             old = {name: job[name] for name in BY_ROWS if job.get(name) is not None}
             self.settings = self.settings.copy(**old)
         # version 0.2 knew one order, and didn't save it

@@ -109,8 +109,6 @@ class TeacherSettings(FinetuneSettings):
 
 @settings(
     lr=5e-5,
-    epochs=3,
-    batch_size=32,
     helps={
         'epochs': 'times to read the training set; may be a fraction; up to 2,000 rows of your own '
         'have more by default',

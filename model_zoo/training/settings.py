@@ -131,20 +131,21 @@ def token_limit(default, help='in tokens, including special tokens', *, aliases=
     return setting(default, help, usual=True, aliases=aliases, **options)
 
 
-def settings(helps=(), **defaults):
+def settings(helps=types.MappingProxyType({}), **defaults):
     """Decorator: make a dataclass, with other defaults, and lines of help, for inherited fields."""
 
     def make(cls):
         annotations = cls.__dict__.get('__annotations__', {})
-        for name, value in defaults.items():
+        for name in {**defaults, **helps}:
             inherited = next(
                 base.__dataclass_fields__[name]
                 for base in cls.__mro__[1:]
                 if name in getattr(base, '__dataclass_fields__', {})
             )
             annotations[name] = inherited.type
+            default = defaults.get(name, inherited.default)
             metadata = {**inherited.metadata, **({'help': helps[name]} if name in helps else {})}
-            setattr(cls, name, dataclasses.field(default=value, metadata=metadata))
+            setattr(cls, name, dataclasses.field(default=default, metadata=metadata))
         cls.__annotations__ = annotations
         return dataclasses.dataclass(cls)
 
@@ -320,6 +321,12 @@ class Settings(_Given, metaclass=_TakesAliases):
         made.check()
         return made
 
+    def with_defaults(self, **values):
+        """Return settings with other values of some fields, which don't count as given."""
+        made = self.copy(**values)
+        made.given = self.given
+        return made
+
     def fit_length(self, name, longest):
         """Return settings with a default number of tokens that a model takes.
 
@@ -330,9 +337,7 @@ class Settings(_Given, metaclass=_TakesAliases):
             raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
         if length <= longest:
             return self
-        made = self.copy(**{name: longest})
-        made.given = self.given
-        return made
+        return self.with_defaults(**{name: longest})
 
 
 @dataclasses.dataclass
