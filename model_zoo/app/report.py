@@ -1,6 +1,7 @@
 """Reports of a run: its results, and from them curves, a page, a card and the log's end."""
 
 import contextlib
+import functools
 import html
 import importlib.metadata
 import itertools
@@ -276,6 +277,7 @@ def _render(name, results, **more):
     )
 
 
+@functools.cache
 def _environment():
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(pathlib.Path(__file__).with_name('templates')),
