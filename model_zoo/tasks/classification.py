@@ -283,14 +283,11 @@ class ClassificationTask(Task):
         """Fit the head to the encoder's vectors: see `linear.fit_head`."""
         encoder = family_of_class(type(model)).block_class('sentence_embedding')
         encoder = encoder(model.base, pooling=model.pooling)
-        vectors = self.predict(functools.partial(self.forward, encoder), data)
-        fit_head(
-            model.classifier,
-            vectors.astype(np.float32),
-            self.numbers(data.rows),
-            None if weights is None else dict(enumerate(weights)),
-            self.settings.seed,
-        )
+        vectors = self.predict(functools.partial(self.forward, encoder), data).astype(np.float32)
+        weights = None if weights is None else dict(enumerate(weights))
+        labels, seed = self.numbers(data.rows), self.settings.seed
+        fitted = fit_head(model.classifier, vectors, labels, weights, seed)
+        self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
 
     def schedule(self, num_steps):
         if self.settings.method == 'linear':

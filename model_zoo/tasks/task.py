@@ -155,6 +155,8 @@ class Task:
         The model's family, files and configuration; None for a block in memory.
     base : str
         Name of the model that the training begins with.
+    fitted : str or None
+        What `objective` has fitted, if the training is no more than that.
     workers : Workers
         The processes that train together; set before `encode`.
     rows_folder : str
@@ -168,7 +170,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = None
+    labels = lowers = located = base = fitted = None
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
