@@ -30,7 +30,7 @@ from model_zoo.inference.engines import ENGINES
 from model_zoo.layers.precision import PRECISIONS
 from model_zoo.records import is_table_file
 from model_zoo.util.choices import POOLINGS
-from model_zoo.util.display import counted
+from model_zoo.util.display import counted, in_number
 from model_zoo.util.reading import read_lines, state_of
 
 from .embedding import OOV_WAYS, BertEmbedding
@@ -210,7 +210,7 @@ def _embed_files(args):
     states = [sorted(state_of(path)) for path in paths]
     job = functools.partial(_embed_file, args)
     count = run_over_files(job, args, [settings, *states, args.output_format])
-    logger.info('%d texts in %s', count, args.output_dir)
+    logger.info('%s in %s', in_number(count, 'texts'), args.output_dir)
 
 
 def _embed_file(args, task):

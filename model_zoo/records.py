@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from .errors import InputError, MissingExtraError, Where, did_you_mean, reporting
+from .util.display import in_number
 from .util.reading import parse_json, read_json, read_lines
 from .util.remote import open_binary
 
@@ -473,5 +474,8 @@ class EmptyCells:
                 f'{place}: empty in column {columns}; `skip_empty` leaves such rows out',
             )
         logger.warning(
-            '%s: skipped %d rows that are empty in column %s', place, len(self._places), columns
+            '%s: skipped as empty in column %s: %s',
+            place,
+            columns,
+            in_number(len(self._places), 'rows'),
         )

@@ -217,3 +217,9 @@ def test_the_nearest_name_is_told(requests, name, meant):
         _, answer = requests.ask_json(path, {'inputs': 'a', name: 1})
         if path == {'top_k': CLASSIFIER, 'temperature': WRITER}[meant]:
             assert meant in json.loads(answer)['error']
+
+
+@pytest.mark.parametrize('body', [b'{"text": "x"}', b'text=x'])
+def test_the_answer_to_a_wrong_body_shows_a_right_one(requests, body):
+    _, answer = requests.ask(CLASSIFIER, body)
+    assert '{"inputs": "' in json.loads(answer)['error']
