@@ -49,8 +49,8 @@ def test_help_is_short(zoo, capsys):
     'words, shown',
     [
         (['info'], 'info'),
-        (['learn-vocab'], 'learn-vocab'),
-        (['learn_vocab'], 'learn-vocab'),
+        (['train-lm'], 'train-lm'),
+        (['train_lm'], 'train-lm'),
         (['google/run_squad'], 'google run_squad'),
         (['google', 'run_squad'], 'google run_squad'),
     ],

@@ -79,7 +79,6 @@ def in_new_interpreter(program):
         'info --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
         'create-pretraining-data --help',
-        'learn-vocab --help',
         'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',
     ],
