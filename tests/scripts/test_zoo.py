@@ -32,7 +32,7 @@ def test_help_names_all_commands(zoo, capsys):
     printed = capsys.readouterr().out
     for name in zoo.list_commands():
         assert f'  {name} ' in printed
-    assert 'Learn BERT' in printed
+    assert 'Label texts' in printed
 
 
 def test_help_is_short(zoo, capsys):

@@ -105,8 +105,8 @@ def generate(data, folder, edit):
 GENERATE = [
     (['--prompt', 'a', '--unconditional'], '--prompt and --unconditional: choose one'),
     (['--output', 'x.json'], '--output goes with'),
-    (['--top_k', '-1', '--prompt', 'a'], '--top_k'),
-    (['--temperature', '0', '--prompt', 'a'], '--temperature'),
+    (['--top_k', '-1', '--prompt', 'a'], 'top_k'),
+    (['--temperature', '0', '--prompt', 'a'], 'temperature'),
     (['--top_p', '1.5', '--prompt', 'a'], '--top_p is 1.5'),
     (['--greedy', '--top_k', '4'], '--greedy .* sample'),
     (['--num_beams', '2', '--top_p', '0.5'], '--num_beams .* sample'),
