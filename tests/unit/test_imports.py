@@ -81,7 +81,6 @@ def in_new_interpreter(program):
         'convert --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
         'create-pretraining-data --help',
-        'learn-vocab --help',
         'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',
     ],
