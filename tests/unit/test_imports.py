@@ -78,6 +78,7 @@ def in_new_interpreter(program):
         'finetune-squad --lrr 1',
         'info --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
+        *[f'{name} --help' for name in ('serve', 'embed', 'bertology')],
         'create-pretraining-data --help',
         'learn-vocab --help',
         'predict model --no_such_flag 1',
