@@ -77,6 +77,8 @@ def in_new_interpreter(program):
         'finetune-classifier --help',
         'finetune-squad --lrr 1',
         'info --help',
+        'export --help',
+        'convert --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
         *[f'{name} --help' for name in ('serve', 'embed', 'bertology')],
         'create-pretraining-data --help',
