@@ -80,12 +80,12 @@ class PretrainingTrainer(Trainer):
         if settings.profile and workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
         loop = self.make_loop(
-            settings.num_steps, store, callbacks, evaluate_interval=settings.eval_interval
+            settings.training_steps, store, callbacks, evaluate_interval=settings.eval_interval
         )
         self._resume(loop, store)
         logger.info(
             'training: %s of %d x %d %s, by %s with %s',
-            in_number(settings.num_steps, 'steps'),
+            in_number(settings.training_steps, 'steps'),
             self.accumulate * workers.size,
             settings.batch_size,
             'tokens' if settings.use_avg_len else 'samples',

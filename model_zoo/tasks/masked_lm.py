@@ -254,7 +254,7 @@ class PretrainingTask(MaskedLMTask):
     settings_class, family, in_python = PretrainingSettings, None, {}
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
-    trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))
+    trains = property(lambda self: bool(self.settings.train_file or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
     most_batches = property(lambda self: self.settings.max_eval_steps)
     _has_epochs = False
@@ -269,12 +269,15 @@ class PretrainingTask(MaskedLMTask):
     def files(self, segment):
         settings = self.settings
         if segment == 'train':
-            return settings.data, settings.raw
-        return settings.data_eval, settings.raw and not settings.eval_use_npz
+            return settings.train_file, settings.raw
+        return settings.dev_file, settings.raw and not settings.eval_use_npz
 
     def locate(self, given=None):
         settings = self.settings
-        for patterns in (None if settings.synthetic_data else settings.data, settings.data_eval):
+        for patterns in (
+            None if settings.synthetic_data else settings.train_file,
+            settings.dev_file,
+        ):
             if patterns:
                 matching_files(patterns)
         check_files(settings, 'vocab_file', 'sentencepiece')
@@ -282,7 +285,7 @@ class PretrainingTask(MaskedLMTask):
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
             gpus = ','.join(map(str, range(mx.context.num_gpus())))
             self.settings = settings.copy(gpus=gpus)
-        named = {'train': self.trains, 'dev': settings.data_eval}
+        named = {'train': self.trains, 'dev': settings.dev_file}
         return {name: name for name, is_there in named.items() if is_there}
 
     def setup(self, model, tokenizer):
@@ -348,7 +351,7 @@ class PretrainingTask(MaskedLMTask):
         return None if synthetic else super().describe(data)
 
     def job(self, train):
-        return {'vocab_file': describe_vocab(self._vocab), 'data': train}
+        return {'vocab_file': describe_vocab(self._vocab), 'train_file': train}
 
     def schedule(self, num_steps):
         # as GluonNLP's: the first update isn't of rate 0, the last one is
