@@ -23,9 +23,3 @@ def test_it_lists_kinds_and_removes_one(models, capsys):
     assert [path.name for path in models.iterdir()] == ['bert.params']
     assert not run(script, '--clear', 'all')
     assert not list(models.iterdir())
-
-
-def test_an_empty_cache(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'none'))
-    assert not run(load_script('cache'), '--clear', 'all')
-    assert '0.0 MB' in capsys.readouterr().out

@@ -101,12 +101,6 @@ def test_from_start_to_end(folders, tmp_path):
     assert 'Traceback' not in served.log
 
 
-def test_a_signal_at_once(folders):
-    with Served(folders[0]) as served:
-        served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(300) == 0
-
-
 def test_the_faster_engine_takes_over(monkeypatch, caplog):
     """A model whose engine can't be made keeps its own."""
     serve, used = load_script('serve'), []
