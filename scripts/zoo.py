@@ -37,8 +37,8 @@ USUAL = {
         'finetune-squad',
         'finetune-embedding',
     ),
-    'deploy a model': ('serve', 'export', 'convert', 'doctor', 'cache'),
-    'prepare data': ('create-pretraining-data', 'learn-vocab'),
+    'deploy a model': ('serve', 'export', 'convert', 'doctor'),
+    'prepare data': ('create-pretraining-data',),
 }
 
 

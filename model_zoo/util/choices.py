@@ -18,6 +18,8 @@ FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 GLUONNLP = 'gluonnlp'
 #: algorithms of a search for the nearest vectors; exact is NumPy's
 INDEXES = ('exact', 'faiss')
+#: how `BertEmbedding` makes one vector of a word's pieces
+OOV_WAYS = ('avg', 'sum', 'last')
 #: precisions of an ONNX file
 ONNX_PRECISIONS = ('float32', 'float16', 'int8')
 #: the order of pytorch-pretrained-BERT and Google
