@@ -8,13 +8,12 @@ the export in a new process. It fails if the fine-tuned model isn't clearly bett
 frequent label.
 """
 
+import collections
 import os
 import pathlib
 import subprocess
 import sys
 import time
-
-import numpy as np
 
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
@@ -121,6 +120,8 @@ def headline(number, text):
 
 
 def embed():
+    import numpy as np
+
     from bert_embedding import BertEmbedding
 
     embedding = BertEmbedding(model=MODEL)
@@ -145,8 +146,8 @@ def majority_share():
     from model_zoo.tasks.classification_data import get_task, read_examples
 
     examples = read_examples(get_task('SST'), str(DATA), 'dev')
-    _, counts = np.unique([example.label for example in examples], return_counts=True)
-    return counts.max() / counts.sum()
+    counts = collections.Counter(example.label for example in examples)
+    return max(counts.values()) / len(examples)
 
 
 if __name__ == '__main__':
