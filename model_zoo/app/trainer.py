@@ -509,14 +509,13 @@ class Trainer(Callback):
     def _examine(self):
         """Write the predictions of the model as it is, and note its scores and mistakes."""
         evaluator, results, state = self.evaluator, self._results, self.state
-        if self.task.predicted is not None:
-            evaluator.keep()
-            report = (state.epochs[-1] if self.settings.save_last else state.best)['report']
-            others = [name for name in evaluator.sets if name not in report]
-            results['best_model'] = {**report, **evaluator.evaluate(segments=others)[1]}
-            if 'test' in results['best_model']:
-                results['test'] = results['best_model']['test']
-            results['predictions'] = evaluator.predict(self.folder.path)
+        evaluator.keep()
+        report = (state.epochs[-1] if self.settings.save_last else state.best)['report']
+        others = [name for name in evaluator.sets if name not in evaluator.dev_sets]
+        results['best_model'] = {**report, **evaluator.evaluate(segments=others)[1]}
+        if 'test' in results['best_model']:
+            results['test'] = results['best_model']['test']
+        results['predictions'] = evaluator.predict(self.folder.path)
         examination = evaluator.examine()
         if examination is not None:
             results['examination'] = {examination.segment: examination.to_dict()}

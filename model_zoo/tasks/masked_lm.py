@@ -82,6 +82,8 @@ class MaskedLMTask(TextTask):
         text, samples = settings.train_file, settings.pregenerated_data
         if segment == 'dev':
             text, samples = settings.dev_file, settings.dev_data
+        elif segment == 'test':
+            text, samples = settings.test_file, None
         return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
@@ -96,13 +98,13 @@ class MaskedLMTask(TextTask):
             raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
         if self.dev_share and not settings.train_file:
             raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
-        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
+        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data', 'test_file'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     files = matching_files(getattr(settings, name))
                     if name.endswith('file'):
                         self._copy(name, files)
-        return {name: name for name in ('train', 'dev') if self.files(name)[0]}
+        return {name: name for name in ('train', 'dev', 'test') if self.files(name)[0]}
 
     def _copy(self, name, files):
         """Set a setting to copies of its files if they are tables or not UTF-8."""
@@ -116,14 +118,10 @@ class MaskedLMTask(TextTask):
             self.settings = self.settings.copy(**{name: ','.join(copies)})
 
     def _copy_given(self, sources):
-        if 'test' in sources:
-            raise InputError("is no set of 'fill-mask': use `dev`", field='test')
-        for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
-            if segment in sources:
-                source = sources[segment]
-                if not is_path(source):
-                    source = self.text_file(source, segment, '\n\n')
-                self.settings = self.settings.copy(**{name: source})
+        for segment, source in sources.items():
+            if not is_path(source):
+                source = self.text_file(source, segment, '\n\n')
+            self.settings = self.settings.copy(**{f'{segment}_file': source})
 
     def split(self, rows, share):
         settings = self.settings
@@ -140,7 +138,7 @@ class MaskedLMTask(TextTask):
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
-        if any(is_text for _, is_text in map(self.files, ('train', 'dev'))):
+        if any(is_text for _, is_text in map(self.files, ('train', 'dev', 'test'))):
             self.settings = self.settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(self.settings, self._has_pairs)
         return model
@@ -199,10 +197,14 @@ class MaskedLMTask(TextTask):
         return self._objective
 
     def evaluate(self, evaluator, segments, guard=None):
-        if not segments:
-            return 0.0, {}
-        loader = evaluator.sets[segments[0]].loader
-        return evaluate_pretraining(self._objective, loader, self.workers, guard, self.most_batches)
+        score, report = 0.0, {}
+        for segment in segments:
+            loader = evaluator.sets[segment].loader
+            options = self._objective, loader, self.workers, guard, self.most_batches
+            value, part = evaluate_pretraining(*options)
+            score = score if report else value
+            report['eval' if segment == 'dev' else segment] = part['eval']
+        return score, report
 
     def results(self):
         return {}

@@ -575,6 +575,9 @@ class MaskedLMSettings(
     dev_data: str | None = setting(
         None, 'instead of `dev_file`: .npz, or their folder', on_resume='free'
     )
+    test_file: str | None = setting(
+        None, 'text to evaluate the trained model on', usual=True, on_resume='free'
+    )
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
     )

@@ -132,8 +132,7 @@ class Task:
     metric : str
         The score of `score` that compares epochs; higher is better.
     predicted : tuple of str, or None
-        Segments whose predictions are written. None: nothing is predicted, and the best model isn't
-        evaluated again.
+        Segments whose predictions are written, or None.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
