@@ -219,7 +219,7 @@ def main(argv=None):
 
 
 def _next(args, paths):
-    """Return a command that uses the files."""
+    """Return what uses the files."""
     if args.format != 'symbol':
         return f'zoo serve {shlex.quote(args.output_dir)}'
     import mxnet as mx
@@ -227,8 +227,7 @@ def _next(args, paths):
     symbol, parameters = paths[:2]
     known = {name.partition(':')[2] for name in mx.nd.load(parameters)}
     names = [name for name in mx.sym.load(symbol).list_inputs() if name not in known]
-    line = f'mx.gluon.SymbolBlock.imports({symbol!r}, {names!r}, {parameters!r})'
-    return f'python -c {shlex.quote(f"import model_zoo, mxnet as mx; print({line})")}'
+    return f'in Python, mx.gluon.SymbolBlock.imports({symbol!r}, {names!r}, {parameters!r})'
 
 
 if __name__ == '__main__':

@@ -396,10 +396,13 @@ class Trained:
 
     def _repr_html_(self):
         """The epochs' scores as a table, and the curves, for notebooks."""
-        with tempfile.TemporaryDirectory('_zoo') as folder:
-            path = pathlib.Path(folder, 'curves.png')
-            plot_curves(str(path), self._results)
-            picture = base64.b64encode(path.read_bytes()).decode()
+        picture = ''
+        if self.task.fitted is None:
+            with tempfile.TemporaryDirectory('_zoo') as folder:
+                path = pathlib.Path(folder, 'curves.png')
+                plot_curves(str(path), self._results)
+                code = base64.b64encode(path.read_bytes()).decode()
+            picture = f'<img alt="loss and score" src="data:image/png;base64,{code}">'
         names = list(dict.fromkeys(name for record in self.history for name in record))
         head = ''.join(f'<th>{html.escape(name)}</th>' for name in names)
         rows = ''.join(
@@ -407,10 +410,7 @@ class Trained:
             for record in self.history
         )
         title = html.escape(self._title)
-        return (
-            f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>'
-            f'<img alt="loss and score" src="data:image/png;base64,{picture}">'
-        )
+        return f'<table><caption>{title}</caption><tr>{head}</tr>{rows}</table>{picture}'
 
 
 def _plain(report):
