@@ -574,23 +574,13 @@ def configure(located, vocab):
     """
     family, model, files = located.family, located.model, located.files
     config_class = family.base.config_class
-    architecture = {} if model is None else family.base.architectures[model]
     if files.config is not None:
-        config = config_class.from_fields(files.fields, files.config)
-        other = [name for name, value in architecture.items() if getattr(config, name) != value]
-        if other:
-            _log.warning(
-                '%s makes this another size than %s: %s',
-                files.config,
-                model,
-                ', '.join(f'{name} {getattr(config, name)}' for name in other),
-            )
-        return config
+        return config_class.from_fields(files.fields, files.config)
     if model is None:
         if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
         raise NoConfigurationError.of(files)
-    fields = {**architecture, 'vocab_size': len(vocab())}
+    fields = {**family.base.architectures[model], 'vocab_size': len(vocab())}
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)
     return config_class.from_dict(fields)

@@ -192,17 +192,10 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
     build.__module__ = module
     build.__doc__ = f"""{summary}
 
+    The other arguments are those of `model_zoo.get_model`.
+
     Parameters
     ----------
-    dataset_name : str, optional
-        See ``model_zoo.pretrained.list_pretrained``.
-    vocab : gluonnlp.Vocab, optional
-        With ``pretrained=False``, or for weights from a path.
-    pretrained : bool or str, default True
-        A string is the path of the weights, a file or a directory.
-    ctx : mx.Context or list of mx.Context, default CPU
-    root : str, optional
-        Cache of weights, by default ``$MXNET_HOME/models``.
     hparam_allow_override : bool, default False
         Whether hyper-parameters may differ from the model's: {others}. Always may: {always}.
     {notes or ', '.join(options)}
