@@ -36,10 +36,9 @@ from model_zoo.analysis.study import (
     SentencePair,
     rank_heads,
 )
-from model_zoo.app import cli
+from model_zoo.app import cli, originals
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
 from model_zoo.app.model_choice import ModelChoice, family_of
-from model_zoo.app.originals import add_originals, convert_originals
 from model_zoo.app.report import write_results
 from model_zoo.app.run_folder import RunFolder
 from model_zoo.batches import BucketedLoader
@@ -138,9 +137,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
     parser.add_argument('--output_dir', default='./output_dir')
     parser.set_defaults(dtype='float32')
-    add_originals(parser, 'bertology')
-    args = parser.parse_args(argv)
-    convert_originals(args, 'bertology')
+    args = originals.parse(parser, argv, 'bertology')
     if args.data_subset == -1:  # the original's value for all
         args.data_subset = None
     args.metric_name = METRICS.get(args.metric_name, args.metric_name)

@@ -24,7 +24,6 @@ _running = contextvars.ContextVar('command', default=None)
 
 #: a command with more flags shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
-_NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -99,23 +98,18 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args=None, namespace=None):
         if _running.get() is not None:
             _running.get().parser = self
-        preset = [self._spelled(word) for word in args.preset] if isinstance(args, Words) else []
+        for word in args.preset if isinstance(args, Words) else ():
+            flag, equals, value = self._spelled(word).partition('=')
+            self.set_defaults(**{self._option_string_actions[flag].dest: value if equals else True})
         args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
-        for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
-            flag, equals, value = word.partition('=')
-            self._option_string_actions[flag].default = value if equals else True
-        own = [*self._configured(args), *args]
-        words = [*preset, *own]
-        namespace, others = super().parse_known_args(words, namespace or Arguments())
-        flags = {word.partition('=')[0] for word in own}.intersection(self._option_string_actions)
+        configured = self._read_config(args) if self._takes_config else {}
+        self.set_defaults(**configured)
+        namespace, others = super().parse_known_args(args, namespace or Arguments())
+        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace.given.update(configured)
         namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
-        if self._takes_config:  # which has been read
-            vars(namespace).pop('config', None)
-        for name, value in vars(namespace).items():
-            if isinstance(value, list):
-                value = [item.lstrip(_NO_FLAG) if isinstance(item, str) else item for item in value]
-                setattr(namespace, name, value)
+        vars(namespace).pop('config', None)
         return namespace, others
 
     def add_config(self):
@@ -129,38 +123,24 @@ class Parser(argparse.ArgumentParser):
         self.rank_last('config')
         self._takes_config = True
 
-    def _configured(self, args):
-        """The words that the file of ``--config`` stands for."""
+    def _read_config(self, args):
+        """The values in the file of ``--config``, which are the flags' defaults."""
         files = [
             word.partition('=')[2] or following
             for word, following in zip(args, [*args[1:], ''])
             if word.partition('=')[0] == '--config'
         ]
-        if not files or not self._takes_config:
-            return []
-        words = []
-        for name, value in _read_yaml(files[-1]).items():
+        values = {}
+        for name, value in (_read_yaml(files[-1]) if files else {}).items():
             flag = self._spelled(f'--{name}')
             flag = flag if flag in self._option_string_actions else self.flag_of(name)
             if flag is None or flag == '--config':
                 hint = did_you_mean(f'--{name}', self._option_string_actions)
                 raise InputError(f'--config {files[-1]!r}: there is no flag --{name}{hint}')
             action = self._option_string_actions[flag]
-            if value is None or (value is False and action.nargs == 0):
-                continue
-            if value is True and (action.nargs == 0 or action.type is not boolean):
-                words.append(flag)
-            elif isinstance(value, list):
-                items = [
-                    f'{_NO_FLAG}{item}'
-                    if isinstance(item, str) and item.startswith('-')
-                    else str(item)
-                    for item in value
-                ]
-                words += [flag, *items] if action.nargs else [f'{flag}={value[-1]}']
-            else:
-                words.append(f'{flag}={str(value).lower() if value is False else value}')
-        return words
+            if value is not None and action.dest != argparse.SUPPRESS:
+                values[action.dest] = value
+        return values
 
     def _is_usual(self, action):
         return (
@@ -286,13 +266,7 @@ def _read_yaml(path):
         raise InputError(f'--config {path!r} cannot be read: {reason}') from error
     except OSError as error:
         raise InputError(f'--config {path!r}: {error.strerror}') from error
-    plain = (type(None), bool, int, float, str)
-    if not isinstance(content, dict) or not all(
-        isinstance(name, str)
-        and all(isinstance(item, plain) for item in (value if isinstance(value, list) else [value]))
-        and value != []
-        for name, value in content.items()
-    ):
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise InputError(f'--config {path!r}: write one FLAG: VALUE per line, such as lr: 5e-5')
     return content
 

@@ -11,7 +11,6 @@ import numbers
 import os
 import pathlib
 import random
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable
@@ -152,7 +151,7 @@ def finetune(
         rows_folder = os.path.join(more['output_dir'], '.rows')
         if is_url(more['output_dir']):
             rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
-        stack.enter_context(_naming_keywords(task_class, rows_folder))
+        stack.enter_context(_naming_keywords(task_class))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
@@ -218,40 +217,24 @@ def _task_class(task):
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known, more = cls.defaults(), cls.by_names(more)
-    for name in more:
-        UnknownNameError.check('setting', name, known)
-    weights = more.get('class_weights')
-    if isinstance(weights, dict):
-        more['class_weights'] = [f'{label}={weight}' for label, weight in weights.items()]
-    elif isinstance(weights, str):
-        more['class_weights'] = [weights]
+    more = cls.by_names(more)
     for name, value in task_class.in_python.items():
-        if settings is None or getattr(settings, name) == known[name]:
+        if settings is None or not settings.is_given(name):
             more.setdefault(name, value)
-    if settings is None:
-        return cls(**more)
-    return settings.copy(**more)
+    return cls(**more) if settings is None else settings.copy(**more)
 
 
 @contextlib.contextmanager
-def _naming_keywords(task_class, rows_folder):
-    """Name settings as the keywords of `finetune` in messages, and rows of the caller's as such."""
+def _naming_keywords(task_class):
+    """Name settings as the keywords of `finetune` in messages."""
     try:
         yield
     except ZooError as error:
         columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
         keywords = {**_KEYWORDS, **dict(columns), task_class.length: 'max_length'}
-        message = error.naming(keywords.get, '`{}`')
+        error.args = (error.naming(keywords.get, '`{}`'),)
         error.field = keywords.get(error.field, error.field)
-        path = re.escape(os.path.join(rows_folder, ''))
-        error.args = (re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message),)
         raise
-
-
-def _in_rows(match):
-    segment, line = match.groups()
-    return f'{segment}, row {int(line) - 1}' if line else f'the {segment} set'
 
 
 @contextlib.contextmanager

@@ -261,7 +261,7 @@ class ClassificationTask(Task):
         return self._describe(data, 'training examples')
 
     def job(self, train):
-        job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
+        job = {'train_file' if self.record.is_custom else 'data_dir': train}
         if self._teacher is not None:
             job['teacher'] = describe_model(self._teacher.block)
         return job
