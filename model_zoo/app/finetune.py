@@ -132,7 +132,7 @@ def finetune(
         'lr': lr,
         'seed': seed,
         'resume': resume,
-        task_class.length: max_length,
+        'max_length': max_length,
         **dict(zip(task_class.columns, (text, text_pair, label))),
     }
     more.update(
@@ -231,7 +231,7 @@ def _naming_keywords(task_class):
         yield
     except ZooError as error:
         columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
-        keywords = {**_KEYWORDS, **dict(columns), task_class.length: 'max_length'}
+        keywords = {**_KEYWORDS, **dict(columns)}
         error.args = (error.naming(keywords.get, '`{}`'),)
         error.field = keywords.get(error.field, error.field)
         raise
@@ -334,7 +334,7 @@ class Trained:
             if evaluator.labelled('test'):
                 self.test_scores = _plain(evaluator.evaluate(segments=['test'])[1])
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
-            self.predictions = self.task.as_given(decoded)
+            self.predictions = evaluator.as_given(decoded)
         self._save, self._title = trainer.save, trainer.title
         training = training_results(state)
         self._results = {'description': trainer.describe(), 'training': training}
@@ -346,25 +346,6 @@ class Trained:
         """
         os.makedirs(folder, exist_ok=True)
         self._save(os.fspath(folder))
-
-    def push_to_hub(
-        self,
-        repo_id: str,
-        private: bool | None = None,
-        token: str | None = None,
-        commit_message: str | None = None,
-        format: str = 'huggingface',
-    ) -> str:
-        """Upload model and tokenizer to the Hugging Face hub; returns the address of the commit.
-
-        It takes the arguments of ``save_pretrained``; by default the files are in transformers'
-        format.
-        """
-        from ..pretrained.hub import upload
-
-        with tempfile.TemporaryDirectory('_zoo') as folder:
-            self._save(folder, format=format)
-            return upload(folder, repo_id, None, private, token, commit_message)
 
     def pipeline(self, **options: Any) -> Pipeline:
         """The pipeline of the model; see `model_zoo.pipeline`."""

@@ -11,7 +11,7 @@ import time
 
 import mxnet as mx
 
-from ..errors import InputError, MissingExtraError
+from ..errors import MissingExtraError
 from ..util.display import has_viewer, open_bar
 from ..util.files import atomic_write, make_writable_dir
 
@@ -180,21 +180,13 @@ class MLflowLogger(_FigureWriter):
     """Logs loss, learning rate, gradient norm, throughput and scores as a run of MLflow.
 
     It takes the options of ``mlflow.start_run``. An active run becomes the parent. Raises
-    MissingExtraError if mlflow isn't installed, and InputError if it can't write to its tracking
-    URI.
+    MissingExtraError if mlflow isn't installed.
     """
 
     def __init__(self, **options):
         MissingExtraError.check('mlflow', 'mlflow')
         import mlflow
 
-        try:
-            mlflow.MlflowClient()
-        except Exception as error:  # of many kinds: a scheme that isn't known, a missing library
-            raise InputError(
-                f'MLflow cannot log to {mlflow.get_tracking_uri()}: {error} (mlflow-skinny alone '
-                'logs to a server, or with MLFLOW_ALLOW_FILE_STORE=true to a folder)'
-            ) from error
         self._mlflow, self._options, self._has_begun = mlflow, options, False
 
     def on_start(self, loop):
@@ -213,8 +205,6 @@ class MLflowLogger(_FigureWriter):
 class Profiler(Callback):
     """Runs MXNet's profiler for some updates, and logs the time of each operator.
 
-    The log also has the share of these updates' time in which the loop waited for data.
-
     Parameters
     ----------
     first, last : int
@@ -226,7 +216,6 @@ class Profiler(Callback):
         make_writable_dir(os.path.dirname(os.path.abspath(path)))
         self._path, self._first, self._last = path, first, last
         self._begin, self._folder = 0, None
-        self._running, self._started, self._waited = False, 0.0, 0.0
 
     def on_start(self, loop):
         self._begin = loop.state.step
@@ -243,30 +232,21 @@ class Profiler(Callback):
                 aggregate_stats=True,
                 filename=os.path.join(self._folder.name, 'events.json'),
             )
-            self._started, self._waited = time.perf_counter(), loop.data_seconds
             mx.profiler.set_state('run')
-            self._running = True
         elif done == self._last:
-            self._finish(loop)
+            self._finish()
 
     def on_end(self, loop):
-        if self._running:
-            self._finish(loop)
-        elif loop.state.step - self._begin < self._first:
-            logger.warning('nothing was profiled: profiling starts at update %d', self._first)
+        if self._folder is not None:
+            self._finish()
 
-    def _finish(self, loop):
-        self._running = False
+    def _finish(self):
         mx.nd.waitall()
-        seconds = time.perf_counter() - self._started
-        waited = loop.data_seconds - self._waited
         mx.profiler.set_state('stop')
         logger.info('%s', mx.profiler.dumps(reset=True))
-        logger.info(
-            'wait for data: %.4f s of %.3f s, %.2f%%', waited, seconds, 100 * waited / seconds
-        )
         mx.profiler.dump()
         events = os.path.join(self._folder.name, 'events.json')
         with self._folder, open(events, 'rb') as source, atomic_write(self._path, 'wb') as file:
             shutil.copyfileobj(source, file)
+        self._folder = None
         logger.info('the events are in %s', self._path)

@@ -2,13 +2,14 @@
 
 import dataclasses
 import itertools
+import json
 import logging
 import math
 import zlib
 
 import numpy as np
 
-from .checkpoint import check_same_config
+from ..errors import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +98,17 @@ class Job:
         factors = ['np', *self.numbers] if self.sizes else []
         if any((saved.get(name) or 1) != (current.get(name) or 1) for name in factors):
             saved, current = (self._comparable(config, factors) for config in (saved, current))
-        instead = 'leave `resume` out and name another folder to start again'
-        check_same_config(saved, current, instead)
+        current = json.loads(json.dumps(current))  # tuples have become lists in the file
+        differing = [
+            f'`{name}` is {current.get(name)!r} and was {saved.get(name)!r}'
+            for name in sorted({*saved, *current})
+            if saved.get(name) != current.get(name)
+        ]
+        if differing:
+            raise InputError(
+                f'cannot resume: {"; ".join(differing)}; use the same value, or leave `resume` out '
+                'and name another folder to start again'
+            )
 
     def batches_of(self, config):
         """Return the number of a worker's batches in an update, by `numbers` of a configuration."""

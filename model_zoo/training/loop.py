@@ -16,7 +16,6 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..batches.loaders import check_positive
 from ..errors import CheckpointError, InputError, ZooError
 from .checkpoint import TrainingState, seed_all
 from .job import Job
@@ -217,8 +216,6 @@ class TrainingLoop:
 
     Attributes
     ----------
-    data_seconds : float
-        Time in which this loop has waited for batches, or made them.
     weights : str or None
         A file that `save_parameters` has just written, if ``on_epoch`` says so: the checkpoint
         that follows links to it instead of writing the same once more.
@@ -244,15 +241,6 @@ class TrainingLoop:
         callbacks=(),
         workers=None,
     ):
-        check_positive(
-            num_steps=num_steps,
-            accumulate=accumulate,
-            log_interval=log_interval,
-            num_epochs=num_epochs,
-            evaluate_interval=evaluate_interval,
-            early_stop=early_stop,
-            checkpoint_interval=checkpoint_interval,
-        )
         self.updater, self.num_steps, self._accumulate = updater, num_steps, accumulate
         self._seed, self._log_interval, self._num_epochs = seed, log_interval, num_epochs
         self._evaluator, self._evaluate_interval = evaluate, evaluate_interval
@@ -266,7 +254,6 @@ class TrainingLoop:
         self._callbacks = list(callbacks) if self._workers.rank == 0 else []
         self._log = UpdateLog(objective, self._workers)
         self._in_flight = None
-        self.data_seconds = 0.0
         self.weights = None
 
     @property
@@ -299,12 +286,10 @@ class TrainingLoop:
         state = TrainingState.from_json(checkpoint.state)
         before, now = map(job.batches_of, (saved, job.config))
         state.batch = state.batch // before * now  # this loader has updates x batches
-        most = self._accumulate * state.step
-        if state.step > self.num_steps or state.batch > most:
+        if state.step > self.num_steps:
             raise CheckpointError(
-                f'the checkpoint {checkpoint.path!r} was edited, or is of a longer training: step '
-                f'{state.step} of {self.num_steps}, batch {state.batch}; give as '
-                'many updates, or more'
+                f'the checkpoint {checkpoint.path!r} is of a longer training: step {state.step} of '
+                f'{self.num_steps}; set more updates'
             )
         if (state.loss_scale is None) != (self.state.loss_scale is None):
             raise CheckpointError(f'{checkpoint.path!r} was written with another `dtype`')
@@ -377,7 +362,7 @@ class TrainingLoop:
 
     def _run_epoch(self, guard):
         state = self.state
-        batches = self._timed(self._loader.epoch(state.epoch, state.batch))
+        batches = iter(self._loader.epoch(state.epoch, state.batch))
         self._log.begin()
         while state.step < self.num_steps:
             used = self._update(itertools.islice(batches, self._accumulate), guard)
@@ -395,19 +380,6 @@ class TrainingLoop:
         if self._evaluate_interval is None:  # else epochs don't matter to the log
             self._record()
         self._in_flight = None
-
-    def _timed(self, batches):
-        """The same batches; the time of waiting for them is counted."""
-        batches = iter(batches)
-        while True:
-            started = time.perf_counter()
-            try:
-                batch = next(batches)
-            except StopIteration:
-                return
-            finally:
-                self.data_seconds += time.perf_counter() - started
-            yield batch
 
     def _evaluate_or_save(self, guard):
         """Evaluate or save after an update, where an interval ends; returns whether to stop."""
@@ -513,10 +485,8 @@ class TrainingLoop:
         self._record()
         path = self._save()
         step = f'step {self.state.step} of {self.num_steps}'
-        if self._workers.rank > 0:
-            raise Interrupted(f'stopped at {step}') from None
         if path is None:
-            raise Interrupted(f'stopped at {step}; no checkpoint was asked for') from None
+            raise Interrupted(f'stopped at {step}') from None
         hint = 'run the same command with `resume` to continue'
         raise Interrupted(f'{step} is saved in {path}; {hint}') from None
 

@@ -6,56 +6,35 @@ import mxnet as mx
 import numpy as np
 
 from ..errors import InputError, MissingExtraError
-from ..util.choices import BACKENDS
 
 #: size of a bucket. Small ones can be summed early, large ones at a higher rate.
 BUCKET_BYTES = 2**25
 _ALIGNED = 16  # elements: gradients begin at whole cache lines
 
 
-class GradientBuckets:
-    """The gradients of parameters as a few long arrays."""
-
+def bucket_gradients(parameters, size=BUCKET_BYTES):
+    """Return the gradients of parameters as a few long arrays."""
     # A backward pass computes gradients from the last layer to the first. Buckets are filled in
     # that order, so each is complete as early as possible, and can be summed while the rest is
     # computed. The parameters' own gradient arrays become views of the buckets. Make buckets
     # before the first backward pass: a hybridized block with a static shape keeps writing to the
     # arrays that it has seen first.
+    return [_joined(group) for group in _groups(parameters, size)]
 
-    def __init__(self, parameters, size=BUCKET_BYTES):
-        self._parameters, self._views = [], []
-        self.arrays = []
-        for group in _groups(parameters, size):
-            if len(group) == 1:
-                self._add(group[0].list_grad()[0], group)
-            else:
-                self._join(group)
 
-    def _add(self, array, group, views=None):
-        self.arrays.append(array)
-        self._parameters += group
-        self._views += views or [array]
-
-    def _join(self, group):
-        """Make the gradients of a group views of one array."""
-        first = group[0].list_grad()[0]
-        starts = np.cumsum([0, *(_padded(parameter) for parameter in group)])
-        flat = mx.nd.zeros(int(starts[-1]), ctx=first.context, dtype=first.dtype)
-        views = []
-        for parameter, start in zip(group, starts.tolist()):
-            grad = parameter.list_grad()[0]
-            view = flat[start : start + grad.size].reshape(grad.shape)
-            parameter._grad = [view]
-            mx.autograd.mark_variables(parameter.list_data(), [view], parameter.grad_req)
-            views.append(view)
-        self._add(flat, group, views)
-
-    def fit(self, parameters):
-        """Whether these are the parameters, and their gradients are still where they were."""
-        return len(parameters) == len(self._parameters) and all(
-            known is parameter and known.list_grad()[0] is view
-            for known, parameter, view in zip(self._parameters, reversed(parameters), self._views)
-        )
+def _joined(group):
+    """Make the gradients of a group views of one array, and return it."""
+    first = group[0].list_grad()[0]
+    if len(group) == 1:
+        return first
+    starts = np.cumsum([0, *(_padded(parameter) for parameter in group)])
+    flat = mx.nd.zeros(int(starts[-1]), ctx=first.context, dtype=first.dtype)
+    for parameter, start in zip(group, starts.tolist()):
+        grad = parameter.list_grad()[0]
+        view = flat[start : start + grad.size].reshape(grad.shape)
+        parameter._grad = [view]
+        mx.autograd.mark_variables(parameter.list_data(), [view], parameter.grad_req)
+    return flat
 
 
 def _padded(parameter):
@@ -133,8 +112,6 @@ class HorovodWorkers(Workers):
     """
 
     def __init__(self, compression=None, bucket_bytes=BUCKET_BYTES):
-        if compression not in (None, 'float16'):
-            raise InputError(f"{compression!r}: give None or 'float16'", field='compression')
         try:
             import horovod.mxnet as hvd
         except ImportError as error:
@@ -149,23 +126,16 @@ class HorovodWorkers(Workers):
         self.rank, self.size, self.local_rank = hvd.rank(), hvd.size(), hvd.local_rank()
 
     def sum(self, values):
-        if self.size == 1:
-            return super().sum(values)
         array = mx.nd.array(values, dtype='float64')
         # reading it waits for this sum only: nothing else in the device's queue depends on it
         return self._hvd.allreduce(array, op=self._hvd.Sum, name='numbers').asnumpy()
 
     def prepare(self, parameters):
-        if self.size > 1:
-            self._buckets = GradientBuckets(parameters, self._bucket_bytes)
+        self._buckets = bucket_gradients(parameters, self._bucket_bytes)
 
     def sum_gradients(self, parameters):
-        if self.size == 1:
-            return
-        if self._buckets is None or not self._buckets.fit(parameters):
-            self._buckets = GradientBuckets(parameters, 0)  # each gradient by itself
         # each sum begins once its bucket is complete, during the rest of the backward pass
-        for number, bucket in enumerate(self._buckets.arrays):
+        for number, bucket in enumerate(self._buckets):
             self._sum(bucket, f'gradients{number}', -number)
 
     def _sum(self, array, name, priority):
@@ -179,36 +149,22 @@ class HorovodWorkers(Workers):
             array *= 1 / _SCALE
 
     def broadcast(self, block):
-        if self.size == 1:
-            return
         for number, parameter in enumerate(block.collect_params().values()):
             value = parameter.data()
             self._hvd.broadcast_(value, root_rank=0, name=f'parameter{number}')
         mx.nd.waitall()
 
     def exchange(self, arrays):
-        if self.size == 1:
-            return super().exchange(arrays)
         sent = mx.nd.array(np.concatenate(arrays), ctx=mx.cpu(), dtype='int32')
         received, counts = self._hvd.alltoall(sent, list(map(len, arrays)), name='arrays')
         return np.split(received.asnumpy(), np.cumsum(counts.asnumpy())[:-1])
 
 
 def make_workers(comm_backend=None, allreduce_dtype=None):
-    """The workers of a backend."""
-    if comm_backend in (None, 'device'):
-        if allreduce_dtype is not None:
-            raise InputError(
-                f'{allreduce_dtype} is for `comm_backend` horovod: a single '
-                'process sends no gradients',
-                field='allreduce_dtype',
-            )
-        return Workers()
+    """Return the workers of a backend; a single process sends nothing."""
     if comm_backend == 'horovod':
-        return HorovodWorkers(allreduce_dtype)
-    hint = ''
-    if comm_backend.startswith('dist'):
-        hint = "; for several machines use horovod, which replaces MXNet's parameter servers here"
-    raise InputError(
-        f'{comm_backend}: give one of {", ".join(BACKENDS)}{hint}', field='comm_backend'
-    )
+        workers = HorovodWorkers(allreduce_dtype)
+        return workers if workers.size > 1 else Workers()
+    if allreduce_dtype is not None:
+        raise InputError('needs `comm_backend` horovod', field='allreduce_dtype')
+    return Workers()

@@ -219,8 +219,6 @@ def test_synthetic_data_and_profile(script, arguments, data, tmp_path):
     assert path.is_symlink() and json.loads(target.read_text())['traceEvents']
     log = (tmp_path / 'ckpt' / 'log_phase1.txt').read_text()
     assert 'FullyConnected' in log
-    waited, seconds = re.search(r'wait for data: ([\d.]+) s of ([\d.]+) s', log).groups()
-    assert 0 <= float(waited) < float(seconds)
 
 
 def evaluation(script, data, tmp_path, *more):

@@ -23,7 +23,6 @@ import gpt2
 import transfo_xl
 from export import export_block
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.readers import write_sums
 from model_zoo.checkpoint.tensor_files import check_graph, write_params
 from model_zoo.errors import ZooError
 from model_zoo.opening import open_model
@@ -119,14 +118,6 @@ def read_training(folder):
     state = TrainingState.from_json(checkpoint.state)
     checkpoint.restore(block, trainer)
     return vars(state), [array.data().asnumpy() for array in block.collect_params().values()]
-
-
-def read_edited(folder):
-    """Read what someone has edited, and made the checksums anew."""
-    saved = folder / 'saved'
-    names = ('model.params', 'optimizer.params', 'state.json')
-    write_sums(str(saved / 'SHA256SUMS'), [str(saved / name) for name in names])
-    return read_training(folder)
 
 
 def tensors(name):
@@ -263,9 +254,6 @@ KINDS = {
         read_training,
         True,
         30,
-    ),
-    'edited training': Kind(
-        write_training, ('saved/state.json', 'saved/model.params'), read_edited
     ),
     'graph': Kind(
         write_graph,

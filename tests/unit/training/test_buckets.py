@@ -7,8 +7,7 @@ from arrays import assert_same
 from mxnet.gluon import nn
 from script_runs import train_in_workers
 
-from model_zoo.errors import InputError
-from model_zoo.training.workers import GradientBuckets, HorovodWorkers
+from model_zoo.training.workers import bucket_gradients
 
 
 def make_net(units=3):
@@ -29,32 +28,20 @@ def gradients(net, parameters, seed):
 
 def test_a_backward_pass_writes_into_the_buckets():
     net, parameters = make_net()
-    buckets = GradientBuckets(parameters, 4 * 64)
+    buckets = bucket_gradients(parameters, 4 * 64)
     # the last layer's first; 200 weights are too many for a bucket of others
-    assert [array.size for array in buckets.arrays] == [16 + 48, 40, 200, 16 + 16]
+    assert [array.size for array in buckets] == [16 + 48, 40, 200, 16 + 16]
     for seed in (1, 2):
         found = gradients(net, parameters, seed)
         other, others = make_net()
         for parameter, its in zip(parameters, others):
             its.set_data(parameter.data())
         assert_same(found, gradients(other, others, seed), 0)
-        assert buckets.fit(parameters)
-        for array in buckets.arrays:
+        for array in buckets:
             array *= 2
         for parameter, ours in zip(parameters, found):
             np.testing.assert_array_equal(parameter.grad().asnumpy(), 2 * ours)
             assert parameter.data()._fresh_grad  # or the trainer would refuse it
-
-
-def test_buckets_that_do_not_fit_any_more():
-    _net, parameters = make_net()
-    buckets = GradientBuckets(parameters, 2**20)
-    assert len(buckets.arrays) == 1
-    assert buckets.fit(parameters) and not buckets.fit(parameters[1:])
-    parameters[0].grad_req = 'add'  # Gluon makes new arrays for it
-    assert not buckets.fit(parameters)
-    kept = [parameter.list_grad()[0] for parameter in parameters]
-    assert all(a is b for a, b in zip(GradientBuckets(parameters, 0).arrays, kept[::-1]))
 
 
 PROGRAM = """
@@ -73,10 +60,7 @@ def gradient(name, shape, rank, step):
     return np.random.RandomState([rank, step, len(name)]).randint(-9, 9, shape).astype('f4')
 
 workers.prepare(parameters)
-for step in range(4):
-    if step == 2:  # the loop doesn't do that, but gradients elsewhere must be summed, too
-        for parameter in parameters:
-            parameter.grad_req = 'add'
+for step in range(3):
     for parameter, (name, shape) in zip(parameters, shapes.items()):
         parameter.grad()[:] = gradient(name, shape, workers.rank, step)
     workers.sum_gradients(parameters)
@@ -93,8 +77,3 @@ def test_workers_sum_gradients_of_all_kinds(tmp_path, compression):
     program = tmp_path / 'sums.py'
     program.write_text(PROGRAM)
     assert train_in_workers(2, program, compression).count('as wanted') == 2
-
-
-def test_compression_is_checked():
-    with pytest.raises(InputError):
-        HorovodWorkers('float8')

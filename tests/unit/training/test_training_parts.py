@@ -259,8 +259,6 @@ def test_workers_by_name(without):
     assert (alone.rank, alone.size, alone.local_rank) == (0, 1, 0)
     assert alone.sum([1, 2]).tolist() == [1, 2]
     with pytest.raises(InputError):
-        make_workers('dist_sync_device')
-    with pytest.raises(InputError):
         make_workers('device', 'float16')
     without('horovod.mxnet')
     with pytest.raises(MissingExtraError):
