@@ -74,14 +74,12 @@ class CreateSettings(SampleSettings):
         above=0,
         below=float('inf'),
     )
-    resume: bool = setting(
-        False, 'skip the parts that an earlier run finished', flag={'rank_last': True}
-    )
+    resume: bool = setting(False, 'skip the parts that an earlier run finished')
     ray: str | None = setting(
         None,
         'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
         'this machine) or local',
-        flag={'metavar': 'ADDRESS', 'rank_last': True},
+        flag={'metavar': 'ADDRESS'},
     )
 
     def derived(self):

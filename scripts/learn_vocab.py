@@ -53,8 +53,6 @@ def parse_arguments(argv=None):
         'the vocabulary is the same. Parts that an earlier run has finished are left out.',
     )
     add_workers_arguments(group.add_argument)
-    for flag in ('part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)
     args = parser.parse_args(argv)
     least = {'min_frequency': 1, 'limit_alphabet': 1, 'max_sentences': 101}  # SentencePiece's
     for name, low in least.items():

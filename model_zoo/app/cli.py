@@ -82,7 +82,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args, **kwargs):
-        self._others, self._takes_config = set(), False
+        self._takes_config = False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument(
@@ -93,7 +93,6 @@ class Parser(argparse.ArgumentParser):
                 default=argparse.SUPPRESS,
                 help=argparse.SUPPRESS,
             )
-            self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
         if _running.get() is not None:
@@ -120,7 +119,6 @@ class Parser(argparse.ArgumentParser):
             default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )
-        self.rank_last('config')
         self._takes_config = True
 
     def _read_config(self, args):
@@ -175,22 +173,15 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions.setdefault(
                 f'--{alias}', self._option_string_actions[f'--{flag}']
             )
-            self.rank_last(alias)
 
     def hide(self, *flags):
-        """Leave flags, without dashes, out of the help; not those whose names are aliases."""
-        for flag in map('--{}'.format, flags):
-            action = self._option_string_actions[flag]
-            if flag in action.option_strings:
-                action.help = argparse.SUPPRESS
+        """Leave flags, without dashes, out of the help."""
+        for flag in flags:
+            self._option_string_actions[f'--{flag}'].help = argparse.SUPPRESS
 
     def names_of(self, action):
         """All names of a flag, with those that the help doesn't show."""
         return [name for name, other in self._option_string_actions.items() if other is action]
-
-    def rank_last(self, flag):
-        """Accept an abbreviation of `flag` (without dashes) only if it fits no other flag."""
-        self._others.add(f'--{flag}')
 
     def _spelled(self, word):
         """A word of the command line, with flags spelled our way."""
@@ -206,10 +197,14 @@ class Parser(argparse.ArgumentParser):
             return f'{switch}=false'
         if name.startswith('--'):
             matches = [flag for known, flag in flags.items() if known.startswith(key)]
-            matches = [flag for flag in matches if flag not in self._others] or matches
+            matches = list(filter(self._is_shown, matches)) or matches
             if len({id(self._option_string_actions[flag]) for flag in matches}) == 1:
                 return matches[0] + equals + value
         return word
+
+    def _is_shown(self, flag):
+        action = self._option_string_actions[flag]
+        return flag in action.option_strings and action.help != argparse.SUPPRESS
 
     def parse_args(self, args=None, namespace=None):
         return self._all_known(*self.parse_known_args(args, namespace))
@@ -298,12 +293,6 @@ def boolean(text):
         return values[text.lower()]
     except KeyError:
         raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
-
-
-def number(text):
-    """An int, also if it is written as 3.0; or a float."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
 
 
 def message_of(error):

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import copy
 import html
+import importlib
 import logging
 import numbers
 import os
@@ -212,7 +213,7 @@ def _task_class(task):
     if name not in TASKS:
         raise UnknownNameError.of('task', task, TASKS)
     module, attribute = TASKS[name]
-    return getattr(__import__(f'model_zoo.tasks.{module}', fromlist=[attribute]), attribute)
+    return getattr(importlib.import_module(f'model_zoo.tasks.{module}'), attribute)
 
 
 def _settings(task_class, settings, more):

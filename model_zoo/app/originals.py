@@ -298,8 +298,6 @@ def parse(parser, argv, command):
             nargs='?',
             help=f'has no effect: {IGNORED[flag]}',
         )
-    for flag in (*converted, *ignored):
-        parser.rank_last(flag)
     if not isinstance(argv, cli.Words):
         parser.hide(*converted, *ignored)
     args = parser.parse_args(argv)

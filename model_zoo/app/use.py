@@ -267,15 +267,15 @@ class Corpus:
                     return self._write(path, embed(self._texts(), on_batch), count, model)
                 except InputError as error:
                     logger.warning('the vectors are not kept: %s', error)
-            with tempfile.TemporaryFile() as file:
-                return _fill(file, embed(self._texts(), on_batch), count)
+            with tempfile.NamedTemporaryFile() as file:
+                return _fill(file.name, embed(self._texts(), on_batch), count)
 
     def _texts(self):
         return (text for _, text in self)
 
     def _write(self, path, vectors, count, model):
-        with atomic_write(path, 'w+b') as file:
-            _fill(file, vectors, count)
+        with atomic_write(path, None) as temporary:
+            _fill(temporary, vectors, count)
         for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
             if other != path:  # of what the corpus was before
                 with contextlib.suppress(OSError):
@@ -291,17 +291,13 @@ class Corpus:
         return digest.hexdigest(), count
 
 
-def _fill(file, vectors, count):
-    """Write vectors as an array of a .npy file, and map it."""
+def _fill(path, vectors, count):
+    """Write vectors to a .npy file, and return its array."""
     mapped = None
     for number, vector in enumerate(vectors):
         if mapped is None:
             shape = (count, len(vector))
-            header = {'descr': '<f4', 'fortran_order': False, 'shape': shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            start = file.tell()
-            file.truncate(start + 4 * count * len(vector))
-            mapped = np.memmap(file, np.float32, 'r+', start, shape)
+            mapped = np.lib.format.open_memmap(path, 'w+', np.float32, shape)
         mapped[number] = vector
     mapped.flush()
     return mapped

@@ -215,9 +215,7 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
     max_length: int = token_limit(128)
-    do_lower_case: bool | None = setting(
-        False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
-    )
+    do_lower_case: bool | None = setting(False, 'default: as the vocabulary requires')
 
 
 @settings(
@@ -454,7 +452,6 @@ class SampleSettings(Settings):
         None,
         'train on masked words alone, without next sentences, with samples of full '
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
-        flag={'action': 'store_true', 'rank_last': True},
     )
     max_length: int = token_limit(
         128, 'samples made from a text: tokens, including special tokens', at_least=5

@@ -69,7 +69,6 @@ def setting(
     on_resume='same',
     needs=(),
     excludes=(),
-    takes_numbers=False,
     flag=types.MappingProxyType({}),
     aliases=(),
     **bounds,
@@ -92,8 +91,6 @@ def setting(
         batches an update has, whose product must be the same.
     needs, excludes : tuple of str
         Other fields that must, or can't, be given with this one.
-    takes_numbers : bool
-        Whether a text may be given as a number.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     aliases : tuple of str
@@ -104,14 +101,14 @@ def setting(
     """
     metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag}
     metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
-    metadata.update(takes_numbers=takes_numbers, aliases=aliases)
+    metadata['aliases'] = aliases
     if isinstance(default, list):
         return dataclasses.field(default_factory=default.copy, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 
 #: `flag` of a field for which the command line takes yes or no, or the flag alone
-YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
+YES_OR_NO = {'nargs': '?', 'const': True}
 
 
 def lower_case():
@@ -125,7 +122,6 @@ def text_encoding():
         None,
         'encoding of the text files, such as latin-1 or utf-16; default: UTF-8',
         on_resume='free',
-        flag={'rank_last': True},
     )
 
 
@@ -175,8 +171,6 @@ def _checked(field, value):
         value = [f'{name}={item}' for name, item in value.items()]
     if not isinstance(value, (list, tuple)):
         raise InputError(f'must be a list, not {value!r}', field=field.name)
-    if item_type is str:
-        value = [str(item) if type(item) is int else item for item in value]
     return [_converted(field, item_type, item) for item in value]
 
 
@@ -184,7 +178,7 @@ def _converted(field, item_type, value):
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if item_type is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
-    elif item_type is str and is_number and field.metadata['takes_numbers']:
+    elif item_type is str and type(value) is int:
         value = str(value)
     elif item_type is int and is_number and value == int(value):
         value = int(value)
@@ -336,7 +330,6 @@ class DeviceSettings(Settings):
         None,
         "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU",
         on_resume='free',
-        takes_numbers=True,
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'], usual=True)
     loss_scale: float | None = setting(
@@ -433,7 +426,6 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         3,
         'times to read the training set; may be a fraction',
         above=0,
-        flag={'type': 'number'},
         usual=True,
         on_resume='total',
         aliases=('num_train_epochs',),
@@ -466,7 +458,6 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         None,
         "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
         'all together, and let the warm-up end within an update',
-        flag={'action': 'store_true'},
     )
     early_stop: int | None = setting(
         None,
@@ -699,7 +690,6 @@ class FinetuneSettings(
     freeze: str | None = setting(
         None,
         'encoder, or a number of layers: the embeddings and these layers keep their parameters',
-        takes_numbers=True,
         flag={'metavar': 'encoder|N'},
     )
     engine: str = setting(
