@@ -72,13 +72,6 @@ def check_one_process(args):
     return {}
 
 
-def check_cpu(args):
-    """``--no_cuda``, which is the default."""
-    if args.no_cuda and args.gpu is not None:
-        raise InputError('and `gpu` contradict each other: give one', field='no_cuda')
-    return {}
-
-
 def choose_run(args):
     """Choose whether to train: originals need ``--do_...``; our commands train by default."""
     values = vars(args)
@@ -140,7 +133,11 @@ def read_warmup_steps(args):
 _SWITCH = types.MappingProxyType({'action': 'store_true'})
 _BOOLEAN = types.MappingProxyType({'type': cli.boolean, 'nargs': '?', 'const': True})
 _INT = types.MappingProxyType({'type': int})
-_CPU = {'no_cuda': Original('the CPU, as is the default', _SWITCH, check_cpu)}
+_CPU = {
+    'no_cuda': Original(
+        'the CPU, as is the default', _SWITCH, lambda args: {'gpu': None} if args.no_cuda else {}
+    )
+}
 _PROCESS = {
     'local_rank': Original('-1 only: horovodrun starts processes here', _INT, check_one_process)
 }
@@ -163,7 +160,7 @@ _DO_TRAIN = {
         choose_run,
     )
 }
-_DO_EVAL = {'do_eval': Original('evaluate, as training does; alone: --only_inference', _BOOLEAN)}
+_DO_EVAL = {'do_eval': Original('evaluate, as training does; alone: --only_inference', _SWITCH)}
 _ESTIMATOR = {
     'as_estimator': Original(
         'continue the training in --output_dir, if there is one; or evaluate its model',
@@ -236,34 +233,19 @@ ALIASES = {
         'save_checkpoints_steps': 'ckpt_interval',
     },
 }
+_TPU = 'use_tpu', 'tpu_name', 'tpu_zone', 'gcp_project', 'master', 'num_tpu_cores'
+_READING = 'num_batch_workers', 'repeat', 'num_max_dataset_cached', 'kvstore', 'dataset_cached'
 #: flag of an original without effect -> the reason, which is logged if the flag is used
 IGNORED = {
     **dict.fromkeys(('server_ip', 'server_port'), 'there is no remote debugger'),
     **dict.fromkeys(
-        (
-            'use_tpu',
-            'tpu_name',
-            'tpu_zone',
-            'gcp_project',
-            'master',
-            'num_tpu_cores',
-            'iterations_per_loop',
-            'use_one_hot_embeddings',
-        ),
+        (*_TPU, 'iterations_per_loop', 'use_one_hot_embeddings'),
         'there is no TPU: the CPU is used, or the GPU that is asked for',
     ),
-    **dict.fromkeys(
-        (
-            'num_batch_workers',
-            'repeat',
-            'num_max_dataset_cached',
-            'kvstore',
-            'dataset_cached',
-        ),
-        'data is read in another way than in GluonNLP',
-    ),
+    **dict.fromkeys(_READING, 'data is read in another way than in GluonNLP'),
     **dict.fromkeys(('on_memory', 'reduce_memory'), 'texts and samples are read in parts'),
     'cache_dir': 'what is downloaded is kept in $MXNET_HOME/models',
+    'no_resume_state': 'the default, unless --keep_state is given',
     'overwrite_output_dir': 'a folder with results of another run is not refused',
     'verbose_logging': 'there are no more messages',
 }

@@ -477,9 +477,6 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         "keep the optimizer's state at the end, so that the finished run can be resumed",
         on_resume='free',
     )
-    no_resume_state: bool = setting(
-        False, 'has no effect: this is the default', on_resume='free', excludes=('keep_state',)
-    )
 
 
 @settings()
