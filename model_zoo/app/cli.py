@@ -113,13 +113,13 @@ class Parser(argparse.ArgumentParser):
 
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which the command line's flags override."""
-        self.add_argument(
+        action = self.add_argument(
             '--config',
             metavar='FILE',
             default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )
-        self._takes_config = True
+        action.is_usual = self._takes_config = True
 
     def _read_config(self, args):
         """The values in the file of ``--config``, which are the flags' defaults."""
@@ -140,25 +140,14 @@ class Parser(argparse.ArgumentParser):
                 values[action.dest] = value
         return values
 
-    def _is_usual(self, action):
-        return (
-            action.required
-            or action.dest in ('help', 'config')
-            or getattr(action, 'is_usual', False)
-        )
-
     def format_help(self, everything=False):
         """Return the help; if a command has many flags, only the help of the usual ones."""
-        shown = [
-            action
-            for action in self._actions
-            if action.option_strings and action.help != argparse.SUPPRESS
-        ]
-        hidden = (
-            {}
-            if everything or len(shown) <= MANY
-            else {action: action.help for action in shown if not self._is_usual(action)}
-        )
+        flags = [action for action in self._actions if action.option_strings]
+        hidden = {a: a.help for a in flags if a.help != argparse.SUPPRESS}
+        if everything or len(hidden) <= MANY:
+            hidden = {}
+        for action in [a for a in hidden if a.dest == 'help' or getattr(a, 'is_usual', False)]:
+            del hidden[action]
         for action in hidden:
             action.help = argparse.SUPPRESS
         text = super().format_help()
@@ -178,10 +167,6 @@ class Parser(argparse.ArgumentParser):
         """Leave flags, without dashes, out of the help."""
         for flag in flags:
             self._option_string_actions[f'--{flag}'].help = argparse.SUPPRESS
-
-    def names_of(self, action):
-        """All names of a flag, with those that the help doesn't show."""
-        return [name for name, other in self._option_string_actions.items() if other is action]
 
     def _spelled(self, word):
         """A word of the command line, with flags spelled our way."""

@@ -24,7 +24,6 @@ from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
-from ..util.remote import is_url
 from .report import plot_curves, training_results
 from .trainer import Trainer
 
@@ -149,9 +148,6 @@ def finetune(
             more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
         else:
             more['output_dir'] = os.fspath(output_dir)
-        rows_folder = os.path.join(more['output_dir'], '.rows')
-        if is_url(more['output_dir']):
-            rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
         stack.enter_context(_naming_keywords(task_class))
         opened = None
         if isinstance(model, ZooBlock):
@@ -166,17 +162,13 @@ def finetune(
             )
         else:
             more['model'] = os.fspath(model)
-        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
-        if share is not None and not 0 < share < 1:
-            raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
-        if share is not None:
-            more['dev_split'] = share
+        if isinstance(dev, numbers.Real):
+            more['dev_split'] = sources.pop('dev')
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
         else:
             made = task_class(_settings(task_class, settings, more))
-        made.rows_folder = rows_folder
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)

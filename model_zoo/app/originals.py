@@ -37,12 +37,10 @@ class Original(NamedTuple):
 
 def divide_train_batch_size(args):
     """``--train_batch_size``, the examples of an update."""
-    total, parts = (
-        args.train_batch_size,
-        (args.accumulate or 1) * len((args.gpus or '0').split(',')),
-    )
+    total = args.train_batch_size
     if total is None:
         return {}
+    parts = (args.accumulate or 1) * len(str(args.gpus or 0).split(','))
     size = total // parts
     if size < 1:
         raise InputError(
@@ -265,10 +263,8 @@ def parse(parser, argv, command):
     """
     for alias, flag in ALIASES.get(command, {}).items():
         parser.add_aliases(flag, alias)
-    add, converted = (
-        parser.add_argument_group("originals' flags").add_argument,
-        TABLE.get(command, {}),
-    )
+    add = parser.add_argument_group("originals' flags").add_argument
+    converted = TABLE.get(command, {})
     for flag, original in converted.items():
         add(f'--{flag}', help=original.help, **original.options)
     ignored = [flag for flag in IGNORED if parser.flag_of(flag) is None]

@@ -75,17 +75,26 @@ def write_results(job, args, pairs=False):
 
 def _answered(job, given):
     """Yield the columns of each text with its result; a blank text's result has no values."""
-    taken, given = set(), iter(given)
+    taken, given, empty = set(), iter(given), None
     while chunk := list(itertools.islice(given, POOL_ITEMS)):
         results = iter(job.results([each.text for each in chunk if not each.is_blank]))
         for each in chunk:
-            result = job.nothing if each.is_blank else next(results)
+            if each.is_blank and empty is None:
+                empty = _without_values(next(iter(job.results(['-']))))
+            result = empty if each.is_blank else next(results)
             if not each.columns:
                 yield {**result, 'text': each.line}
                 continue
             taken.update(each.columns)
             named = {f'predicted_{k}' if k in taken else k: value for k, value in result.items()}
             yield {**each.columns, **named}
+
+
+def _without_values(result):
+    return {
+        name: dict.fromkeys(value) if isinstance(value, dict) else None
+        for name, value in result.items()
+    }
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -465,20 +474,6 @@ class Labeller:
             else:
                 yield scores if classifier.is_regression else result[0]
 
-    @property
-    def nothing(self):
-        """A result's names without values."""
-        classifier = self._classifier
-        scores = dict.fromkeys(classifier.labels)
-        if self._all_scores:
-            return {'scores': scores}
-        if classifier.is_regression:
-            return scores
-        return {
-            'label': None,
-            **({'scores': scores} if classifier.is_multi_label else {'score': None}),
-        }
-
     def __call__(self, task):
         given = (
             Given(_split_pair(line) if self._pairs and line.strip() else line)
@@ -509,8 +504,6 @@ class FileEncoder:
             describe_vocab(tokenizer.vocab),
             self._encoding,
         ]
-
-    nothing = types.MappingProxyType({'ids': None, 'tokens': None})  # of a blank text
 
     def _ids(self, texts):
         """Yield the ids of each text, or pair of texts."""

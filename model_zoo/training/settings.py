@@ -234,14 +234,16 @@ class Settings:
     def _check_relations(self, names):
         """Raise InputError if one of the fields lacks another, or excludes one."""
         for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
-            for other in field.metadata['needs']:
-                if not self.is_given(other) and (other in names or field.name in names):
-                    raise InputError(f'needs `{other}`', field=field.name)
-            for other in field.metadata['excludes']:
-                if self.is_given(other) and (other in names or field.name in names):
-                    raise InputError(
-                        f'and `{other}` exclude each other: give one', field=field.name
-                    )
+            needs, excludes = field.metadata['needs'], field.metadata['excludes']
+            for other in (*needs, *excludes):
+                if self.is_given(other) == (other in needs) or names.isdisjoint(
+                    {other, field.name}
+                ):
+                    continue
+                problem = (
+                    f'needs `{other}`' if other in needs else f'and `{other}` exclude each other'
+                )
+                raise InputError(problem, field=field.name)
 
     def derived(self):
         """Return values that follow from other fields, by name; a subclass adds to its base's."""
