@@ -1,6 +1,7 @@
 """The originals' flags, command by command, what they mean in our flags, and their scripts."""
 
 import argparse
+import importlib
 import importlib.util
 import logging
 import os
@@ -298,6 +299,24 @@ def parse_settings(cls, doc, argv=None, originals=None):
     parsed = cls(**vars(args))
     parsed.given = args.given & vars(args).keys()
     return parsed
+
+
+def training_main(settings_class, task, doc, name):
+    """Return the ``main(argv)`` of a command that trains.
+
+    `task` is its class, such as ``'squad.SquadTask'`` in `model_zoo.tasks`; `doc` and `name` are
+    the command's.
+    """
+
+    def main(argv=None):
+        parsed = parse_settings(settings_class, doc, argv, name)
+        from .trainer import run_task
+
+        module, task_class = task.split('.')
+        module = importlib.import_module(f'model_zoo.tasks.{module}')
+        run_task(vars(module)[task_class](parsed))
+
+    return main
 
 
 # -- scripts --------------------------------------------------------------------------------------

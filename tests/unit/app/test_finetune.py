@@ -39,12 +39,6 @@ def parse(*words, command=None, family=None):
     return originals.parse(parser, list(map(str, words)), command)
 
 
-def test_flags_can_have_other_names_and_defaults():
-    args = parse('--learning_rate', '0.5', '--model_name', 'gpt')
-    assert (args.lr, args.epochs, args.optimizer) == (0.5, 3, 'bertadam')
-    assert not hasattr(args, 'learning_rate') and args.model == 'gpt'
-
-
 def test_flags_of_the_originals_become_ours(capsys, caplog):
     own = vars(parse())
     words = '--train_batch_size 6 --gradient_accumulation_steps 3 --fp16 --no_cuda --repeat 1'
