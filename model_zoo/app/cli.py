@@ -108,7 +108,8 @@ class Parser(argparse.ArgumentParser):
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
         namespace.given.update(configured)
         namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
-        vars(namespace).pop('config', None)
+        if self._takes_config:  # which has been read
+            vars(namespace).pop('config', None)
         return namespace, others
 
     def add_config(self):

@@ -144,7 +144,9 @@ _PYTORCH_BERT = {
     **_PROCESS,
     **_CPU,
     'fp16': Original(
-        '--dtype float16', _SWITCH, lambda args: {'dtype': 'float16'} if args.fp16 else {}
+        '--dtype float16',
+        {'action': 'store_true', 'default': None},
+        lambda args: {'dtype': 'float16'} if args.fp16 else {},
     ),
     'train_batch_size': Original(
         'examples of an update: --batch_size times --gradient_accumulation_steps',

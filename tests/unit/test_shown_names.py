@@ -26,6 +26,8 @@ OTHER_DEFAULTS = {
     '--layers': [-1, -2, -3, -4],
     '--precision': 'float32',
     '--num_train_epochs': 3,
+    '--do_whole_word_mask': False,
+    '--version_2_with_negative': False,
     '--do_train': None,  # of finetune-gpt and finetune-swag, which train without it
 }
 
