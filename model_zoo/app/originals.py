@@ -91,7 +91,7 @@ def resume_output(args):
     values, folder = vars(args), args.output_dir
     if not args.as_estimator:
         return {}
-    if args.data if 'data' in values else not args.only_inference:
+    if not args.only_inference if 'only_inference' in values else args.train_file:
         checkpoints = os.path.join(folder, 'checkpoints')
         has_training = os.path.isdir(checkpoints) and bool(os.listdir(checkpoints))
         keeps = {'keep_state': True} if 'keep_state' in values else {}
@@ -110,8 +110,8 @@ def name_samples(args):
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
     return {
-        'data': args.data or (args.input_file if args.do_train else None),
-        'data_eval': args.data_eval or (args.input_file if args.do_eval else None),
+        'train_file': args.train_file or (args.input_file if args.do_train else None),
+        'dev_file': args.dev_file or (args.input_file if args.do_eval else None),
     }
 
 
@@ -120,13 +120,13 @@ def read_warmup_steps(args):
     steps = args.num_warmup_steps
     if steps is None:
         return {}
-    if not 0 <= steps < args.num_steps:
+    if not 0 <= steps < args.training_steps:
         raise InputError(
-            f'{steps}: must be from 0 to below `num_train_steps` {args.num_steps}',
+            f'{steps}: must be from 0 to below `training_steps` {args.training_steps}',
             field='num_warmup_steps',
         )
     # the schedule rounds it down to whole updates again
-    return {'warmup_ratio': (steps + 0.5) / args.num_steps if steps else 0.0}
+    return {'warmup_ratio': (steps + 0.5) / args.training_steps if steps else 0.0}
 
 
 _SWITCH = types.MappingProxyType({'action': 'store_true'})
@@ -194,7 +194,7 @@ TABLE = {
     'finetune_swag': {**_PYTORCH_BERT, **_DO_TRAIN, **_DO_EVAL},
     'run_pretraining': {
         'num_warmup_steps': Original('--warmup_ratio in updates', _INT, read_warmup_steps),
-        'input_file': Original('--data, --data_eval or both', {}, name_samples),
+        'input_file': Original('--train_file, --dev_file or both', {}, name_samples),
         'do_train': Original('train on them', _BOOLEAN),
         'do_eval': Original('evaluate on them', _BOOLEAN),
         **_ESTIMATOR,
@@ -355,7 +355,7 @@ SCRIPTS = {
             '--do_eval=false',
             '--batch_size=32',
             '--batch_size_eval=8',
-            '--num_steps=100000',
+            '--training_steps=100000',
             '--num_warmup_steps=10000',
             '--ckpt_interval=1000',
             '--max_eval_steps=100',

@@ -21,7 +21,6 @@ from ..training.settings import (
     SetSettings,
     Settings,
     TrainingSettings,
-    TrainSetSettings,
     lower_case,
     setting,
     settings,
@@ -267,7 +266,7 @@ EPSILONS = {'adam': 1e-8}
         'test_file': 'questions to answer with the trained model',
     },
 )
-class SquadSettings(DeploySettings, SetSettings, FinetuneSettings):
+class SquadSettings(DeploySettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
     title = 'task'
@@ -490,11 +489,12 @@ def _samples_in(path):
     helps={
         'train_file': 'text; wildcards and commas for several files',
         'dev_file': 'text to evaluate on after each epoch, always with the same masks',
+        'test_file': 'text to evaluate the trained model on',
     },
 )
 class MaskedLMSettings(
     SampleSettings,
-    TrainSetSettings,
+    SetSettings,
     BertSettings,
     BatchTokensSettings,
     BackendSettings,
@@ -562,14 +562,14 @@ class PretrainingSettings(
 
     title = 'data'
 
-    data: str | None = setting(
+    train_file: str | None = setting(
         None,
         'training data: .npz of create_pretraining_data.py; wildcards, commas',
         usual=True,
-        aliases=('train_file',),
+        aliases=('data',),
     )
-    data_eval: str | None = setting(
-        None, 'data to evaluate on', usual=True, on_resume='free', aliases=('dev_file',)
+    dev_file: str | None = setting(
+        None, 'data to evaluate on', usual=True, on_resume='free', aliases=('data_eval',)
     )
     batch_size: int | None = setting(
         None, 'per GPU or worker; default: 8', at_least=1, usual=True, on_resume='size'
@@ -612,19 +612,19 @@ class PretrainingSettings(
         False, 'train on random words, to measure speed', excludes=('batch_tokens',)
     )
     dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
-    raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz', on_resume='free')
+    raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
+    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
-    num_steps: int = setting(
+    training_steps: int = setting(
         20,
         'number of updates',
         at_least=1,
         usual=True,
         on_resume='total',
-        aliases=('training_steps', 'num_train_steps'),
+        aliases=('num_steps', 'num_train_steps'),
     )
     accumulate: int = setting(1, 'number of batches per update', at_least=1, on_resume='number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
@@ -636,7 +636,7 @@ class PretrainingSettings(
     )
     phase1_num_steps: int | None = setting(
         None,
-        '`num_steps` of the first phase, whose `output_dir` is the same',
+        '`training_steps` of the first phase, whose `output_dir` is the same',
         at_least=1,
         needs=('phase2',),
     )
@@ -662,8 +662,8 @@ class PretrainingSettings(
 
     def check(self):
         super().check()
-        if not (self.data or self.data_eval or self.synthetic_data):
-            raise InputError('give `data` to train, `data_eval` to evaluate, or both')
+        if not (self.train_file or self.dev_file or self.synthetic_data):
+            raise InputError('give `train_file` to train, `dev_file` to evaluate, or both')
         if self.phase2 and self.start_step < self.phase1_num_steps:
             raise InputError(
                 f'{self.start_step} counts the steps of both phases: it must be at least '

@@ -39,7 +39,6 @@ __all__ = [
     'ScheduleSettings',
     'SetSettings',
     'Settings',
-    'TrainSetSettings',
     'TrainingSettings',
     'lower_case',
     'setting',
@@ -592,8 +591,8 @@ class BertSettings(NamedModelSettings):
 
 
 @settings()
-class TrainSetSettings(Settings):
-    """The files of the training set and the dev set."""
+class SetSettings(Settings):
+    """The files of a task's sets."""
 
     title = 'data'
 
@@ -621,16 +620,10 @@ class TrainSetSettings(Settings):
         usual=True,
         excludes=('dev_file',),
     )
-    encoding: str | None = text_encoding()
-
-
-@settings()
-class SetSettings(TrainSetSettings):
-    """The file of the test set, too."""
-
     test_file: str | None = setting(
         None, 'file of the set to predict', usual=True, on_resume='free'
     )
+    encoding: str | None = text_encoding()
 
 
 @settings(
@@ -641,7 +634,7 @@ class SetSettings(TrainSetSettings):
     }
 )
 class FileSettings(SetSettings):
-    """The files of a task's sets, or their folder."""
+    """The files of a task's sets, and their folder."""
 
     data_dir: str | None = setting(
         None, 'folder with files under their usual names', usual=True, on_resume='free'
@@ -665,7 +658,7 @@ class InferenceSettings(Settings):
 
 @settings()
 class FinetuneSettings(
-    TrainSetSettings,
+    SetSettings,
     InferenceSettings,
     BertSettings,
     BatchTokensSettings,

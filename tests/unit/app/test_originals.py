@@ -56,16 +56,16 @@ def test_nothing_to_do_and_contradictions(command, words):
 @pytest.mark.parametrize('steps', [0, 1, 29, 99])
 @pytest.mark.parametrize('total', [100, 123, 1000000])
 def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):
-    words = '--data', 'a', f'--num_warmup_steps={steps}', f'--num_steps={total}'
+    words = '--train_file', 'a', f'--num_warmup_steps={steps}', f'--num_steps={total}'
     found = parse('run_pretraining', *words)
     assert int(total * found.warmup_ratio) == steps  # as finetune_schedule rounds it
 
 
 def test_samples():
     found = parse('run_pretraining', '--input_file=a,b', '--do_train', '--do_eval')
-    assert (found.data, found.data_eval) == ('a,b', 'a,b')
+    assert (found.train_file, found.dev_file) == ('a,b', 'a,b')
     found = parse('run_pretraining', '--input_file=a', '--do_eval', '--num_steps=3')
-    assert (found.data, found.data_eval, found.num_steps) == (None, 'a', 3)
+    assert (found.train_file, found.dev_file, found.training_steps) == (None, 'a', 3)
 
 
 @pytest.mark.parametrize(('words', 'size'), [('', 24), ('--accumulate 2', 12), ('--gpus 0,1', 12)])
