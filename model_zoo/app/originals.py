@@ -262,7 +262,7 @@ class _Ignored(argparse.Action):
 def parse(parser, argv, command):
     """Parse a command line with the originals' flags of a command, in values of our flags.
 
-    Only the help of the originals' own scripts shows their flags.
+    Only the help of the originals' own scripts shows them, without those that have no effect.
     """
     for alias, flag in ALIASES.get(command, {}).items():
         parser.add_aliases(flag, alias)
@@ -270,17 +270,11 @@ def parse(parser, argv, command):
     converted = TABLE.get(command, {})
     for flag, original in converted.items():
         add(f'--{flag}', help=original.help, **original.options)
-    ignored = [flag for flag in IGNORED if parser.flag_of(flag) is None]
-    for flag in ignored:
-        add(
-            f'--{flag}',
-            action=_Ignored,
-            dest=argparse.SUPPRESS,
-            nargs='?',
-            help=f'has no effect: {IGNORED[flag]}',
-        )
+    for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
+        hidden = dict.fromkeys(('dest', 'help'), argparse.SUPPRESS)
+        add(f'--{flag}', action=_Ignored, nargs='?', **hidden)
     if not isinstance(argv, cli.Words):
-        parser.hide(*converted, *ignored)
+        parser.hide(*converted)
     args = parser.parse_args(argv)
     for original in converted.values():
         vars(args).update(original.convert(args))
