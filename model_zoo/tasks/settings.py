@@ -445,31 +445,22 @@ class LanguageModelSettings(SetSettings, NamedModelSettings, BackendSettings, Sc
 class SampleSettings(Settings):
     """Settings for making samples from a text."""
 
-    title = 'data'
+    title = 'samples that are made from a text'
 
     masked_lm_only: bool | None = setting(
         None,
         'train on masked words alone, without next sentences, with samples of full '
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
     )
-    max_length: int = token_limit(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5
-    )
-    max_predictions_per_seq: int = setting(
-        20, 'samples made from a text: masks per sample', at_least=1
-    )
-    masked_lm_prob: float = setting(
-        0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
-    )
+    max_length: int = token_limit(128, at_least=5)
+    max_predictions_per_seq: int = setting(20, 'masks per sample', at_least=1)
+    masked_lm_prob: float = setting(0.15, 'share of masked tokens', above=0, at_most=1)
     short_seq_prob: float = setting(
-        0.1,
-        'samples made from a text: share of documents cut into shorter samples',
-        at_least=0,
-        at_most=1,
+        0.1, 'share of documents cut into shorter samples', at_least=0, at_most=1
     )
     whole_word_mask: bool = setting(
         False,
-        'samples made from a text: mask all pieces of a word or none',
+        'mask all pieces of a word or none',
         flag=YES_OR_NO,
         aliases=('do_whole_word_mask',),
     )
@@ -520,7 +511,7 @@ class MaskedLMSettings(
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
-        'samples made from a text: number of processes; 0: between updates, in this process',
+        'number of processes that make samples; 0: between updates, in this process',
         at_least=0,
         on_resume='free',
     )
