@@ -145,8 +145,8 @@ _PYTORCH_BERT = {
     **_CPU,
     'fp16': Original(
         '--dtype float16',
-        {'action': 'store_true', 'default': None},
-        lambda args: {'dtype': 'float16'} if args.fp16 else {},
+        {'action': 'store_const', 'const': 'float16'},
+        lambda args: {'dtype': args.fp16} if args.fp16 else {},
     ),
     'train_batch_size': Original(
         'examples of an update: --batch_size times --gradient_accumulation_steps',
