@@ -177,6 +177,7 @@ def finetune(
             made.settings = _settings(task_class, settings or task.settings, more)
         else:
             made = task_class(_settings(task_class, settings, more))
+        made.rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)
