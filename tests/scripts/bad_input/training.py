@@ -89,15 +89,13 @@ SQUAD = [
         '--max_query_length 0',
         '--gpu',
         '--deploy',
-        '--sentencepiece x.model',
+        '--vocab_file x.model',
     ),
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
     (['TOY', '--dev_file', 'dev-2.json'], 'no answer: use --version_2'),
     (['TOY', '--train_file', 'shift.json'], 'not at its answer_start'),
     (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
-    (['--sentencepiece', 'x.model', '--from_scratch'], '--sentencepiece'),
-    (['--sentencepiece', 'v.txt'], 'ends in .model or .spiece'),
 ]
 
 
