@@ -159,7 +159,7 @@ class Kind(NamedTuple):
     files: tuple[str, ...]
     read: Callable
     sealed: bool = False
-    examples: int = 40
+    examples: int = 25
 
 
 CHECKPOINTS = 'checkpoints'
@@ -186,7 +186,7 @@ KINDS = {
         tensors('model.safetensors.index.json'),
     ),
     'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt'), True),
-    'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 200),
+    'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 80),
     'TensorFlow': Kind(
         copied('tensorflow_files'),
         ('model.ckpt.index', 'model.ckpt.data-00000-of-00002', 'model.ckpt.data-00001-of-00002'),
@@ -198,7 +198,7 @@ KINDS = {
         ('params_3.npy', 'params_shapes.json'),
         tensors('params_shapes.json'),
     ),
-    'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 200),
+    'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 80),
     'pickled corpus': Kind(copied('lm_pickles'), ('cache_2.pkl',), corpus('cache_2.pkl')),
     'pickled corpus, protocol 4': Kind(
         copied('lm_pickles'), ('cache_4.pkl',), corpus('cache_4.pkl')
@@ -217,7 +217,7 @@ KINDS = {
         ('config.json', 'vocab.txt', 'tokenizer_config.json', 'SHA256SUMS'),
         opened,
         False,
-        30,
+        15,
     ),
     'vocab.txt': Kind(
         write_vocab,
@@ -253,14 +253,14 @@ KINDS = {
         ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
         read_training,
         True,
-        30,
+        20,
     ),
     'graph': Kind(
         write_graph,
         ('net-symbol.json',),
         lambda folder: check_graph(str(folder / 'net-symbol.json')),
         False,
-        30,
+        15,
     ),
     'SQuAD': Kind(
         write_squad,

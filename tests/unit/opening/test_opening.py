@@ -318,19 +318,3 @@ def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, 
     )
     weight = open_new(tmp_path).word_embed.weight.data().asnumpy()
     assert weight.shape[0] == 7 and not np.isin(weight, pretrained).any()
-
-
-def test_training_from_scratch_begins_without_the_package_that_is_installed(minilm_dir):
-    rows = [('a b', 'yes'), ('c d', 'no')] * 2
-    trained = model_zoo.finetune(
-        'all-MiniLM-L6-v2',
-        'text-classification',
-        rows,
-        epochs=1,
-        lr=1e-9,
-        from_scratch=True,
-        max_length=8,
-    )
-    pretrained = open_block('all-MiniLM-L6-v2')[0].word_embed.weight.data().asnumpy()
-    weight = trained.model.base.word_embed.weight.data().asnumpy()
-    assert weight.shape == pretrained.shape and abs(weight - pretrained).max() > 0.01
