@@ -10,12 +10,14 @@ __all__ = [
     'GLUONNLP',
     'INDEXES',
     'ONNX_PRECISIONS',
+    'OOV_WAYS',
     'ORIGINALS',
     'POOLINGS',
     'PRECISIONS',
     'QUANTIZED_DTYPES',
     'SCHEDULE_NAMES',
     'STRATEGIES',
+    'WEIGHTS_FORMATS',
 ]
 
 #: the special tokens of BERT's vocabularies
@@ -36,6 +38,8 @@ FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 GLUONNLP = 'gluonnlp'
 #: algorithms of a search for the nearest vectors; exact is NumPy's
 INDEXES = ('exact', 'faiss')
+#: how `BertEmbedding` makes one vector of a word's pieces
+OOV_WAYS = ('avg', 'sum', 'last')
 #: precisions of an ONNX file
 ONNX_PRECISIONS = ('float32', 'float16', 'int8')
 #: the order of pytorch-pretrained-BERT and Google
@@ -57,3 +61,5 @@ SCHEDULE_NAMES = (
 )
 #: the ways to combine the tokens' labels into entities
 STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
+#: formats of the files of weights in a folder
+WEIGHTS_FORMATS = ('native', 'huggingface', 'pytorch', 'numpy', 'tensorflow')

@@ -80,8 +80,7 @@ def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path,
     said = refusal(capsys, script, *argv, '--do_predict')
     assert '--do_predict' in said
     with pytest.raises(SystemExit):
-        script.parse_arguments(['--task_name', 'MRPC', '--do_predict=yes'])
-    assert not script.parse_arguments(['--task_name', 'MRPC', '--do_predict=false']).only_inference
+        script.main(['--task_name', 'MRPC', '--do_predict=yes'])
 
 
 def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):

@@ -68,10 +68,6 @@ def test_samples_and_vocabularies(bucket, fixtures, tmp_path):
     for name in names:
         with remote.open_binary(f'{bucket}/out/{name}') as file:
             assert file.read() == (tmp_path / 'out' / name).read_bytes()
-    learn = load_script('learn_vocab')
-    argv = ['--input_file', f'{bucket}/in/sample*', '--output_dir', f'{bucket}/vocab']
-    assert run(learn, *argv, '--vocab_size', 300) == 0
-    assert sorted(remote.names_in(f'{bucket}/vocab')) == ['learn_vocab.json', 'vocab.txt']
     assert not left(tmp_path / 'machine' / f'zoo-{os.getuid()}')
 
 

@@ -32,7 +32,7 @@ def test_help_names_all_commands(zoo, capsys):
     printed = capsys.readouterr().out
     for name in zoo.list_commands():
         assert f'  {name} ' in printed
-    assert 'Learn BERT' in printed
+    assert 'Label texts' in printed
 
 
 def test_help_is_short(zoo, capsys):
@@ -49,8 +49,8 @@ def test_help_is_short(zoo, capsys):
     'words, shown',
     [
         (['info'], 'info'),
-        (['learn-vocab'], 'learn-vocab'),
-        (['learn_vocab'], 'learn-vocab'),
+        (['train-lm'], 'train-lm'),
+        (['train_lm'], 'train-lm'),
         (['google/run_squad'], 'google run_squad'),
         (['google', 'run_squad'], 'google run_squad'),
     ],

@@ -13,7 +13,6 @@ from script_runs import wait_until
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.inference import MXNetEngine
 from model_zoo.inference.server import Settings, bind, build_app, name_models, read_key
 
 httpx = pytest.importorskip('httpx')
@@ -169,14 +168,6 @@ def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_sho
 
 def test_models_and_health(client, pipelines):
     assert client.get('/health').json() == {'status': 'ok', 'models': list(pipelines)}
-    (name, pipeline), *_ = pipelines.items()
-    other = Client(build_app({}, loading=[name]))
-    assert other.get('/health').json()['status'] == 'loading'
-    assert other.get(f'/v1/models/{name}').status_code == 503
-    other.models.add(name, pipeline)
-    assert other.get('/health').json() == {'status': 'ok', 'models': [name]}
-    assert other.get(f'/v1/models/{name}').json()['id'] == name
-    other.models.close()
     data = client.get('/v1/models').json()['data']
     assert [each['id'] for each in data] == list(pipelines)
     assert data[0]['task'] == 'text-classification' and data[0]['labels'] == ['bad', 'good']
@@ -278,23 +269,6 @@ def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, meth
         assert error.__name__ in error_of(answer, 500)
     assert [each.exc_info[0] for each in caplog.records if each.exc_info] == [error]
     assert client.infer(name, 'The')
-
-
-@pytest.mark.parametrize('name', ['nli', 'writer'])
-def test_an_engine_that_is_replaced(small, pipelines, name):
-    """Answers are the same, of the model's other tasks, too."""
-    client, pipeline = small(name), pipelines[name]
-    before, engine = pipeline.engine, MXNetEngine(pipeline.block)
-    engine.name, wanted = 'other', client.infer(name, 'The')
-    try:
-        with before.lock:  # the old one is at work
-            client.models.get(name).use(engine)
-            assert_close(client.infer(name, 'The'), wanted)
-            if name == 'nli':
-                assert client.infer(name, 'The', parameters={'candidate_labels': ['a', 'b']})
-        assert client.get(f'/v1/models/{name}').json()['engine'] == 'other'
-    finally:
-        client.models.get(name).use(before)
 
 
 def test_closing_answers_what_is_accepted(small, pipelines):
