@@ -9,7 +9,10 @@ import warnings
 
 from .files import atomic_write
 
-__all__ = ['counted', 'has_viewer', 'new_figure', 'open_bar', 'progress', 'save_figure']
+
+def in_number(count, units):
+    """Return a count with its unit, which is given in the plural: '1 update', '2 updates'."""
+    return f'{count} {units.removesuffix("s") if count == 1 else units}'
 
 
 def has_viewer():

@@ -39,7 +39,7 @@ CLASSIFIER = [
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
         'no dev set of MRPC: .* has no such file',
     ),
-    (['TOY', '--text_column', 'text'], '--text_columns'),
+    (['TOY', '--text_column', 'text'], '--text_column'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),
