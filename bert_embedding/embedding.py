@@ -328,7 +328,7 @@ class BertEmbedding:
         cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
         return cosines[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
 
-    def search(self, queries, corpus, k=10, index='exact'):
+    def search(self, queries, corpus, k=10):
         """Return the texts of a corpus that are most similar to queries.
 
         The corpus is read in blocks, so any number of texts takes the same memory.
@@ -339,8 +339,6 @@ class BertEmbedding:
         corpus : iterable of str, or np.ndarray of shape (texts, units)
             The array may be memory-mapped.
         k : int
-        index : {'exact', 'faiss'}
-            See `model_zoo.inference.nearest`.
 
         Returns
         -------
@@ -351,7 +349,7 @@ class BertEmbedding:
         if not isinstance(corpus, np.ndarray):
             vectors = self.iter_sentence_vectors(corpus)
             corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
-        numbers, cosines = nearest(self._vectors(queries), corpus, k, index)
+        numbers, cosines = nearest(self._vectors(queries), corpus, k)
         answers = [
             [{'corpus_id': number, 'score': score} for number, score in zip(*row)]
             for row in zip(numbers.tolist(), cosines.tolist())

@@ -24,7 +24,6 @@ EXTRAS = {
     'openvino': ('openvino', 'OpenVINO, the fastest engine on many processors'),
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
-    'faiss': ('search', 'a faster search for similar texts'),
     'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'wandb': ('wandb', 'curves in Weights & Biases'),

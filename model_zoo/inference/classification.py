@@ -8,7 +8,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..util.arrays import sigmoid, softmax
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
-from .pipeline_base import NUMBER, Pipeline
+from .pipeline_base import Pipeline
 
 __all__ = [
     'MultipleChoice',
@@ -113,10 +113,6 @@ class TextClassification(TextPairs):
         result = result if is_usual else result[0]
         return [result] if isinstance(item, str) else result  # as transformers has it
 
-    def _answer_size(self, item, rows, options):
-        sizes = sorted((len(label) for label in self.labels), reverse=True)[: options['top_k']]
-        return sum(sizes) + 2 * NUMBER * len(sizes)
-
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
         if options['function'] != 'none':
@@ -216,9 +212,6 @@ class ZeroShotClassification(TextPairs):
             # str.format would let a template make a text of any length
             yield text, options['template'].replace('{}', label)
 
-    def _answer_size(self, item, rows, options):
-        return len(item) + sum(map(len, options['labels'])) + NUMBER * len(rows)
-
     def _finish(self, item, rows, outputs, options):
         logits = np.stack([row for (row,) in outputs])  # (labels, classes)
         entailment = options['entailment']
@@ -309,10 +302,6 @@ class Reranking(TextPairs):
     class Options(CallOptions):
         top_k: Count | None = None
         return_documents: Flag = False
-
-    def _answer_size(self, item, rows, options):
-        documents = item['documents'] if options.return_documents and isinstance(item, dict) else []
-        return super()._answer_size(item, rows, options) + sum(map(len, documents))
 
     def _pairs(self, item, options):
         if isinstance(item, (tuple, list)) and len(item) == 2:

@@ -1,7 +1,6 @@
 """ONNX Runtime and OpenVINO as engines: both run a block's ONNX file, also to continue texts."""
 
 import abc
-import contextlib
 import hashlib
 import json
 import logging
@@ -37,7 +36,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _LIBRARIES = ('onnx', 'onnxruntime')
-SECONDS_OF_EXPORT = 0.2  # for a million parameters, on two processors
 _FORMAT = 2  # raised when the exporter writes other graphs
 
 
@@ -57,15 +55,22 @@ class OnnxEngine(Engine):
 
     @classmethod
     def of(cls, block, precision='float32', measures=None, **options):
-        """The engine of a block, whose ONNX file is made if the cache lacks it or is damaged."""
-        path = cls._make_file(block, precision, measures)
-        try:
-            return cls(path, precision, **options)
-        except CheckpointError as error:
-            logger.warning('%s; it is made again', error)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
-        return cls(cls._make_file(block, precision, measures), precision, **options)
+        """The engine of a block, whose ONNX file is made unless it is in the cache."""
+        path = cls.file_of(block, precision, measures is not None)
+        folder, name = os.path.split(path)
+        make_writable_dir(folder)
+        with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
+            if not os.path.exists(path):
+                logger.info('making the ONNX file of this model, once')
+                load_exporter().export_onnx(
+                    block,
+                    folder,
+                    name.removesuffix('.onnx'),
+                    block.fuses_in_onnx and measures is None,
+                    precision if precision == 'int8' else 'float32',
+                    measures,
+                )
+        return cls(path, precision, **options)
 
     @staticmethod
     def file_of(block, precision, is_static=False):
@@ -74,30 +79,6 @@ class OnnxEngine(Engine):
 
         variant = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
         return os.path.join(default_root(), 'engines', f'{_key(block, variant)}.onnx')
-
-    @classmethod
-    def _make_file(cls, block, precision, measures):
-        """Write a block's ONNX file unless it is in the cache; returns its path."""
-        path = cls.file_of(block, precision, measures is not None)
-        folder, name = os.path.split(path)
-        name = name[: -len('.onnx')]
-        make_writable_dir(folder)
-        with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
-            if not os.path.exists(path):
-                millions = sum(p.data().size for p in block.collect_params().values()) / 1e6
-                logger.info(
-                    'making the ONNX file of this model, once; this takes about %d s',
-                    1 + millions * SECONDS_OF_EXPORT,
-                )
-                load_exporter().export_onnx(
-                    block,
-                    folder,
-                    name,
-                    block.fuses_in_onnx and measures is None,
-                    precision if precision == 'int8' else 'float32',
-                    measures,
-                )
-        return path
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
@@ -172,8 +153,8 @@ class OpenVINOEngine(OnnxEngine):
     name, library = 'openvino', 'OpenVINO'
     _most_tokens = 0  # the model's limit; 0 pads nothing
 
-    def __init__(self, path, precision='float32', streams=1):
-        self._streams, self._local = streams, threading.local()
+    def __init__(self, path, precision='float32'):
+        self._local = threading.local()
         super().__init__(path, precision)
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
@@ -196,7 +177,7 @@ class OpenVINOEngine(OnnxEngine):
                 'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
                 'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
                 'INFERENCE_NUM_THREADS': used_processors(),
-                'NUM_STREAMS': self._streams,
+                'NUM_STREAMS': 1,
                 'ENABLE_CPU_PINNING': False,
                 # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
                 # after the same file has been opened in float32.

@@ -243,34 +243,6 @@ class Pipeline:
                 meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
 
-    def prepare_ids(self, lists, options, meter):
-        """`prepare`, for lists of token ids instead of texts; they are used unchanged."""
-        rows, options = [], self.checked(options)
-        for ids in lists:
-            self.check_ids(ids)
-            if self.max_length is not None and len(ids) > self.max_length:
-                raise InputError(
-                    f'a list has {len(ids)} token ids; the model takes {self.max_length} at most'
-                )
-            meter.add('rows', 1)
-            meter.add('tokens', len(ids))
-            reduce = functools.partial(self._reduced, options=options)
-            row = Row(np.array(ids, np.int32), np.zeros(len(ids), np.int32), reduce=reduce)
-            meter.add('answer', self._answer_size(None, [row], options))
-            rows.append([row])
-        return Work([None] * len(rows), rows, options)
-
-    def check_ids(self, ids):
-        """Raise InputError unless a list of int has ids of the model's vocabulary."""
-        if not ids:
-            raise InputError('a list of token ids is empty')
-        size = self.block.config.vocab_size
-        for wrong in (min(ids), max(ids)):
-            if not 0 <= wrong < size:
-                raise InputError(
-                    f'token id {wrong!r:.40} is not in the vocabulary of {size} tokens'
-                )
-
     def run_batch(self, rows):
         """The second step: run the model.
 

@@ -1,6 +1,5 @@
 """Texts that a language model continues."""
 
-import logging
 from itertools import islice
 
 from ..batches.sampling import longest_first
@@ -12,33 +11,11 @@ from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
 
 __all__ = ['TextGeneration', 'end_tokens']
 
-logger = logging.getLogger(__name__)
-
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
 _LENGTHS = ('max_new_tokens', 'max_length')
 _SAMPLING = {'temperature', 'top_k', 'top_p', 'seed'}
 _BEAMS = {'num_beams', 'length_penalty'}
-# fields of generation_config.json that change texts, and have no option here
-_UNUSED = (
-    'begin_suppress_tokens',
-    'constraints',
-    'diversity_penalty',
-    'early_stopping',
-    'encoder_repetition_penalty',
-    'epsilon_cutoff',
-    'eta_cutoff',
-    'force_words_ids',
-    'exponential_decay_length_penalty',
-    'forced_bos_token_id',
-    'forced_eos_token_id',
-    'min_length',
-    'min_p',
-    'penalty_alpha',
-    'sequence_bias',
-    'suppress_tokens',
-    'top_h',
-)
 
 
 class TextGeneration(Pipeline):
@@ -79,9 +56,6 @@ class TextGeneration(Pipeline):
             del usual['max_length']
         self._defaults = self._given(usual)
         self._defaults = self._over_defaults(defaults)
-        unused = [name for name in _UNUSED if own.get(name)]
-        if unused:
-            logger.warning('not used of generation_config.json: %s', ', '.join(unused))
 
     def _over_defaults(self, options):
         given = self._given(options)

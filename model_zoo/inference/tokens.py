@@ -102,9 +102,6 @@ class TokenClassification(Pipeline):
             rows.append(Row(seen, types, (pieces[first : first + length], first, head)))
         return rows
 
-    def _answer_size(self, item, rows, options):
-        return 6 * NUMBER * sum(len(row.input_ids) for row in rows)
-
     def _finish(self, item, rows, outputs, options):
         entities, labels = [], self.labels
         for row, (scores,) in zip(rows, outputs):

@@ -38,11 +38,7 @@ def _embed(service, content):
     pipeline, inputs = served.of_task('feature-extraction'), content.input
     is_float = content.encoding_format == 'float'
     options = {'return_tensors': not is_float, 'pooling': 'model', 'normalize': True}
-    meter = service.meter(inputs)
-    if isinstance(inputs[0], str):
-        work = pipeline.prepare(inputs, options, meter)
-    else:
-        work = pipeline.prepare_ids(inputs, options, meter)
+    work = pipeline.prepare(inputs, options, service.meter(inputs))
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
@@ -138,8 +134,7 @@ class _Completion:
         """Return the text before a sequence: its prompt, if the request asks for it."""
         if not self._content.echo:
             return ''
-        prompt = self._content.prompt[index // self._content.n]
-        return prompt if isinstance(prompt, str) else self._tokenizer.decode(prompt)
+        return self._content.prompt[index // self._content.n]
 
     def _choice(self, index, text, written, finish, offset):
         logprobs = None

@@ -132,12 +132,8 @@ class Service:
             )
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
-            if isinstance(prompt, str):
-                prompt = pipeline.encode_prompt(prompt)
-            else:
-                pipeline.check_ids(prompt)
-            meter.add('tokens', len(prompt))
-            ids.append(prompt)
+            ids.append(pipeline.encode_prompt(prompt))
+            meter.add('tokens', len(ids[-1]))
         counts, most = list(map(count, ids)), self.settings.max_new_tokens
         for number in counts:
             if not 1 <= number <= most:

@@ -44,7 +44,7 @@ LARGE = [
     ),
     ('/models/feature-extraction', {'inputs': [FULL] * 256, 'parameters': {'pooling': 'max'}}),
     ('/models/token-classification', {'inputs': ['w7 ' * 33_000]}),
-    ('/v1/embeddings', {'model': 'feature-extraction', 'input': [[9] * 512] * 256}),
+    ('/v1/embeddings', {'model': 'feature-extraction', 'input': [FULL] * 256}),
 ]
 MOST = 1 << 30  # bytes above the idle server
 
