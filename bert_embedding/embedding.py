@@ -111,9 +111,6 @@ class BertEmbedding:
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
         self._name, self.dtype = os.fspath(model), precision_name(dtype)
-        UnknownNameError.check('dtype', self.dtype, (*PRECISIONS, 'int8'))
-        if batch_size < 1:
-            raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         self.ctx = ctx or mx.cpu()
         opened = self.bert, self.tokenizer, files = _load(
             os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root

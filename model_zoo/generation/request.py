@@ -83,14 +83,14 @@ Share = Annotated[Number, Field(gt=0, le=1)]
 Seed = Annotated[Whole, Field(ge=0, le=2**32 - 1)]
 Tokens = Annotated[list[Size], Field(max_length=10_000)]
 Words = Annotated[list[Annotated[Tokens, Field(min_length=1)]], Field(max_length=10_000)]
-_COLDEST = 1e-6  # scores divided by less could overflow
 
 
 class TextOptions(CallOptions):
     """Options of generation that `generate`, pipelines and the server share; see `generate`."""
 
     min_new_tokens: Size = 0
-    temperature: Temperature | None = None
+    # scores divided by less could overflow
+    temperature: Annotated[Number, Field(ge=1e-6, le=1e6)] | None = None
     top_k: Size | None = None
     top_p: Share | None = None
     num_beams: Texts = 1
@@ -133,13 +133,7 @@ class Request:
         temperature, top_k, top_p = options.temperature, options.top_k, options.top_p
         if temperature is top_k is top_p is None:
             return None
-        temperature = 1.0 if temperature is None else temperature
-        if temperature < _COLDEST:
-            raise InputError(
-                f'temperature is {temperature} and must be at least {_COLDEST}; for the likeliest '
-                'token at every step leave out temperature, top_k and top_p: that is greedy'
-            )
-        return Sampler(temperature, top_k or None, top_p)
+        return Sampler(1.0 if temperature is None else temperature, top_k or None, top_p)
 
     def _check_methods(self):
         beams, sequences = self.options.num_beams, self.options.num_return_sequences
@@ -156,13 +150,11 @@ class Request:
     def _check_context(self, context):
         if context is None or self.options.overflow == 'slide':
             return
-        longest = max(range(len(self.prompts)), key=lambda number: len(self.prompts[number]))
-        length, new = len(self.prompts[longest]), self.options.max_new_tokens
+        length, new = max(map(len, self.prompts)), self.options.max_new_tokens
         if length + new > context:
             raise InputError(
-                f'prompt {longest} has {length} tokens, {new} are to follow, and the context of '
-                f'this model is {context}: ask for fewer or shorten it, or pass '
-                "overflow='slide' to forget the beginning where it is full"
+                f'a prompt of {length} tokens and {new} new ones exceed the context of this model, '
+                f"{context}: ask for fewer, or pass overflow='slide' to forget the beginning"
             )
 
     def _check_vocabulary(self, size):

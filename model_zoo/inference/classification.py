@@ -285,9 +285,6 @@ class Reranking(TextPairs):
                 f'{self.task} needs a model with one output, a score; this one has '
                 f'{self.block.num_labels}: {", ".join(self.labels)}'
             )
-        self._activate = self._activation()
-
-    def _activation(self):
         extras = self.block.config.extras
         settings = extras.get('sentence_transformers') or {}
         path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
@@ -297,7 +294,7 @@ class Reranking(TextPairs):
                 f'the configuration names the activation {path!r}; supported are '
                 f'{", ".join(ACTIVATIONS)}'
             )
-        return ACTIVATIONS[name]
+        self._activate = ACTIVATIONS[name]
 
     class Options(CallOptions):
         top_k: Count | None = None

@@ -209,9 +209,6 @@ class Pipeline:
             )
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
             inputs = inputs.tolist()
-        if isinstance(inputs, (list, tuple)):
-            results = self.results(iter(inputs), checked)
-            return [self._shown(result, None, options) for result in results]
         try:
             items = iter(inputs)
         except TypeError:
@@ -219,7 +216,8 @@ class Pipeline:
                 f'{self.task} takes a text, a list or an iterable of them, not '
                 f'{type(inputs).__name__}'
             ) from None
-        return (self._shown(result, None, options) for result in self.results(items, checked))
+        results = (self._shown(result, None, options) for result in self.results(items, checked))
+        return list(results) if isinstance(inputs, (list, tuple)) else results
 
     def __repr__(self):
         labels = f', labels={self.labels!r:.200}' if getattr(self.block, 'num_labels', 0) else ''

@@ -8,6 +8,7 @@ import uuid
 import numpy as np
 
 from ...errors import InputError
+from ..text import end_tokens
 from . import bodies
 from .service import Call
 
@@ -85,7 +86,7 @@ class _Completion:
             content.prompt,
             lambda ids: content.max_tokens,
             [stop] if isinstance(stop, str) else stop,
-            stop_tokens=tuple(pipeline.end_tokens),
+            stop_tokens=end_tokens(pipeline.block, pipeline.tokenizer),
             **sampling,
         )
         self._head = {

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from ...errors import InputError
 from ...training.settings import Settings as FieldSettings
 from ...training.settings import setting
 
@@ -44,12 +43,3 @@ class Settings(FieldSettings):
     api_key: str | None = setting(
         None, "requests without it are refused, except for the server's health and documentation"
     )
-
-    def check(self):
-        super().check()
-        for host in self.allowed_hosts or ():
-            if '*' in host.removeprefix('*.') and host != '*':
-                raise InputError(
-                    f'{host!r}: give a name, *.NAME for subdomains, or * for any',
-                    field='allowed_hosts',
-                )
