@@ -38,7 +38,7 @@ USUAL = {
         'finetune-embedding',
     ),
     'deploy a model': ('serve', 'export', 'convert', 'doctor', 'cache'),
-    'prepare data': ('create-pretraining-data', 'learn-vocab'),
+    'prepare data': ('create-pretraining-data',),
 }
 
 

@@ -1,24 +1,5 @@
 """Names that settings, parsers and the functions behind them share; loads nothing else."""
 
-__all__ = [
-    'BACKENDS',
-    'BERT_TOKENS',
-    'CALIBRATION_METHODS',
-    'CALIBRATION_MODES',
-    'ENGINES',
-    'FORMATS',
-    'GLUONNLP',
-    'ONNX_PRECISIONS',
-    'OOV_WAYS',
-    'ORIGINALS',
-    'POOLINGS',
-    'PRECISIONS',
-    'QUANTIZED_DTYPES',
-    'SCHEDULE_NAMES',
-    'STRATEGIES',
-    'WEIGHTS_FORMATS',
-]
-
 #: the special tokens of BERT's vocabularies
 BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 #: values of `comm_backend`

@@ -98,12 +98,6 @@ def test_from_start_to_end(folders, tmp_path):
     assert 'Traceback' not in served.log
 
 
-def test_a_signal_at_once(folders):
-    with Served(folders[0]) as served:
-        served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(300) == 0
-
-
 def test_what_must_be_installed_is_said(folders, capsys, without):
     without('uvicorn')
     assert '[serve]' in refusal(capsys, load_script('serve'), folders[0], '--port', 0)

@@ -82,7 +82,6 @@ def in_new_interpreter(program):
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
         *[f'{name} --help' for name in ('serve', 'embed', 'bertology')],
         'create-pretraining-data --help',
-        'learn-vocab --help',
         'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',
     ],

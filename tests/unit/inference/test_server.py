@@ -304,17 +304,6 @@ def test_text_that_streams(client, pipelines):
     assert 'num_beams 4' in error_of(answer, 400)
 
 
-def test_texts_that_end_the_output(client, pipelines):
-    text = pipelines['writer']('The', max_new_tokens=20, return_full_text=False)[0]
-    text = text['generated_text']
-    stop = text[len(text) // 2 :][:3]
-    wanted = text[: text.index(stop)]
-    options = {'max_new_tokens': 20, 'return_full_text': False, 'stop': [stop], 'details': True}
-    (found,) = client.infer('writer', 'The', parameters=options)
-    assert found['generated_text'] == wanted
-    assert found['details']['finish_reason'] == 'stop_sequence'
-
-
 def test_texts_of_several_requests_are_written_together(small, pipelines, monkeypatch):
     """In one batch, where they are chosen alike; each with its own length."""
     client, pipeline = small('writer', max_sequences=16), pipelines['writer']
