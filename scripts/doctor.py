@@ -33,7 +33,7 @@ EXTRAS = {
     'ray': ('ray', 'work on several machines'),
     'fsspec': ('remote', 'files at URLs'),
     's3fs': ('remote', 'files at s3:// URLs'),
-    'pyarrow': ('parquet', 'vectors in Parquet files'),
+    'pyarrow': ('parquet', 'rows of Parquet files'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }

@@ -84,7 +84,6 @@ class TextClassification(TextPairs):
         problem = self.block.config.extras.get('problem_type')
         #: whether a text may have several labels, or none
         self.is_multi_label = problem == 'multi_label_classification'
-        #: whether the result is a number
         self.is_regression = problem == 'regression'
 
     class Options(CallOptions):
@@ -161,6 +160,22 @@ class ZeroShotClassification(TextPairs):
     task = 'zero-shot-classification'
     block_tasks = ('classification',)
 
+    def __init__(self, opened, *args, **options):
+        super().__init__(opened, *args, **options)
+
+        def places(begin):
+            return [n for n, name in enumerate(self.labels) if name.lower().startswith(begin)]
+
+        if not places('entail'):
+            raise InputError(
+                f'{self.task} needs a model for natural language inference, with a label '
+                f'"entailment"; this one has {", ".join(self.labels)}'
+            )
+        self._entailment = places('entail')[0]
+        # the label that contradicts, or the one furthest from entailment
+        furthest = -1 if self._entailment == 0 else 0
+        self._contradiction = [*places('contradict'), furthest][0]
+
     class Options(CallOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
         hypothesis_template: Text = 'This example is {}.'
@@ -177,31 +192,11 @@ class ZeroShotClassification(TextPairs):
             raise InputError(
                 f'hypothesis_template is {template!r:.80}; it must have {{}} where the label goes'
             )
-        if self.problem:
-            raise InputError(self.problem)
         return {
             'labels': names,
             'template': template,
             'multi_label': given.multi_label or len(names) == 1,
-            'entailment': self._entailed()[0],
         }
-
-    @property
-    def problem(self):
-        if not self._entailed():
-            return (
-                f'{self.task} needs a model for natural language inference, with a label '
-                f'"entailment"; this one has {", ".join(self.labels)}'
-            )
-        return None
-
-    def _entailed(self):
-        return [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
-
-    def _contradiction(self, entailment):
-        """The position of the label that contradicts, or of the one furthest from entailment."""
-        named = [n for n, name in enumerate(self.labels) if name.lower().startswith('contradict')]
-        return named[0] if named else -1 if entailment == 0 else 0
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes))
@@ -214,11 +209,10 @@ class ZeroShotClassification(TextPairs):
 
     def _finish(self, item, rows, outputs, options):
         logits = np.stack([row for (row,) in outputs])  # (labels, classes)
-        entailment = options['entailment']
         if options['multi_label']:
-            scores = softmax(logits[:, [self._contradiction(entailment), entailment]])[:, 1]
+            scores = softmax(logits[:, [self._contradiction, self._entailment]])[:, 1]
         else:
-            scores = softmax(logits[:, entailment])
+            scores = softmax(logits[:, self._entailment])
         order = scores.argsort()[::-1]
         return {
             'sequence': item,

@@ -7,14 +7,12 @@ import math
 import os
 from typing import NamedTuple
 
-import numpy as np
-
 from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
 from ..util.choices import ENGINES
 from ..util.reading import read_json
-from .mxnet_engine import Engine, MXNetEngine
+from .mxnet_engine import MXNetEngine
 from .onnx_engine import (
     OnnxGenerationEngine,
     OnnxRuntimeEngine,
@@ -177,22 +175,7 @@ def _of_file(block, engine, precision):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     is_writer = isinstance(block, GenerationMixin)
     options = {'writer': block} if is_writer else {}
-    made = _CLASSES[engine][is_writer](block.onnx_file, precision, **options)
-    return _SentenceEngine(made) if made.outputs == ['sentence_embedding'] else made
-
-
-class _SentenceEngine(Engine):
-    """Runs a file that computes vectors of texts."""
-
-    pools = True
-
-    def __init__(self, engine):
-        super().__init__()
-        self.name, self._engine = engine.name, engine
-
-    def run(self, words, token_types, valid_length):
-        vectors = self._engine.run(words, token_types, valid_length)
-        return [np.expand_dims(vector, 1) for vector in vectors]
+    return _CLASSES[engine][is_writer](block.onnx_file, precision, **options)
 
 
 def _fastest(block, precision, ctx):

@@ -52,6 +52,7 @@ class OnnxEngine(Engine):
         # the libraries' own classes have no common base
         with reporting(problem, error_class=CheckpointError, errors=Exception):
             self.inputs, self.outputs = self._open()
+        self.pools = self.outputs == ['sentence_embedding']
 
     @classmethod
     def of(cls, block, precision='float32', measures=None, **options):
@@ -91,6 +92,10 @@ class OnnxEngine(Engine):
             feed[name] = array if len(shape) == 2 else array[:, None]
         return feed
 
+    def _as_states(self, outputs):
+        """Return a text's vector like the state of its only token, if the file computes vectors."""
+        return [np.expand_dims(array, 1) for array in outputs] if self.pools else outputs
+
     @abc.abstractmethod
     def _open(self):
         """Load the file; returns `inputs` and `outputs`."""
@@ -117,7 +122,7 @@ class OnnxRuntimeEngine(OnnxEngine):
         feed = self.feed(words, token_types, valid_length)
         # several threads may run a session, but each run takes all processors
         with self.lock:
-            return self.session.run(None, feed)
+            return self._as_states(self.session.run(None, feed))
 
 
 def _key(block, about):
@@ -209,7 +214,9 @@ class OpenVINOEngine(OnnxEngine):
         more = [(0, 0), (0, max(0, min(-length % step, self._most_tokens - length)))]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
-        return [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
+        return self._as_states(
+            [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
+        )
 
 
 def _cut(output, length):

@@ -166,6 +166,8 @@ class Pipeline:
     token_outputs = 0
     #: options of a call
     Options = CallOptions
+    #: whether a classifier's result is a number
+    is_regression = False
     batch_rows = BATCH_ROWS
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
@@ -181,11 +183,6 @@ class Pipeline:
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
         self._defaults = self._given(defaults) if defaults else {}
         self._usual = None  # what `checked` returns for a call without options
-
-    @property
-    def problem(self):
-        """Why the model can't do the task, or None."""
-        return None
 
     @overload
     def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...

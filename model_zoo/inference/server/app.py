@@ -160,7 +160,7 @@ def describe(served):
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         description['labels'] = pipeline.labels
-        description['is_regression'] = getattr(pipeline, 'is_regression', False)
+        description['is_regression'] = pipeline.is_regression
     if pipeline.task == 'fill-mask':
         description['mask_token'] = pipeline.tokenizer.mask_token
     return description

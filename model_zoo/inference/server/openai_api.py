@@ -39,7 +39,7 @@ def _embed(service, content):
     pipeline, inputs = served.of_task('feature-extraction'), content.input
     is_float = content.encoding_format == 'float'
     options = {'return_tensors': not is_float, 'pooling': 'model', 'normalize': True}
-    work = pipeline.prepare(inputs, options, service.meter(inputs))
+    work = pipeline.prepare(inputs, options, service.meter())
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)

@@ -21,8 +21,6 @@ class Settings(FieldSettings):
     timeout: float = setting(
         60.0, 'seconds until an accepted request is answered with status 504', above=0
     )
-    max_text: int = setting(100_000, 'characters of a text', at_least=1)
-    max_texts: int = setting(1024, 'texts of a request', at_least=1)
     max_rows: int = setting(
         4096,
         'texts of a request with each of their labels or choices, or their windows',
