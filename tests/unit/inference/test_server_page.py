@@ -50,7 +50,7 @@ def pipelines(pipelines, saved, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def app(pipelines):
-    return build_app(pipelines, Settings(api_key=KEY, max_text=3000))
+    return build_app(pipelines, Settings(api_key=KEY, max_body=3000))
 
 
 @pytest.fixture(scope='module')
@@ -360,10 +360,8 @@ def test_an_error_is_one_line(visit):
     visit.find('#field-text').fill('cat ' * 1000)
     visit.find('#field-text').press('Control+Enter')
     alert = visit.find('form.view [role=alert]')
-    alert.filter(has_text='characters').wait_for()
-    assert alert.inner_text() == (
-        'a text has 4000 characters; this server takes 3000 at most (`max_text`)'
-    )
+    alert.filter(has_text='larger').wait_for()
+    assert alert.inner_text() == 'the request is larger than 3000 bytes'
     visit.ask(text='the cat')
     assert alert.inner_text() == ''
 
