@@ -55,7 +55,7 @@ PAIRS = (
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
 #: the problem of a cell that must have a text
-EMPTY = 'is empty; `skip_empty` leaves such rows out'
+EMPTY = 'there is no text or label; `skip_empty` leaves out rows without one'
 _CSV = {'skipinitialspace': True}  # a space may come before a quoted field
 _SAMPLE = 20  # lines of CSV that say what separates the fields
 
@@ -420,16 +420,8 @@ def choose_columns(names, given, usual, field, where=None):
         found = tuple(find_column(names, [name]) for name in wanted)
         if None not in found:
             return found
-    hint = ''
-    if len(names) == 1 and {*';\t,'}.intersection(str(names[0])):
-        hint = (
-            '; if these are several, call a file with commas, semicolons or tabs between its '
-            'fields .csv, and let all its rows have as many'
-        )
-    shown = ', '.join(map(str, names))
-    raise InputError(
-        f'the columns are {shown:.300}: name the right one with `{field}`{hint}', where=where
-    )
+    problem = f'name the right column with `{field}`'
+    raise InputError(f'{problem}{_known_columns(names)}', where=where)
 
 
 def _column(names, wanted, field, where):
@@ -442,10 +434,13 @@ def _column(names, wanted, field, where):
     if len(alike) == 1:
         return alike[0]
     hint = did_you_mean(wanted, list(map(str, names)))
-    if len(names) == 1 and ',' in str(names[0]):
-        hint = '; a file with commas between its fields must be called .csv'
-    shown = ', '.join(map(str, names))
-    raise InputError(
-        f'`{field}`: there is no column {wanted!r}; the columns are {shown:.300}{hint}',
-        where=where,
-    )
+    problem = f'`{field}`: there is no column {wanted!r}{hint}'
+    raise InputError(f'{problem}{_known_columns(names)}', where=where)
+
+
+def _known_columns(names):
+    """Return the end of a message: the columns, and what may be wrong with the file."""
+    shown, hint = ', '.join(map(str, names)), ''
+    if len(names) == 1 and {*';\t,'}.intersection(shown):
+        hint = '; a file with commas, semicolons or tabs between its fields must be called .csv'
+    return f'; the columns are {shown:.300}{hint}'

@@ -256,7 +256,7 @@ class Trainer(Callback):
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
             train, dev = task.split(rows.pop('train'), task.dev_share)
-            rows = {'train': train, 'dev': dev, **rows}
+            rows = {**({'train': train} if task.trains else {}), 'dev': dev, **rows}
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:

@@ -19,7 +19,7 @@ from ..batches import Sample
 from ..errors import InputError
 from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import choose_columns, find_splits, is_path, is_table, keep_rows
+from ..records import choose_columns, is_path, is_table, keep_rows
 from ..registry import family_of_class
 from ..training.job import describe_model
 from ..training.objective import mean_over_examples
@@ -35,7 +35,7 @@ from .distillation import Distillation, make_student, open_teacher, teacher_laye
 from .labels import adopt_labels, name_labels
 from .linear import fit_head
 from .settings import ClassificationSettings
-from .tables import check_files, write_table
+from .tables import check_files, open_splits, write_table
 from .task import Examination, Task, check_room, part_rows, usual_row, warn_if_cut
 
 __all__ = [
@@ -233,8 +233,6 @@ class ClassificationTask(Task):
         return part_rows(rows, chosen)
 
     def prepare(self, rows):
-        if self.settings.only_inference:
-            rows.pop('train', None)  # the dev set is a part of it
         if self.record.is_custom and 'train' in rows:
             self.settings = fit_to_rows(self.settings, len(rows['train']))
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
@@ -445,19 +443,10 @@ def choose_data(settings, given=types.MappingProxyType({})):
 
 
 def _files(settings, given):
-    """Return the path or rows of each set; the folder of a `DatasetDict` has several."""
+    """Return the path or rows of each set."""
     paths = {'train': settings.train_file, 'dev': settings.dev_file, 'test': settings.test_file}
-    splits = find_splits(settings.train_file or '')
-    if settings.dev_split is not None:
-        splits.pop('dev', None)
-    files = {}
-    for name, path in paths.items():
-        own = find_splits(path or '')
-        if own and name not in own:
-            raise InputError(
-                f'{path!r} has no such split; it has {", ".join(own)}', field=f'{name}_file'
-            )
-        if path is not None and not own and not is_table(path):
-            check_files(settings, f'{name}_file')
-        files[name] = given.get(name, own.get(name, path) or splits.get(name))
+    files = open_splits(paths, settings.dev_split)
+    unknown = [name for name, path in files.items() if path is not None and not is_table(path)]
+    check_files(settings, *(f'{name}_file' for name in unknown))
+    files.update(given)
     return {name: source for name, source in files.items() if source is not None}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import (
@@ -84,10 +84,6 @@ def read_sentences(
     """
     if text_columns is not None and len(text_columns) not in (2, 3):
         raise InputError(f'{" ".join(text_columns)!r}: must be two or three', field='text_columns')
-    if score_column is not None and text_columns is not None and len(text_columns) == 3:
-        raise InputError(
-            f'{score_column!r} goes with two texts, not with three', field='score_column'
-        )
     kind, examples, skipped = None, [], 0
     for where, row in _records(source, segment, encoding):
         if kind is None:
@@ -100,13 +96,10 @@ def read_sentences(
         texts = tuple(row.get(name) for name in text_columns)
         missing = [name for name, text in zip(text_columns, texts) if not _is_text(text)]
         if missing:
-            text, where = row.get(missing[0]), where._replace(column=missing[0])
-            if text is not None and not isinstance(text, str):
-                raise InputError(f'{text!r:.80} is no text', where=where)
             skipped += 1
             if skip_empty:
                 continue
-            raise InputError(EMPTY, where=where)
+            raise InputError(EMPTY, where=where._replace(column=missing[0]))
         score = _score(row.get(score_column), where) if kind == 'scored' else None
         examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
     if skipped:
@@ -148,7 +141,6 @@ def make_loss(name, scale=20.0, margin=0.5):
         ``loss(vectors, labels) -> NDArray`` of shape (1,), from vectors of shape (batch, texts,
         units) and labels of shape (batch,), which only 'cosine' looks at.
     """
-    UnknownNameError.check('loss', name, LOSSES)
     if name == 'in_batch':
         return lambda vectors, labels: in_batch_negatives(mx.nd, vectors, scale)
     if name == 'cosine':

@@ -19,7 +19,6 @@ import math
 import os
 import re
 import string
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from pydantic import ConfigDict
 from tqdm import tqdm
 
 from ..batches import Sample
-from ..batches.loaders import check_positive
 from ..batches.windows import NO_WINDOW, best_windows, spans_within, split_windows
 from ..errors import InputError, Where, reporting
 from ..records import is_path, read_records
@@ -325,12 +323,12 @@ class SquadEncoding(NamedTuple):
 
 def encode_squad(squad, tokenizer):
     """Encode a set: return its `SquadEncoding`."""
-    started, name = time.perf_counter(), os.path.basename(squad.path)
 
     def encode(texts, unit):
         # without a length, texts over the model's would be warned of: windows cut them
         pairs = [(text, None) for text in texts]
         rows = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
+        name = os.path.basename(squad.path)
         return tqdm(rows, name, len(pairs), unit=f' {unit}', disable=None, leave=False)
 
     encoding = SquadEncoding([], [], [], np.full((len(squad), 2), -1, np.int32))
@@ -352,8 +350,6 @@ def encode_squad(squad, tokenizer):
         ends = np.searchsorted(starts[paragraph], [start, start + len(answer) - 1], side='right')
         pieces, words = encoding.paragraphs[paragraph], encoding.words[paragraph]
         encoding.spans[number] = _answer_span(pieces, words, *np.maximum(ends - 1, 0), ids)
-    seconds = time.perf_counter() - started
-    logger.info('%s: encoded %d questions in %.1f s', name, len(texts), seconds)
     return encoding
 
 
@@ -396,7 +392,6 @@ class SquadFeatures(collections.abc.Sequence):
                 f'{max_query_length + 3}, so that there is room for the paragraph',
                 field='max_length',
             )
-        check_positive(doc_stride=doc_stride, max_query_length=max_query_length)
         self.squad = squad
         self.encoding = encoding
         self.tokenizer = tokenizer
@@ -491,8 +486,6 @@ def find_answers(
     null_score_diff_threshold : float
         The result is "no answer" if its score exceeds the best answer's by more than this.
     """
-    if len(scores) != len(features):
-        raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
     finder = _Finder(features, n_best_size, max_answer_length, version_2)
     answers = Answers({}, {}, {})
     for number, question in enumerate(features.squad):

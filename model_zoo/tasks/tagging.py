@@ -58,7 +58,6 @@ __all__ = [
     'read_conll',
     'score_tags',
     'write_conll',
-    'write_sentences',
 ]
 
 logger = logging.getLogger(__name__)
@@ -107,15 +106,12 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
             if width is None:
                 width = len(fields)
                 _check_columns(columns, width, where)
-            if len(fields) != width:
+            if len(fields) != width or not all(fields[column] for column in columns):
                 raise InputError(
-                    f'{len(fields)} columns, where the lines before have {width}: '
-                    f'{text.strip()!r:.80}; one word per line is expected: is it a plain text?',
+                    f'a word and {width} columns are expected, as in the lines before: '
+                    f'{text.strip()!r:.80}',
                     where=where,
                 )
-            for column in columns:
-                if not fields[column]:
-                    raise InputError('it is empty', where=where._replace(column=column))
         if lines:
             words, *labels = zip(*([fields[c] for c in columns] for _, _, fields, _ in lines))
             sentences.append(Sentence(words, labels[0] if labels else None, lines[0][0]))
@@ -209,16 +205,9 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
     The other columns are the same as in the source. With the correct labels in the column before,
     CoNLL's own script ``conlleval`` can score the result.
     """
-    lines, labels = list(_lines(source, encoding)), list(itertools.chain(*predictions))
-    count = sum(kind == WORD for *_, kind in lines)
-    if count != len(labels):
-        raise InputError(
-            f'{str(source)!r} has {count} words, and {len(labels)} labels were predicted: was it '
-            'changed meanwhile?'
-        )
-    labels = iter(labels)
+    labels = itertools.chain(*predictions)
     with atomic_write(path) as file:
-        for _, text, fields, kind in lines:
+        for _, text, fields, kind in _lines(source, encoding):
             text = text.rstrip('\r\n')
             if not fields or kind == COMMENT:
                 file.write(f'{text}\n' if fields else '\n')
@@ -230,15 +219,6 @@ def write_conll(path, source, predictions, label_column=-1, encoding=None):
             text = text.rstrip(' ')
             separator = '\t' if '\t' in text else ' '
             file.write(f'{text}{separator}{label}\n')
-
-
-def write_sentences(path, sentences, predictions):
-    """Write the words of sentences, their labels, if known, and the predicted labels, as TSV."""
-    rows = []
-    for sentence, labels in zip(sentences, predictions):
-        correct = [] if sentence.labels is None else [sentence.labels]
-        rows += [*zip(sentence.words, *correct, labels), ()]
-    write_table(path, rows)
 
 
 class TaggingFeatures:
@@ -445,14 +425,6 @@ class TaggingTask(Task):
     columns = ('text_column', 'text_pair_column', 'tag_column')
     files = {'train': ('train.txt',), 'dev': ('valid.txt', 'dev.txt'), 'test': ('test.txt',)}
 
-    def locate(self, given=None):
-        splits = find_splits(self.settings.train_file or '')
-        files = {'dev': self.settings.dev_file, 'test': self.settings.test_file}
-        self.settings = self.settings.copy(
-            **{f'{name}_file': path for name, path in splits.items() if not files.get(name)}
-        )
-        return super().locate(given)
-
     def read(self, source, segment):
         settings = self.settings
         if is_path(source):
@@ -503,11 +475,8 @@ class TaggingTask(Task):
         return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
 
     def encode(self, rows, tokenizer):
-        if self._features is None:
-            self._features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
-        return self._features(rows, rows.source or 'the data')
-
-    _features = None
+        features = TaggingFeatures(tokenizer, self.labels, self.settings.max_length)
+        return features(rows, rows.source or 'the data')
 
     def objective(self, model, data):
         return Objective(
@@ -562,10 +531,14 @@ class TaggingTask(Task):
         )
 
     def write(self, folder, segment, data, outputs):
+        """Write a word per line with its label, if known, and the predicted label."""
         name, source = f'{segment}_predictions.txt', data.rows.source
         path, predicted = os.path.join(folder, name), self.decode(data, outputs)
         if source is None:
-            write_sentences(path, data.rows, predicted)
+            lines = []
+            for row, labels in zip(data.rows, predicted):
+                lines += [*zip(row.words, *filter(None, [row.labels]), labels), ()]
+            write_table(path, lines)
         else:
             column = self.settings.label_column if self.is_labelled(data.rows) else None
             write_conll(path, source, predicted, column, self.settings.encoding)

@@ -155,28 +155,16 @@ class Classes:
             The column, for messages.
         """
         counts, first = collections.Counter(texts), texts[0]
-        problem = hint = None
+        integers, are_many, problem = _are(int, counts), len(counts) > 50, None
         if len(counts) < 2:
-            problem = f'has the one label {first!r}; two are needed'
-        elif len(counts) > 50 and 2 * len(counts) > len(texts):
-            hint = ' (for numbers to predict, set `regression`)' if _are(float, counts) else ''
-            problem = (
-                f'has {len(counts)} different values in {len(texts)} rows, such as '
-                f'{first!r:.80}: are these labels?{hint}'
-            )
+            problem = 'two labels are needed'
+        elif (are_many and 2 * len(counts) > len(texts)) or (_are(float, counts) and not integers):
+            problem = 'are these labels? `regression` predicts numbers; or name the `labels`'
         elif not has_header and counts[first] == 1:
-            problem = (
-                f'has the label {first!r} in the first line only, which looks like a header: set '
-                '`header`, or name the `labels`'
-            )
-        elif _are(float, counts) and not _are(int, counts):
-            problem = (
-                f'has numbers, such as {first!r}: set `regression` to predict numbers, or name the '
-                '`labels`'
-            )
+            problem = 'the first line looks like a header: set `header`, or name the `labels`'
         if problem:
-            raise InputError(f'{column} {problem}')
-        integers = _are(int, counts)
+            found = f'{len(counts)} different values in {len(texts)} rows, such as {first!r:.80}'
+            raise InputError(f'{column} has {found}: {problem}')
         labels = sorted(counts, key=lambda label: (int(label) if integers else 0, label))
         return dataclasses.replace(self, labels=tuple(labels))
 

@@ -17,13 +17,11 @@ from ..batches import BucketedLoader, Sample, SampleLoader
 from ..checkpoint.readers import kept_sums
 from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
-from ..records import is_table
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings, SplitSettings
+from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SplitSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
-from ..util.remote import is_file
 from .tables import segment_files, text_file, write_table
 
 __all__ = [
@@ -261,12 +259,13 @@ class Task:
         if given is not None:
             return given
         settings = self.settings
-        files = segment_files(settings, lambda path: is_file(path) or is_table(path), **self.files)
-        if settings.only_inference:
+        files = segment_files(settings, self.files, self.dev_share)
+        if settings.only_inference and self.dev_share is None:
             files.pop('train', None)
         segment = 'dev' if settings.only_inference else 'train'
         if segment not in files and not (settings.only_inference and files):
-            raise InputError(f'there is no {segment} set: give `{segment}_file`, or `data_dir`')
+            folder = ', or `data_dir`' if isinstance(settings, FileSettings) else ''
+            raise InputError(f'there is no {segment} set: give `{segment}_file`{folder}')
         return files
 
     def configure(self, located):

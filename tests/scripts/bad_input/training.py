@@ -165,7 +165,7 @@ GPT = [
     (['--do_eval'], 'there is no dev set'),
     (['--do_train', '--train_file', 'TRAIN'], '--n_valid'),
     (['--do_eval', '--train_file', 'TRAIN', '--n_valid', '0'], 'there is no dev set'),
-    (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
+    (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no labels'),
     (['--do_eval', '--dev_file', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
     (['--do_eval', '--dev_file', 'VOCAB'], "vocab.json, line 1: ',' expected"),
 ]

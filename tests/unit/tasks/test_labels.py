@@ -134,7 +134,7 @@ def test_without_names_the_format_says_whose_order_it_is(folder, file, order, ca
     (record,) = caplog.records
     author = 'GluonNLP' if order == GLUONNLP else 'pytorch-pretrained-BERT and Google'
     assert record.levelname == 'INFO' and file in record.getMessage()
-    assert f'assumed to be {", ".join(task.labels)}, the order of {author}' in record.getMessage()
+    assert f'{", ".join(task.labels)}, the order of {author}' in record.getMessage()
     # and beside a file of weights, or with one for another model
     assert adopt_labels(get_task('MNLI'), f'{place}/{file}').labels == task.labels
     given = adopt_labels(get_task('MNLI'), 'bert_12_768_12', parameters=f'{place}/{file}')

@@ -97,15 +97,6 @@ def test_written_back_with_tabs(tmp_path):
     assert out.read_bytes() == b'de facto\tA\t1\nx\tB\t2\n\ny\tC\t3\n'
 
 
-@pytest.mark.parametrize('predictions', [[['O', 'O']], [['O', 'O'], ['O', 'O']]])
-def test_another_number_of_words(tmp_path, predictions):
-    path = write(tmp_path, TEXT)
-    out = tmp_path / 'out.txt'
-    with pytest.raises(InputError):
-        write_conll(str(out), path, predictions)
-    assert not out.exists()
-
-
 @pytest.mark.data
 def test_the_real_files(data_dir, tmp_path):
     path = data_dir / 'conll2003' / 'valid.txt'
