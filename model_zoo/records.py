@@ -13,24 +13,7 @@ from .errors import InputError, MissingExtraError, Where, did_you_mean, reportin
 from .util.reading import parse_json, read_json, read_lines
 from .util.remote import open_binary
 
-__all__ = [
-    'EMPTY',
-    'PAIRS',
-    'SPLITS',
-    'TEXTS',
-    'choose_columns',
-    'class_names',
-    'find_column',
-    'find_splits',
-    'has_json',
-    'has_typed_values',
-    'is_path',
-    'is_table',
-    'is_table_file',
-    'keep_rows',
-    'read_records',
-    'read_rows',
-]
+__all__ = ['PAIRS', 'TEXTS', 'choose_columns', 'find_splits', 'is_table', 'read_records']
 
 _FORMATS = {
     '.csv': 'csv',
@@ -112,6 +95,7 @@ def read_records(
     encoding=None,
     header=True,
     keep_blank=False,
+    is_strict=True,
 ):
     """Read rows one by one.
 
@@ -135,6 +119,8 @@ def read_records(
         names the keys are the columns' numbers.
     keep_blank : bool
         Whether a blank line of TSV is a row of empty texts. Otherwise it is left out.
+    is_strict : bool
+        Whether a row of CSV or TSV must have as many fields as the header.
 
     Yields
     ------
@@ -157,7 +143,7 @@ def read_records(
         return _parquet_records(source)
     if format == 'json':
         return _json_records(source, encoding)
-    return _cell_records(source, format, encoding, header, keep_blank)
+    return _cell_records(source, format, encoding, header, keep_blank, is_strict)
 
 
 def _format(path):
@@ -219,7 +205,7 @@ def _delimiter(lines):
     return ','
 
 
-def _cell_records(path, format, encoding, header, keep_blank):
+def _cell_records(path, format, encoding, header, keep_blank, is_strict):
     source, names = str(path), None
     for line, cells in read_rows(path, format, encoding):
         if not any(cells):
@@ -231,7 +217,7 @@ def _cell_records(path, format, encoding, header, keep_blank):
                 names = _unique([cell.strip() for cell in cells])
                 continue
             names = list(range(len(cells)))
-        if len(cells) != len(names):
+        if is_strict and len(cells) != len(names):
             _check_width(cells, names, Where(source, line), format)
         yield Where(source, line), dict(zip(names, cells))
 

@@ -18,7 +18,7 @@ from ..optimizer import disable_weight_decay
 from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
-from ..tasks.task import check_finite
+from ..tasks.scores import check_finite
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import TrainingLoop

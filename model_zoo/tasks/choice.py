@@ -17,30 +17,12 @@ from ..errors import InputError
 from ..records import has_json, has_typed_values, is_path, read_records
 from ..training.objective import Objective, mean_over_examples
 from ..util.arrays import softmax
+from .scores import Examination, cross_entropies
 from .settings import ChoiceSettings, StorySettings
 from .tables import write_table
-from .task import (
-    Examination,
-    Task,
-    check_room,
-    cross_entropies,
-    encode_several,
-    hold_out,
-    warn_if_cut,
-)
+from .task import Task, check_room, encode_several, hold_out, warn_if_cut
 
-__all__ = [
-    'ChoiceSettings',
-    'ChoiceTask',
-    'StorySettings',
-    'StoryTask',
-    'SwagExample',
-    'encode_stories',
-    'encode_swag',
-    'read_story_cloze',
-    'read_swag',
-    'write_choices',
-]
+__all__ = ['ChoiceTask', 'StoryTask', 'SwagExample', 'read_story_cloze', 'read_swag']
 
 _ID, _CONTEXT, _START, _ENDING, _LABEL = 'fold-ind', 'sent1', 'sent2', 'ending', 'label'
 _TEXT, _CHOICES = 'context', 'choices'

@@ -34,16 +34,12 @@ from .classification_data import (
 from .distillation import Distillation, make_student, open_teacher, teacher_layers
 from .labels import adopt_labels, name_labels
 from .linear import fit_head
+from .scores import usual_row
 from .settings import ClassificationSettings
 from .tables import check_files, open_splits, write_table
-from .task import Examination, Task, check_room, part_rows, usual_row, warn_if_cut
+from .task import Task, check_room, part_rows, warn_if_cut
 
-__all__ = [
-    'ClassificationSettings',
-    'ClassificationTask',
-    'ClassifierFeatures',
-    'choose_data',
-]
+__all__ = ['ClassificationTask', 'ClassifierFeatures', 'choose_data']
 
 logger = logging.getLogger(__name__)
 
@@ -127,8 +123,9 @@ class ClassificationTask(Task):
 
     name = property(lambda self: self.record.name)
     trained_for = name
-    metric = property(lambda self: self.record.target.metrics[0])
+    metric = property(lambda self: self.target.metrics[0])
     labels = property(lambda self: self.record.labels)
+    target = property(lambda self: self.record.target)
     predicted = property(lambda self: self.record.test_segments)
     lowers = property(lambda self: self.settings.do_lower_case)
     _teacher = None
@@ -211,7 +208,7 @@ class ClassificationTask(Task):
         # version 0.2 knew one order, and didn't save it
         names = job.get('class_names') or self._usual_labels
         if self.labels is not None and names:
-            self.record = self.record.with_labels(self.record.target.match(names) or self.labels)
+            self.record = self.record.with_labels(self.target.match(names) or self.labels)
 
     def read(self, source, segment):
         record = self.record
@@ -225,7 +222,7 @@ class ClassificationTask(Task):
         """Hold out the same share of each class."""
         groups, chosen = collections.defaultdict(list), set()
         for number, row in enumerate(rows):
-            groups[row.label if self.record.target.has_classes else None].append(number)
+            groups[row.label if self.target.has_classes else None].append(number)
         rng = np.random.RandomState(self.settings.seed)
         for label in sorted(groups, key=str):
             order = rng.permutation(groups[label]).tolist()
@@ -278,7 +275,7 @@ class ClassificationTask(Task):
     # -- training
 
     def objective(self, model, data):
-        settings, target, weights = self.settings, self.record.target, None
+        settings, target, weights = self.settings, self.target, None
         if self._teacher is not None:
             return Distillation(
                 model,
@@ -315,17 +312,6 @@ class ClassificationTask(Task):
 
     # -- results
 
-    def numbers(self, rows):
-        return self.record.target.array([row.label for row in rows])
-
-    def decode(self, data, outputs):
-        return self.record.target.decode(outputs)
-
-    def score(self, data, outputs):
-        labels, target = self.numbers(data.rows), self.record.target
-        loss = float(np.mean(target.losses(labels, outputs)))
-        return {**target.scores(labels, outputs), 'loss': loss}
-
     def write(self, folder, segment, data, outputs):
         """Write predictions in GLUE's format, and the probabilities (for numbers, the outputs).
 
@@ -333,7 +319,7 @@ class ClassificationTask(Task):
         ``test_results.tsv`` has no header, a line per sample in the file's order, and a column per
         class with its probability, or one column with a number.
         """
-        target, name = self.record.target, self.record.submissions[segment]
+        target, name = self.target, self.record.submissions[segment]
         beside, guids = name.replace('.tsv', '_probabilities.tsv'), [row.guid for row in data.rows]
         shares = target.probabilities(outputs)
         rows = zip(guids, *[map('{:.6f}'.format, column) for column in shares.T])
@@ -349,27 +335,11 @@ class ClassificationTask(Task):
         return list(tables)
 
     def example(self, rows):
-        row = usual_row(rows, _text_of)
+        row = usual_row(rows)
         return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
 
-    def examine(self, segment, data, outputs):
-        target, labels = self.record.target, self.numbers(data.rows)
-        guess, baseline = target.baseline(labels)
-        losses = target.losses(labels, outputs).reshape(len(labels), -1)
-        return Examination(
-            segment,
-            list(map(_text_of, data.rows)),
-            [target.show(row.label) for row in data.rows],
-            list(map(target.show, target.decode(outputs))),
-            losses.mean(axis=-1),
-            baseline,
-            guess,
-            None if target.takes_several else target.labels,
-            target.report(labels, outputs),
-        )
-
     def save(self, folder, model, tokenizer, **options):
-        target, extras = self.record.target, model.config.extras
+        target, extras = self.target, model.config.extras
         if not target.has_classes:
             column = self.record.is_custom and self.record.layouts[0].label
             is_name = isinstance(column, str) and column not in ('label', 'labels')
@@ -405,10 +375,6 @@ class ClassificationTask(Task):
                 if isinstance(value, (int, float)):
                     given[field_text(value)] = value
         return {record.target.parse_one(text): value for text, value in given.items()}
-
-
-def _text_of(row):
-    return ' / '.join(filter(None, (row.text_a, row.text_b)))
 
 
 def choose_data(settings, given=types.MappingProxyType({})):

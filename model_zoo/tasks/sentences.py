@@ -20,20 +20,12 @@ from ..records import (
     read_records,
 )
 from ..training.objective import mean_over_examples
+from .scores import pearson, spearman
 from .settings import LOSSES, SentenceSettings
 from .tables import write_table
-from .targets import pearson, spearman
 from .task import Task, check_room, encode_several, warn_if_cut
 
-__all__ = [
-    'RECALLS',
-    'SentenceExample',
-    'SentenceSet',
-    'SentenceSettings',
-    'SentenceTask',
-    'make_loss',
-    'read_sentences',
-]
+__all__ = ['SentenceExample', 'SentenceSet', 'SentenceTask', 'read_sentences']
 
 logger = logging.getLogger(__name__)
 

@@ -35,29 +35,21 @@ from ..util.arrays import softmax
 from ..util.fields import AnyText, Fields, Flag, Whole
 from ..util.files import write_json
 from ..util.reading import check_json, read_json
+from .scores import Examination, check_finite
 from .settings import SquadSettings
 from .tables import check_files, downloading
-from .task import Examination, Task, check_finite, warn_if_cut
+from .task import Task, warn_if_cut
 
 __all__ = [
     'Answers',
-    'Question',
-    'SquadEncoding',
     'SquadFeatures',
     'SquadSet',
-    'SquadSettings',
     'SquadTask',
-    'best_thresholds',
     'encode_squad',
     'find_answers',
-    'find_squad',
-    'map_to_text',
-    'normalize_answer',
     'read_squad',
     'score_v1',
     'score_v2',
-    'split_words',
-    'write_answers',
 ]
 
 logger = logging.getLogger(__name__)

@@ -21,16 +21,6 @@ from ..util.files import atomic_write
 from ..util.reading import read_lines, read_text
 from ..util.remote import is_file, is_folder, is_url, join
 
-__all__ = [
-    'check_files',
-    'downloading',
-    'open_splits',
-    'segment_files',
-    'split_text',
-    'text_file',
-    'write_table',
-]
-
 logger = logging.getLogger(__name__)
 
 

@@ -35,30 +35,12 @@ from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
+from .scores import Examination, class_report, cross_entropies, usual_row
 from .settings import TaggingSettings
 from .tables import write_table
-from .task import (
-    Examination,
-    Task,
-    check_room,
-    class_report,
-    cross_entropies,
-    mean_cross_entropy,
-    usual_row,
-)
+from .task import Task, check_room
 
-__all__ = [
-    'Sentence',
-    'TaggingFeatures',
-    'TaggingSettings',
-    'TaggingTask',
-    'entity_report',
-    'labels_of_sentences',
-    'predict_words',
-    'read_conll',
-    'score_tags',
-    'write_conll',
-]
+__all__ = ['Sentence', 'TaggingFeatures', 'TaggingTask', 'read_conll', 'score_tags', 'write_conll']
 
 logger = logging.getLogger(__name__)
 
@@ -499,11 +481,12 @@ class TaggingTask(Task):
         correct = [row.labels for row in data.rows]
         scores = score_tags(correct, self.decode(data, outputs), self._entities)
         outputs = outputs[_labels(data.rows) != IGNORED]
-        return {**scores, 'loss': mean_cross_entropy(self.numbers(data.rows), outputs)}
+        losses = cross_entropies(self.numbers(data.rows), outputs)
+        return {**scores, 'loss': float(np.mean(losses))}
 
     def example(self, rows):
         some = [row for row in rows[:200] if {*row.labels} - {OUTSIDE, IGNORED}] or rows
-        return {'text': usual_row([' '.join(row.words) for row in some], str)}
+        return {'text': usual_row([' '.join(row.words) for row in some])}
 
     def examine(self, segment, data, outputs):
         labels, correct = _labels(data.rows), [row.labels for row in data.rows]

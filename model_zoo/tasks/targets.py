@@ -1,9 +1,7 @@
 """The targets of classification: one class a text, any number of labels, or a number.
 
 A target parses labels, makes arrays of them, and says what a model's outputs mean: the loss, the
-scores, the predictions. Metrics are the same as in scikit-learn and SciPy, and for all of them more
-is better. Degenerate input has a defined value and no warning: F1 without a true or predicted
-positive, and Matthews, Pearson and Spearman where either side is constant, are 0.
+scores, the predictions.
 """
 
 import collections
@@ -12,7 +10,6 @@ import functools
 import itertools
 import math
 import re
-import warnings
 from collections.abc import Mapping
 
 import mxnet as mx
@@ -21,46 +18,18 @@ import numpy as np
 from ..errors import InputError
 from ..layers import losses
 from ..util.arrays import sigmoid, softmax
-from .task import check_finite, class_report, class_scores, cross_entropies
+from .scores import (
+    check_finite,
+    class_report,
+    class_scores,
+    cross_entropies,
+    f1,
+    matthews,
+    pearson,
+    spearman,
+)
 
-__all__ = ['Classes', 'LabelSet', 'Number', 'pearson', 'spearman']
-
-
-def _f1(labels, predictions, **options):
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels, predictions, zero_division=0, **options))
-
-
-def _matthews(labels, predictions):
-    from sklearn.metrics import matthews_corrcoef
-
-    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
-        return 0.0
-    return float(matthews_corrcoef(labels, predictions))
-
-
-def pearson(labels, predictions):
-    """Compute Pearson's correlation coefficient."""
-    from scipy.stats import pearsonr
-
-    return _correlation(pearsonr, labels, predictions)
-
-
-def spearman(labels, predictions):
-    """Compute Spearman's rank correlation coefficient."""
-    from scipy.stats import spearmanr
-
-    return _correlation(spearmanr, labels, predictions)
-
-
-def _correlation(function, labels, predictions):
-    if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
-        return 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')  # of nearly constant input
-        value = float(function(labels, predictions)[0])
-    return value if np.isfinite(value) else 0.0
+__all__ = ['Classes', 'LabelSet', 'Number']
 
 
 def _plain(text):
@@ -266,11 +235,11 @@ class Classes:
         positive = 1 if self.positive is None else self.labels.index(self.positive)
         metrics = {
             'accuracy': lambda: float(np.mean(labels == predictions)),
-            'f1': lambda: _f1(labels == positive, predictions == positive),
+            'f1': lambda: f1(labels == positive, predictions == positive),
             'macro_f1': lambda: float(
                 np.mean([part['f1'] for part in class_scores(self.labels, labels, predictions)])
             ),
-            'matthews': lambda: _matthews(labels, predictions),
+            'matthews': lambda: matthews(labels, predictions),
         }
         return {name: metrics[name]() for name in self.metrics}
 
@@ -341,8 +310,8 @@ class LabelSet(Classes):
 
     def _metrics(self, labels, predictions):
         return {
-            'macro_f1': _f1(labels, predictions, average='macro'),
-            'micro_f1': _f1(labels, predictions, average='micro'),
+            'macro_f1': f1(labels, predictions, average='macro'),
+            'micro_f1': f1(labels, predictions, average='micro'),
             'accuracy': float((predictions == labels).all(axis=-1).mean()),
         }
 
