@@ -234,14 +234,10 @@ def _unique(names):
 def _check_width(cells, names, where, format):
     if len(cells) > len(names) and not any(cell.strip() for cell in cells[len(names) :]):
         return
-    rule = {
-        'csv': 'a field with a comma in it must be quoted',
-        'tsv': 'fields are separated by one TAB each, and have none in them',
-    }[format]
-    raise InputError(
-        f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}',
-        where=where,
-    )
+    rule = 'fields are separated by one TAB each'
+    rule = 'a field with a comma in it must be quoted' if format == 'csv' else rule
+    problem = f'{len(cells)} fields instead of {len(names)}: {" | ".join(cells)!r:.80}; {rule}'
+    raise InputError(problem, where=where)
 
 
 def _json_records(path, encoding):
@@ -259,11 +255,8 @@ def _json_records(path, encoding):
     for number, fields in rows:
         where = Where(str(path), number, unit=unit)
         if not isinstance(fields, dict):
-            raise InputError(
-                f'{fields!r:.80} is no object; one JSON object per line is expected, or an array '
-                'of objects',
-                where=where,
-            )
+            problem = f'{fields!r:.80} is no object; an object per line is expected, or an array'
+            raise InputError(problem, where=where)
         yield where, fields
 
 

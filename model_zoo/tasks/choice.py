@@ -141,8 +141,7 @@ def write_choices(path, examples, probabilities, columns=(_ID, _LABEL), first=0)
     rows = [[columns[0], 'prediction', *names, columns[1]]]
     for example, row in zip(examples, probabilities):
         label = '' if example.label is None else str(example.label + first)
-        shares = map('{:.6f}'.format, row)
-        rows.append([example.guid, str(first + row.argmax()), *shares, label])
+        rows.append([example.guid, str(first + row.argmax()), *map('{:.6f}'.format, row), label])
     write_table(path, rows)
 
 
@@ -187,13 +186,13 @@ class MultipleChoice(Task):
         return f'{segment}_predictions.tsv'
 
     def examine(self, segment, data, outputs):
-        labels = self.numbers(data.rows)
+        labels, chosen = self.numbers(data.rows), self.decode(data, outputs)
         guess = int(np.bincount(labels).argmax())
         return Examination(
             segment,
             [f'{row.context} {row.start}' for row in data.rows],
             [row.endings[row.label] for row in data.rows],
-            [row.endings[number] for row, number in zip(data.rows, outputs.argmax(axis=-1))],
+            [row.endings[number] for row, number in zip(data.rows, chosen)],
             cross_entropies(labels, outputs),
             {'accuracy': float((labels == guess).mean())},
             f'ending {guess}',

@@ -32,7 +32,7 @@ from .classification_data import (
     read_examples,
 )
 from .distillation import Distillation, make_student, open_teacher, teacher_layers
-from .labels import adopt_labels, name_labels
+from .labels import match_labels, name_labels
 from .linear import fit_head
 from .scores import usual_row
 from .settings import ClassificationSettings
@@ -98,12 +98,8 @@ def fit_to_rows(settings, count):
         return settings
     size = 8 if count < 100 else 16
     epochs = min(MOST_EPOCHS, max(3, math.ceil(ENOUGH_UPDATES * size / count)))
-    logger.info(
-        '%d rows: %d epochs in batches of %d, unless `epochs` or `batch_size` is given',
-        count,
-        epochs,
-        size,
-    )
+    chosen = count, epochs, size
+    logger.info('%d rows: %d epochs in batches of %d, unless you give one of them', *chosen)
     return settings.with_defaults(epochs=epochs, batch_size=size)
 
 
@@ -157,9 +153,7 @@ class ClassificationTask(Task):
             else:
                 rows[name] = keep_rows(source)
         if settings.teacher is not None and not names_files(settings.teacher):
-            raise InputError(
-                f'{settings.teacher!r}: there is no folder of a model', field='teacher'
-            )
+            raise InputError(f'{settings.teacher!r} is no model', field='teacher')
         record, changes = choose_data(settings, rows), {}
         if record.is_custom:
             changes['task_name'] = 'custom'
@@ -190,7 +184,7 @@ class ClassificationTask(Task):
         if located is None:
             return  # a block's outputs have the order of the training set's labels
         deployed = f'{settings.model_prefix}-0000.params' if settings.deploy else None
-        self.record = adopt_labels(
+        self.record = match_labels(
             self.record,
             located,
             settings.labels,
@@ -237,19 +231,12 @@ class ClassificationTask(Task):
             dev = rows[name]
             count = sum((row.text_a, row.text_b) in known for row in dev)
             if count:
-                logger.warning(
-                    '%d of %d texts of the %s set are in the training set, too: the scores are '
-                    'better than on new texts',
-                    count,
-                    len(dev),
-                    name,
-                )
+                shown = count, len(dev), name
+                logger.warning('%d of %d texts of the %s set are in the training set, too', *shown)
 
     def model_options(self):
-        options = {'num_labels': self.record.num_labels}
-        if self.settings.method == 'linear':
-            options['pooling'] = 'mean'
-        return options
+        pooling = {'pooling': 'mean'} if self.settings.method == 'linear' else {}
+        return {'num_labels': self.record.num_labels, **pooling}
 
     def open(self, choice, contexts):
         settings = self.settings

@@ -152,13 +152,9 @@ class Published(DataSet):
                 return path
         if data_dir is None and self.gluonnlp_name is not None:
             return None
-        if data_dir is None:
-            raise InputError(f'{self.name} has no public download; {self._advice(segment)}')
-        problem = 'has no such file' if os.path.isdir(data_dir) else 'is not a folder'
-        raise InputError(
-            f'no {segment} set of {self.name}: {os.fspath(data_dir)!r} {problem}; '
-            f'{self._advice(segment)}'
-        )
+        place = '' if data_dir is None else f' in {os.fspath(data_dir)!r}'
+        problem = f'there is no {segment} set of {self.name}{place}'
+        raise InputError(f'{problem}; {self._advice(segment)}')
 
     def _advice(self, segment):
         names = ' or '.join(self.files[segment])
@@ -411,19 +407,13 @@ def custom_task(
     """
     files = {key: str(rows) if is_path(rows) else rows for key, rows in (files or {}).items()}
     if files and not (text_columns and label_column):
-        text_columns, label_column = _find_columns(
-            *next(iter(files.items())), text_columns, label_column, options.get('encoding')
-        )
-    columns = [
-        int(column) if str(column).isdecimal() else column
-        for column in (*text_columns, *(() if label_column is None else [label_column]))
-    ]
+        source, encoding = next(iter(files.items())), options.get('encoding')
+        text_columns, label_column = _find_columns(*source, text_columns, label_column, encoding)
+    columns = [*text_columns, *(() if label_column is None else [label_column])]
+    columns = [int(column) if str(column).isdecimal() else column for column in columns]
     if len(text_columns) not in (1, 2) or len({*columns}) < len(columns):
-        raise InputError(
-            f'{" ".join(map(str, text_columns))!r} must be one column, or two for pairs, and not '
-            f'the label_column, {label_column!r}',
-            field='text_columns',
-        )
+        problem = f'{columns} must be one or two columns of texts, and another one of labels'
+        raise InputError(problem, field='text_columns')
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
@@ -611,9 +601,6 @@ def _text(where, column, value, may_be_several):
         return ','.join(map(str, value))
     text = field_text(value)
     if text is None:
-        hint = '; a list of labels needs `multi_label`' if isinstance(value, list) else ''
-        raise InputError(
-            f'{value!r:.80}, where a text or a label is expected{hint}',
-            where=where._replace(column=column),
-        )
+        problem = f'{value!r:.80} is no text or label; a list of labels needs `multi_label`'
+        raise InputError(problem, where=where._replace(column=column))
     return text.strip()

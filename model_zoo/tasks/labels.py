@@ -28,7 +28,7 @@ from ..pretrained.labels import LABEL_ORDER, Labels, label_fields
 from ..util.choices import GLUONNLP, ORIGINALS
 from .classification_data import get_task, infer_labels
 
-__all__ = ['adopt_labels', 'name_labels']
+__all__ = ['match_labels', 'name_labels']
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _AUTHORS = {GLUONNLP: 'GluonNLP', ORIGINALS: 'pytorch-pretrained-BERT and Google
 _UNCLASSIFIED = {'swag', 'sentence_embedding'}  # tasks of other scripts, which have no classes
 
 
-def adopt_labels(
+def match_labels(
     task, located, labels=None, parameters=None, teacher=None, trains=False, order=GLUONNLP
 ):
     """Return a task with its labels in the order of a model's outputs.

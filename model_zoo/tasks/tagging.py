@@ -108,16 +108,11 @@ def read_conll(path, word_column=0, label_column=-1, encoding=None):
 
 
 def _check_columns(columns, width, where):
-    for column in columns:
-        if not -width <= column < width:
-            raise InputError(
-                f'there is no column {column}: the line has {width} columns, counted from 0',
-                where=where,
-            )
-    if len({column % width for column in columns}) < len(columns):
+    places = {column % width for column in columns if -width <= column < width}
+    if len(places) < len(columns):
         raise InputError(
-            f'column {columns[0] % width} would be both the word and the label; for a test file '
-            'without labels there is `no_test_labels`',
+            f'the line has {width} columns, from 0: `word_column` {columns[0]} and `label_column` '
+            f'{columns[-1]} must be two of them; `no_test_labels` is for files without labels',
             where=where,
         )
 
@@ -232,13 +227,8 @@ class TaggingFeatures:
             long += len(windows) > 1
             features += windows
         if long:
-            logger.info(
-                '%s: %d of %d sentences have more than %d pieces and are read in windows',
-                source,
-                long,
-                len(sentences),
-                self._room,
-            )
+            shown = source, long, len(sentences), self._room
+            logger.info('%s: %d of %d sentences have more than %d pieces: windows', *shown)
         return features
 
     def _pieces(self, words):
@@ -267,10 +257,7 @@ class TaggingFeatures:
         """Return the samples of a sentence."""
         ids = np.concatenate(pieces)
         *firsts, length = itertools.accumulate(map(len, pieces), initial=0)
-        firsts = np.array(firsts, np.int32)  # of the words' pieces
-        if length <= self._room:
-            return [self._sample(ids, firsts, label)]
-        features = []
+        firsts, features = np.array(firsts, np.int32), []  # of the words' pieces
         for window in even_windows(length, self._room):
             start, stop = np.searchsorted(firsts, (window.first, window.last))
             if start == stop:
@@ -431,16 +418,11 @@ class TaggingTask(Task):
         model, given = self.settings.model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:
-            raise InputError(
-                f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
-            )
+            raise InputError(f'the model {model!r} has {" ".join(labels)}', field='labels')
         labels = given or labels
         if labels is None:
             if 'train' not in rows:
-                raise InputError(
-                    f'the model {model!r} has no names of labels: use `labels`, in the order of '
-                    'their numbers'
-                )
+                raise InputError(f'the model {model!r} has no names of labels: use `labels`')
             labels = self._names or labels_of_sentences(rows['train'])
         if len(labels) < 2 or len(set(labels)) < len(labels):
             raise InputError(f'the labels are {" ".join(labels)}: two different ones are needed')
@@ -560,17 +542,12 @@ def _read_records(source, segment, tag_column=None, encoding=None):
                 (column,) = choose_columns(row, [tag_column], (), 'tag_column', where)
         words, labels = row.get(words_column), row.get(column)
         if words is None or isinstance(words, str) or not len(words):
-            raise InputError(
-                f'a list of words is expected: {words!r:.80}',
-                where=where._replace(column=words_column),
-            )
-        where = where._replace(column=column)
+            raise InputError(f'a list of words is expected: {words!r:.80}', where=where)
         if labels is not None:
             is_list = not isinstance(labels, str) and len(labels) == len(words)
             if not is_list or not all(isinstance(each, (str, numbers.Integral)) for each in labels):
                 raise InputError(
-                    f'{len(words)} labels are expected, texts or whole numbers, and {IGNORED} for '
-                    f'none: {labels!r:.80}',
+                    f'{len(words)} labels are expected, texts or numbers: {labels!r:.80}',
                     where=where,
                 )
             given.update((str(each), int(each)) for each in labels if not isinstance(each, str))

@@ -48,27 +48,22 @@ def part_rows(rows, chosen):
     for part, is_chosen in zip(parts, (False, True)):
         part[:] = [row for number, row in enumerate(rows) if (number in chosen) == is_chosen]
     if not all(parts):
-        raise InputError(
-            f'{len(chosen)} of {len(rows)} rows leaves nothing on one side', field='dev_split'
-        )
+        problem = f'{len(chosen)} of {len(rows)} rows leaves nothing on one side'
+        raise InputError(problem, field='dev_split')
     return parts
 
 
 def check_room(max_length, special, texts=1):
     """Raise InputError if samples have no room for the special tokens and one of each text."""
     if max_length < special + texts:
-        raise InputError(
-            f'a length of {max_length} is too small: {special} special tokens and one of each text '
-            f'make {special + texts}'
-        )
+        raise InputError(f'{max_length} must be at least {special + texts}', field='max_length')
 
 
 def warn_if_cut(cut, count, unit, max_length):
     """Warn of the texts that were cut, if any."""
     if cut:
-        logger.warning(
-            '%d of %d %s are longer than %d tokens and lose the rest', cut, count, unit, max_length
-        )
+        shown = cut, count, unit, max_length
+        logger.warning('%d of %d %s are longer than %d tokens and lose the rest', *shown)
 
 
 def encode_several(tokenizer, examples, labels, max_length):
@@ -307,9 +302,8 @@ class Task:
             options['batch_size'] = settings.dev_batch_size
         if isinstance(settings, FinetuneSettings):
             options['round_to'] = settings.round_to
-        return Data(
-            rows, samples, BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
-        )
+        loader = BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
+        return Data(rows, samples, loader)
 
     def is_labelled(self, rows):
         """Return whether a set can be scored."""

@@ -39,10 +39,10 @@ CLASSIFIER = [
         '--teacher no',
     ),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
-    (['--task_name', 'MRPC', '--data_dir', 'no'], 'no train set.*not a folder'),
+    (['--task_name', 'MRPC', '--data_dir', 'no'], "no train set.*'no'"),
     (
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
-        'no dev set of MRPC: .* has no such file',
+        'no dev set of MRPC',
     ),
     (['TOY', '--text_column', 'text'], '--text_columns'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
@@ -61,7 +61,7 @@ CLASSIFIER = [
     (['TOY', '--text_columns', 'sentence'], "no column 'sentence'; the columns are"),
     (
         ['TOY', '--text_columns', '1', '--label_column', '0'],
-        "label_column 0 of .*'label' in the first line only.*--header",
+        "label_column 0 of .*'label'.*--header",
     ),
     (['TOY', '--regression'], 'not a number'),
     (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature'),
@@ -136,7 +136,10 @@ TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
     (['--only_inference'], 'there is no dev set'),
     (['--dev-path', 'none.txt'], '--dev_file'),
-    (['--data_dir', 'DATA', '--label_column', '3'], 'line 3: there is no column 3'),
+    (
+        ['--data_dir', 'DATA', '--label_column', '3'],
+        'line 3: .* 2 columns.*--label_column 3',
+    ),
     (
         ['--data_dir', 'DATA', '--labels', 'O', 'B-PER', '--seq-len', '9'],
         "txt, line \\d+: the label 'I-PER' is unknown",
