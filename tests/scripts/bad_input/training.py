@@ -44,7 +44,7 @@ CLASSIFIER = [
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
         'no dev set of MRPC',
     ),
-    (['TOY', '--text_column', 'text'], '--text_columns'),
+    (['TOY', '--text_column', 'text'], '--text_column'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (['TOY', '--dataset', 'no_such'], 'no_such'),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
@@ -138,7 +138,7 @@ TAGGING = [
     (['--dev-path', 'none.txt'], '--dev_file'),
     (
         ['--data_dir', 'DATA', '--label_column', '3'],
-        'line 3: .* 2 columns.*--label_column 3',
+        'line 3: .* 3 columns.*--label_column 3',
     ),
     (
         ['--data_dir', 'DATA', '--labels', 'O', 'B-PER', '--seq-len', '9'],
@@ -233,7 +233,7 @@ SENTENCES = [
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
     (['--text_columns', 'sentence1'], '--text_columns'),
     (['--score_column', 'grade'], "train.tsv, line 2: .*there is no column 'grade'"),
-    (['--max_length', '2'], 'a length of 2 is too small'),
+    (['--max_length', '2'], '--max_length 2 must be at least 3'),
     (['--max_length', '17'], '--max_length'),
     (['--engine', 'onnxruntime'], '--engine'),
 ]
