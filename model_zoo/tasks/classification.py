@@ -241,8 +241,8 @@ class ClassificationTask(Task):
     def open(self, choice, contexts):
         settings = self.settings
         if settings.teacher is not None:
-            teacher = open_teacher(settings, self.record.num_labels, contexts)
-            self._teacher, tokenizer = teacher
+            options = settings, self.record.num_labels, contexts
+            self._teacher, tokenizer = open_teacher(*options)
         if settings.student_layers is None:
             return super().open(choice, contexts)
         self.base = f'{settings.student_layers} layers of its teacher'
@@ -373,9 +373,8 @@ def choose_data(settings, given=types.MappingProxyType({})):
     if settings.task_name not in (None, 'custom'):
         used = [*(f'{name}_file' for name in files), *filter(settings.is_given, _CUSTOM)]
         if used:
-            raise InputError(
-                f'goes with `task_name` custom, not {settings.task_name}', field=used[0]
-            )
+            problem = f'goes with `task_name` custom, not {settings.task_name}'
+            raise InputError(problem, field=used[0])
         return get_task(settings.task_name)
     if not files or ('train' not in files and not settings.only_inference):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')

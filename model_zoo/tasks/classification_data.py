@@ -11,7 +11,6 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 import dataclasses
 import itertools
 import logging
-import operator
 import os
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -53,11 +52,6 @@ class Layout:
     header: bool = True
     width: int | None = None
     where: tuple[str, str] | None = None
-
-    def __str__(self):
-        columns = [repr(column) for column in (*self.text, self.label) if column is not None]
-        kind = 'a header with' if self.header else f'{self.width} columns, used are'
-        return f'{kind} {", ".join(columns)}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,12 +174,9 @@ class Published(DataSet):
                     column, value = layout.where
                     records = (each for each in records if each[1].get(column, '').strip() == value)
                 return layout, records
-        expected = ', or '.join(map(str, self.layouts))
-        raise InputError(
-            f'not the columns of {self.name}; expected {expected}; found {len(cells)} columns: '
-            f'{", ".join(map(repr, cells)):.120}',
-            where=Where(str(path), line),
-        )
+        columns = ', or '.join(str([*layout.text, layout.label]) for layout in self.layouts)
+        problem = f'{cells!r:.120} are not the columns of {self.name}; expected {columns}'
+        raise InputError(problem, where=Where(str(path), line))
 
     def _download(self, segment):
         from gluonnlp.data import classification
@@ -557,11 +548,14 @@ def _read(task, source, segment, parse):
         except AttributeError:  # numbers and the like
             several = [False] * width + [takes_several]
             cells = [_text(where, *each) for each in zip(columns, cells, several)]
-        if not all(cells) and not all(map(operator.or_, map(bool, cells), may_be_empty)):
-            if not task.skip_empty:
-                raise InputError(f'{cells!r:.80}: {EMPTY}', where=where)
-            skipped += 1
-            continue
+        if not all(cells):
+            parts = zip(columns, cells, may_be_empty)
+            lacking = [column for column, cell, optional in parts if not (cell or optional)]
+            if lacking and not task.skip_empty:
+                raise InputError(EMPTY, where=where._replace(column=lacking[0]))
+            if lacking:
+                skipped += 1
+                continue
         label = cells[width] if cells[width:] else None
         try:
             if label not in labels:

@@ -103,12 +103,9 @@ class Distillation:
         scores, states = _run(self.student, batch)
         error = mx.nd.zeros((1,), ctx=scores.context)
         if self.states_weight:
-            error = mx.nd.add_n(
-                *[
-                    losses.states_error(mx.nd, state, their_states[layer - 1], batch.valid_length)
-                    for state, layer in zip(states, self.layers)
-                ]
-            ) / len(self.layers)
+            pairs = ((state, their_states[layer - 1]) for state, layer in zip(states, self.layers))
+            errors = [losses.states_error(mx.nd, *pair, batch.valid_length) for pair in pairs]
+            error = mx.nd.add_n(*errors) / len(errors)
         if self.student.num_labels == 1:
             of_teacher = losses.mean_squared_error(mx.nd, scores, their_scores)
             of_labels = losses.mean_squared_error(mx.nd, scores, batch.labels)

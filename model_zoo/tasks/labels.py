@@ -97,10 +97,9 @@ def _in_users_order(task, labels, stated):
     if names and len(names) != len(ordered):
         _refuse(task, stated, names)
     if names and not stated.numbered and task.target.match(names) != ordered:
+        shown = ', '.join(ordered), ', '.join(names)
         logger.warning(
-            'the outputs are read as %s, as `labels` says; the model calls them %s',
-            ', '.join(ordered),
-            ', '.join(names),
+            'the outputs are read as %s, as `labels` says; the model calls them %s', *shown
         )
     return task.with_labels(ordered)
 
@@ -145,11 +144,8 @@ def _with_names(task, stated, known):
         return named
     if len(labels) != len(names):
         _refuse(inferred, stated, names)
-    logger.warning(
-        'the model only numbers its labels; its outputs are assumed to be %s, the labels of the '
-        'file in alphabetical order',
-        ', '.join(labels),
-    )
+    problem = 'the model only numbers its labels; they are assumed to be %s, as sorted in the file'
+    logger.warning(problem, ', '.join(labels))
     return inferred
 
 
@@ -169,14 +165,8 @@ def _ordered(task, stated):
         level, hint = logging.WARNING, '; `labels` names them in another order'
         other = target.in_order('hub')
         hint += '' if other == ordered else f", such as the data set's own: {' '.join(other)}"
-    logger.log(
-        level,
-        "the model doesn't name its labels; they are assumed to be %s, the order of %s: %s%s",
-        ', '.join(ordered),
-        _AUTHORS[stated.order],
-        stated.reason,
-        hint,
-    )
+    problem = "the model doesn't name its labels; they are assumed to be %s, the order of %s: %s%s"
+    logger.log(level, problem, ', '.join(ordered), _AUTHORS[stated.order], stated.reason, hint)
     return ordered
 
 

@@ -134,14 +134,18 @@ def class_report(title, classes, labels, predictions, guess=None):
     class has more than twice as many examples as the rarest.
     """
     rows = class_scores(classes, labels, predictions)
-    counts = [row['examples'] for row in rows]
-    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
-    report = {'tables': {title: rows}, 'never_predicted': missing}
+    report, counts = table_report(title, rows), [row['examples'] for row in rows]
     if guess is not None and max(counts) > 2 * min(counts):
         guessed = class_scores(classes, labels, np.full_like(labels, guess))
         value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
         report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
     return report
+
+
+def table_report(title, rows):
+    """Return a table of rows of `score_row`, as `more` of an `Examination`."""
+    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
+    return {'tables': {title: rows}, 'never_predicted': missing}
 
 
 def class_scores(classes, labels, predictions):
@@ -158,19 +162,19 @@ def class_scores(classes, labels, predictions):
         labels, predictions, labels=range(len(classes)), zero_division=0
     )
     has_class = predictions if predictions.ndim == 2 else np.eye(len(classes))[predictions]
-    return [
-        {
-            'label': label,
-            'precision': float(precision),
-            'recall': float(recall),
-            'f1': float(f1),
-            'examples': int(count),
-            'predicted': int(predicted),
-        }
-        for label, precision, recall, f1, count, predicted in zip(
-            classes, *columns, has_class.sum(axis=0)
-        )
-    ]
+    return list(map(score_row, classes, *columns, has_class.sum(axis=0)))
+
+
+def score_row(label, precision, recall, f1, examples, predicted):
+    """Return the scores of a class as a row of a report's table."""
+    return {
+        'label': label,
+        'precision': float(precision),
+        'recall': float(recall),
+        'f1': float(f1),
+        'examples': int(examples),
+        'predicted': int(predicted),
+    }
 
 
 def squeeze(text, most=MOST_CHARACTERS):

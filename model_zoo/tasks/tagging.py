@@ -35,7 +35,14 @@ from ..training.objective import Objective, outputs_of
 from ..util.files import atomic_write
 from ..util.reading import read_lines
 from .entities import OUTSIDE, has_entities
-from .scores import Examination, class_report, cross_entropies, usual_row
+from .scores import (
+    Examination,
+    class_report,
+    cross_entropies,
+    score_row,
+    table_report,
+    usual_row,
+)
 from .settings import TaggingSettings
 from .tables import write_table
 from .task import Task, check_room
@@ -319,14 +326,9 @@ def entity_report(labels, predicted):
         for tags in (labels, predicted)
     )
     types = sorted(right | found)
-    scores = _entity_scores(labels, predicted, None) if types else ()
-    names = ('label', 'precision', 'recall', 'f1', 'examples', 'predicted')
-    rows = [
-        dict(zip(names, (kind, *map(float, row), int(count), found[kind])))
-        for kind, *row, count in zip(types, *scores)
-    ]
-    missing = [row['label'] for row in rows if row['examples'] and not row['predicted']]
-    return {'tables': {'Scores per entity type': rows}, 'never_predicted': missing}
+    scores = _entity_scores(labels, predicted, None) if types else [()] * 4
+    rows = list(map(score_row, types, *scores, map(found.get, types, [0] * len(types))))
+    return table_report('Scores per entity type', rows)
 
 
 def _counted(labels, predicted):
@@ -418,7 +420,8 @@ class TaggingTask(Task):
         model, given = self.settings.model, self.settings.labels
         labels = self.located and self.located.labels.given
         if given and labels and given != labels:
-            raise InputError(f'the model {model!r} has {" ".join(labels)}', field='labels')
+            problem = f'the model {model!r} has the labels {" ".join(labels)}: leave out `labels`'
+            raise InputError(problem)
         labels = given or labels
         if labels is None:
             if 'train' not in rows:
@@ -431,7 +434,10 @@ class TaggingTask(Task):
             names = {str(number): label for number, label in enumerate(labels)}
             self.given_labels = {names.get(k, k): value for k, value in self.given_labels.items()}
             for sentences in rows.values():
-                sentences[:] = [_renamed(sentence, names) for sentence in sentences]
+                sentences[:] = [
+                    row._replace(labels=row.labels and tuple(names.get(x, x) for x in row.labels))
+                    for row in sentences
+                ]
         self.metric = 'f1' if self._entities else 'accuracy'
 
     def model_options(self):
@@ -520,11 +526,6 @@ _LABELS = ('labels', 'tags', 'ner_tags', 'pos_tags', 'upos', 'chunk_tags')
 
 def _labels(sentences):
     return np.array([label for sentence in sentences for label in sentence.labels], object)
-
-
-def _renamed(sentence, names):
-    labels = sentence.labels and tuple(names.get(label, label) for label in sentence.labels)
-    return sentence._replace(labels=labels)
 
 
 def _read_records(source, segment, tag_column=None, encoding=None):

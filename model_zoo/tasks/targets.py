@@ -18,16 +18,7 @@ import numpy as np
 from ..errors import InputError
 from ..layers import losses
 from ..util.arrays import sigmoid, softmax
-from .scores import (
-    check_finite,
-    class_report,
-    class_scores,
-    cross_entropies,
-    f1,
-    matthews,
-    pearson,
-    spearman,
-)
+from . import scores
 
 __all__ = ['Classes', 'LabelSet', 'Number']
 
@@ -228,24 +219,26 @@ class Classes:
         dict of str to float
             In the order of `metrics`.
         """
-        check_finite(outputs)
+        scores.check_finite(outputs)
         return self._metrics(labels, self.predictions(outputs))
 
     def _metrics(self, labels, predictions):
         positive = 1 if self.positive is None else self.labels.index(self.positive)
         metrics = {
             'accuracy': lambda: float(np.mean(labels == predictions)),
-            'f1': lambda: f1(labels == positive, predictions == positive),
+            'f1': lambda: scores.f1(labels == positive, predictions == positive),
             'macro_f1': lambda: float(
-                np.mean([part['f1'] for part in class_scores(self.labels, labels, predictions)])
+                np.mean(
+                    [part['f1'] for part in scores.class_scores(self.labels, labels, predictions)]
+                )
             ),
-            'matthews': lambda: matthews(labels, predictions),
+            'matthews': lambda: scores.matthews(labels, predictions),
         }
         return {name: metrics[name]() for name in self.metrics}
 
     def losses(self, labels, outputs):
         """Compute the loss of each text, float64."""
-        return cross_entropies(labels, outputs)
+        return scores.cross_entropies(labels, outputs)
 
     def baseline(self, labels):
         """Return the best guess without the texts, and its metrics."""
@@ -256,7 +249,7 @@ class Classes:
         """Compute the scores of each class; see `class_report`."""
         guess = int(np.bincount(labels).argmax())
         predictions = self.predictions(outputs)
-        return class_report('Scores per class', self.labels, labels, predictions, guess)
+        return scores.class_report('Scores per class', self.labels, labels, predictions, guess)
 
     def decode(self, outputs):
         """Return the prediction for each text, as `parse` returns labels."""
@@ -310,8 +303,8 @@ class LabelSet(Classes):
 
     def _metrics(self, labels, predictions):
         return {
-            'macro_f1': f1(labels, predictions, average='macro'),
-            'micro_f1': f1(labels, predictions, average='micro'),
+            'macro_f1': scores.f1(labels, predictions, average='macro'),
+            'micro_f1': scores.f1(labels, predictions, average='micro'),
             'accuracy': float((predictions == labels).all(axis=-1).mean()),
         }
 
@@ -326,7 +319,9 @@ class LabelSet(Classes):
         return guess, self._metrics(labels, np.tile(usual, (len(labels), 1)))
 
     def report(self, labels, outputs):
-        return class_report('Scores per label', self.labels, labels, self.predictions(outputs))
+        return scores.class_report(
+            'Scores per label', self.labels, labels, self.predictions(outputs)
+        )
 
     def decode(self, outputs):
         return [list(itertools.compress(self.labels, row)) for row in self.predictions(outputs)]
@@ -385,9 +380,9 @@ class Number:
 
     def scores(self, labels, outputs):
         """Compute the metrics; see `Classes.scores`."""
-        check_finite(outputs)
+        scores.check_finite(outputs)
         pair = np.asarray(labels, np.float64), _numbers(outputs)
-        return {'pearson': pearson(*pair), 'spearman': spearman(*pair)}
+        return {'pearson': scores.pearson(*pair), 'spearman': scores.spearman(*pair)}
 
     def losses(self, labels, outputs):
         """Compute the loss of each text, float64."""
