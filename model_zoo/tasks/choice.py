@@ -151,19 +151,9 @@ class MultipleChoice(Task):
     head, use = 'multiple_choice', 'multiple-choice'
     command = 'zoo serve {folder}'
     call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
+    predicted = ('dev', 'test')
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
-
-    @property
-    def predicted(self):
-        return () if self.settings.do_eval is False else ('dev', 'test')
-
-    def locate(self, given=None):
-        files = super().locate(given)
-        is_missing = self.dev_share is None and not {'dev', 'test'}.intersection(files)
-        if given is None and self.settings.do_eval and is_missing:
-            raise InputError('there is no dev set: give `dev_file`')
-        return files
 
     def prepare(self, rows):
         for name in ('train', 'dev') if self.trains else ():

@@ -254,7 +254,7 @@ class ClassificationTask(Task):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
-        job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
+        job = {'train_file' if self.record.is_custom else 'data_dir': train}
         if self._teacher is not None:
             job['teacher'] = describe_model(self._teacher)
         return job
@@ -332,7 +332,7 @@ class ClassificationTask(Task):
             extras['problem_type'] = target.problem_type
         if self.record.is_pair:
             extras['text_pairs'] = True  # for the server's page
-        columns = self.record.layouts[0].text if self.record.is_custom else ()
+        columns = self.record.layouts[0].text if self.record.is_custom else (None,)
         if columns not in (*PAIRS, *TEXTS) and all(isinstance(name, str) for name in columns):
             extras['text_columns'] = list(columns)  # for files to predict
         super().save(folder, model, tokenizer, **options)

@@ -17,7 +17,7 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..optimizer import finetune_schedule, get_schedule
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SplitSettings
+from ..training.settings import FileSettings, FinetuneSettings, ScheduleSettings, SetSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from .scores import Examination
@@ -208,7 +208,7 @@ class Task:
     @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return self.settings.dev_split if isinstance(self.settings, SplitSettings) else None
+        return self.settings.dev_split if isinstance(self.settings, SetSettings) else None
 
     @property
     def trains(self):
