@@ -587,7 +587,7 @@ class MaskedLMSettings(
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
-        'samples made from a text: number of processes; 0: between updates, in this process',
+        'samples made from a text: number of processes; 0: a thread of this one',
         at_least=0,
         on_resume='free',
     )

@@ -116,21 +116,15 @@ def read_shard(path, vocab=None, max_len=None):
 
 
 def _problems(samples, vocab, max_len):
-    """Yield what is wrong with the numbers of samples."""
-    ids, types, positions, masked, weights, follows, lengths = samples
+    """Yield what is wrong with the numbers of samples, which others may have made."""
+    ids, masked, lengths = samples.input_ids, samples.masked_lm_ids, samples.valid_lengths
     if not len(lengths):
         yield 'it has no samples'
-    shapes = {array.shape for array in (positions, masked, weights)}
-    counts = {len(array) for array in samples}
-    if ids.shape != types.shape or len(shapes) > 1 or len(counts) > 1 or ids.ndim != 2:
+    if len({len(array) for array in samples}) > 1 or lengths.max() > ids.shape[1]:
         yield f'its arrays have the shapes {[array.shape for array in samples]}'
-    if lengths.min() < 1 or lengths.max() > ids.shape[1]:
-        yield f'valid_lengths of {lengths.min()} to {lengths.max()} in rows of {ids.shape[1]}'
     if max_len is not None and lengths.max() > max_len:
         yield f'it has {lengths.max()} tokens in a sequence, and the model takes {max_len} at most'
-    if any(((array != 0) & (array != 1)).any() for array in (types, weights, follows)):
-        yield 'a segment, the weight of a mask or the label of a next sentence is not 0 or 1'
-    if positions.min(initial=0) < 0 or (positions * (weights > 0) >= lengths[:, None]).any():
+    if (samples.masked_lm_positions.max(initial=0, axis=1) >= lengths).any():
         yield 'a mask is at a position that its sequence does not have'
     if vocab is None:
         return
@@ -207,15 +201,9 @@ def _check_facts(path, comment, vocab, next_sentence):
         return  # another program's comment
     checksum = facts.get('vocab_checksum')
     if vocab is not None and checksum not in (None, vocab_checksum(vocab)):
-        raise InputError(
-            f'{path!r} was made with another vocabulary (of {facts.get("vocab_size")} tokens) than '
-            f"the model's (of {len(vocab)}): use the same for both"
-        )
+        raise InputError(f"{path!r} was made with another vocabulary than the model's")
     if next_sentence and not facts.get('next_sentence', True):
-        raise InputError(
-            f'{path!r} has samples of the masked language model alone: train that alone '
-            '(`masked_lm_only`), or make it again with next sentences'
-        )
+        raise InputError(f'{path!r} has no next sentences: make it again, or use `masked_lm_only`')
 
 
 def _plain(path, name, array):
@@ -264,10 +252,7 @@ def _read_epoch(path, vocab):
                 rows.append(_row(parse_json(line, _LINE), vocab.token_to_idx))
     count = read_json(_metrics_path(path), 'the metrics of the samples,', {_COUNT: int})[_COUNT]
     if len(rows) != count:
-        raise InputError(
-            f'{path!r} has {len(rows)} samples, and its metrics say {count}: it was cut off; make '
-            'it again, or leave it out'
-        )
+        raise InputError(f'{path!r} has {len(rows)} samples, not {count}: it was cut off')
     if not rows:
         return Samples.empty()
     tokens, types, is_random, positions, labels = zip(*rows)
@@ -280,7 +265,7 @@ def _read_epoch(path, vocab):
 def _row(fields, known):
     """Return a sample's values in the order of its line, with ids instead of tokens."""
     tokens, types, is_random, positions, labels = (fields[name] for name in _LINE)
-    if not len(tokens) == len(types) > 0 or len(positions) != len(labels):
+    if len(tokens) != len(types) or len(positions) != len(labels):
         raise ValueError('its lists differ in length')
     unknown = {*tokens, *labels}.difference(known)  # whose value for any other is [UNK]
     if unknown:

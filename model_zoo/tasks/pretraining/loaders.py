@@ -149,11 +149,7 @@ class PretrainingLoader(Loader):
 
     def _read(self, parts, waiting):
         """Read the samples of this worker's parts."""
-
-        def read():
-            return Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
-
-        samples = self._sharing.attempt(read)
+        samples = Samples.concatenate([parts[0], *(part.read() for part in parts[1:])])
         for part in self._own_parts(itertools.chain(*waiting)):
             part.read_ahead()
         return samples
