@@ -5,7 +5,6 @@ import model_zoo  # noqa: F401  before MXNet
 from .comparison import ExportError
 from .export import export_block
 from .onnx_file import Measures, export_onnx, export_onnx_folder
-from .steps import export_steps
 
 __all__ = [
     'ExportError',
@@ -13,5 +12,4 @@ __all__ = [
     'export_block',
     'export_onnx',
     'export_onnx_folder',
-    'export_steps',
 ]

@@ -42,7 +42,6 @@ from export.comparison import (
     write_symbol,
 )
 from export.onnx_file import export_onnx_folder
-from export.steps import export_steps
 from model_zoo.app import cli
 from model_zoo.blocks.block import INPUT_NAMES
 from model_zoo.errors import InputError, MissingExtraError
@@ -293,12 +292,6 @@ def _parse(argv):
         help='size of the vocabulary; default: that of the parameters, '
         "or of the model's vocabulary",
     )
-    add(
-        '--capacity',
-        type=int,
-        help='with --task language_model: export one step of generation, '
-        'with keys and values of at most this many tokens, instead of the whole text',
-    )
     add('--dtype', default='float32', choices=PRECISIONS, help='precision of the exported symbol')
     add(
         '--precision',
@@ -361,10 +354,7 @@ def _check(args):
             f'--dtype {args.dtype} is for --format symbol: ONNX has --precision '
             f'({", ".join(ONNX_PRECISIONS)})'
         )
-    if args.format == 'onnx' and args.capacity is not None:
-        raise InputError('--capacity is for --format symbol: in ONNX keys and values grow')
     for task, flag, value in (
-        ('language_model', '--capacity', args.capacity is not None),
         ('model', '--all_layers', args.all_layers),
         ('question_answering', '--one_output', args.one_output),
         ('sentence_embedding', '--normalize', args.normalize),
@@ -389,9 +379,7 @@ def main(argv=None):
     if not 1 <= length <= limit:
         raise InputError(f'--seq_length {length}: the model takes 1 to {limit}')
     paths = []
-    if args.format != 'onnx' and args.capacity is not None:
-        paths += export_steps(block, args.output_dir, args.task, args.capacity)
-    elif args.format != 'onnx':
+    if args.format != 'onnx':
         random = np.random.RandomState(0)
         batch = make_batch(block, block.export_inputs, 1, length, 'float32', random)
         examples = [batch.get(name) for name in _input_names(block)]

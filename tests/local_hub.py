@@ -1,6 +1,5 @@
-"""A Hugging Face hub on this machine, for the tests of downloads and uploads."""
+"""A Hugging Face hub on this machine, for the tests of downloads."""
 
-import base64
 import hashlib
 import json
 
@@ -39,65 +38,6 @@ def publish(server, repository, files, revision='main', commit='1' * 40):
         answers[api] = about
     for path, answer in answers.items():
         server.resources[path] = Resource(json.dumps(answer).encode())
-
-
-def accept(server, repository, token='secret'):
-    """Let files be uploaded to a repository with a token; they are published by the commit."""
-    blobs, made = {}, []
-
-    def post(path):
-        def register(function):
-            def receive(body, headers):
-                if headers.get('Authorization') != f'Bearer {token}':
-                    return 401, {'error': 'Invalid username or password.'}
-                return 200, function(body)
-
-            server.receivers[path] = receive
-
-        return register
-
-    @post('/api/repos/create')
-    def create(body):
-        made.append(json.loads(body))
-        return {'url': f'{server.url}{made[-1]["organization"]}/{made[-1]["name"]}'}
-
-    @post(f'/api/models/{repository}/preupload/main')
-    def modes(body):
-        return {
-            'files': [
-                {
-                    'path': file['path'],
-                    'shouldIgnore': False,
-                    'uploadMode': 'regular' if file['path'].endswith(('.json', '.txt')) else 'lfs',
-                }
-                for file in json.loads(body)['files']
-            ]
-        }
-
-    @post(f'/{repository}.git/info/lfs/objects/batch')
-    def places(body):
-        files = json.loads(body)['objects']
-        for file in files:
-            address = f'/lfs/{file["oid"]}'
-            server.receivers[address] = lambda body, _, oid=file['oid']: (
-                blobs.__setitem__(oid, body) or (200, {})
-            )
-            file['actions'] = {'upload': {'href': server.url.rstrip('/') + address}}
-        return {'transfer': 'basic', 'objects': files}
-
-    @post(f'/api/models/{repository}/commit/main')
-    def commit(body):
-        files = {}
-        for line in map(json.loads, body.splitlines()):
-            value = line['value']
-            if line['key'] == 'file':
-                files[value['path']] = base64.b64decode(value['content'])
-            elif line['key'] == 'lfsFile':
-                files[value['path']] = blobs[value['oid']]
-        publish(server, repository, files)
-        return {'commitUrl': f'{server.url}{repository}/commit/1', 'commitOid': '1' * 40}
-
-    return made
 
 
 def connect(server, folder, monkeypatch):

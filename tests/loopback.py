@@ -1,9 +1,8 @@
-"""An HTTP server on 127.0.0.1 for the tests of downloads and uploads."""
+"""An HTTP server on 127.0.0.1 for the tests of downloads."""
 
 import dataclasses
 import http.server
 import io
-import json
 import threading
 import time
 import zipfile
@@ -47,34 +46,16 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def do_POST(self):
-        server = self.server
-        server.requests.append((self.path, dict(self.headers)))
-        body = self.rfile.read(int(self.headers['Content-Length']))
-        receive = server.receivers.get(self.path)
-        status, answer = (404, {}) if receive is None else receive(body, self.headers)
-        content = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header('Content-Type', 'application/json')
-        self.send_header('Content-Length', str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-    do_PUT = do_POST
-
     def log_message(self, *args):
         pass
 
 
 class LoopbackServer:
-    """The running server; `resources` maps paths to what they answer, and `receivers` to functions
-    ``(body, headers) -> (status, JSON)`` of what is sent there.
-    """
+    """The running server; `resources` maps paths to what they answer."""
 
     def __enter__(self):
         self._server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), _Handler)
         self.resources = self._server.resources = {}
-        self.receivers = self._server.receivers = {}
         self.headers_of_404 = self._server.headers_of_404 = {}
         self.requests = self._server.requests = []  # (path, headers) in the order of arrival
         self.url = f'http://127.0.0.1:{self._server.server_address[1]}/'

@@ -364,25 +364,6 @@ class Trained:
         os.makedirs(folder, exist_ok=True)
         self._save(os.fspath(folder))
 
-    def push_to_hub(
-        self,
-        repo_id: str,
-        private: bool | None = None,
-        token: str | None = None,
-        commit_message: str | None = None,
-        format: str = 'huggingface',
-    ) -> str:
-        """Upload model and tokenizer to the Hugging Face hub; returns the address of the commit.
-
-        It takes the arguments of ``save_pretrained``; by default the files are in transformers'
-        format.
-        """
-        from ..pretrained.hub import upload
-
-        with tempfile.TemporaryDirectory('_zoo') as folder:
-            self._save(folder, format=format)
-            return upload(folder, repo_id, None, private, token, commit_message)
-
     def pipeline(self, **options: Any) -> Pipeline:
         """The pipeline of the model; see `model_zoo.pipeline`."""
         from ..inference import pipeline

@@ -11,7 +11,7 @@ import mxnet as mx
 import numpy as np
 
 from ..checkpoint.mapping import padding_of
-from ..checkpoint.readers import LAYOUTS, SUMS, kept_sums, read_tensors, weights_of
+from ..checkpoint.readers import LAYOUTS, kept_sums, read_tensors, weights_of
 from ..checkpoint.tensor_files import write_params
 from ..errors import CheckpointError, InputError, UnknownNameError
 from ..opening import open_model
@@ -347,12 +347,6 @@ class BlockFiles:
         directory: str | os.PathLike,
         tokenizer: Any = None,
         format: str = 'native',
-        push_to_hub: bool | str = False,
-        *,
-        repo_id: str | None = None,
-        private: bool | None = None,
-        token: str | None = None,
-        commit_message: str | None = None,
     ) -> None:
         """Write configuration and weights, and the tokenizer's files, to `directory`.
 
@@ -370,14 +364,6 @@ class BlockFiles:
             ``pytorch_model.bin``; ``'pytorch_pretrained_bert'``: the same with that library's names
             and buffers. ``'tensorflow'``: ``model.ckpt.*`` and the configuration in Google's or
             OpenAI's format. ``'numpy'``: OpenAI's ``params_*.npy``.
-        push_to_hub : bool or str
-            Also upload the files to this repository of the Hugging Face hub, ``owner/name``. True
-            means `repo_id`, or your own repository with the folder's name.
-        private : bool, optional
-            Whether a new repository is private; default: the owner's setting.
-        token : str, optional
-            Default: HF_TOKEN, or the token of ``hf auth login``.
-        commit_message : str, optional
 
         Raises
         ------
@@ -413,13 +399,6 @@ class BlockFiles:
                 written.append(os.path.join(directory, GENERATION_CONFIG))
                 write_json(written[-1], self.base.generation_config)
             written += [os.path.join(directory, config), *weights_of(weights)]
-        if push_to_hub:
-            folder = os.path.basename(os.path.abspath(directory))
-            name = (repo_id or folder) if push_to_hub is True else push_to_hub
-            names = [os.path.relpath(path, directory) for path in written]
-            from ..pretrained.hub import upload  # huggingface_hub takes a while to import
-
-            upload(directory, name, [*names, SUMS], private, token, commit_message)
 
     @classmethod
     def from_pretrained(

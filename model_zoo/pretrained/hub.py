@@ -5,7 +5,6 @@ import posixpath
 import warnings
 
 from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
-from ..errors import InputError
 from .download import mismatch
 from .files import (
     BESIDE_VOCAB,
@@ -27,12 +26,11 @@ with warnings.catch_warnings():
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
-    LocalTokenNotFoundError,
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
 
-__all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub', 'upload']
+__all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub']
 
 _SMALL = (
     *BESIDE_VOCAB,
@@ -181,38 +179,3 @@ def _reason(error):
     if isinstance(error, (HfHubHTTPError, ValueError)) or getattr(error, 'errno', None):
         return line
     return f'the hub cannot be reached ({line})'
-
-
-def upload(folder, repo_id, names=None, private=None, token=None, commit_message=None):
-    """Upload a folder's files to the hub; return the address of the commit.
-
-    Parameters
-    ----------
-    repo_id : str
-        ``owner/name``, or a name in your own account; it is made if the hub lacks it.
-    names : list of str, optional
-        Names of the files to upload; default: all.
-    private : bool, optional
-        Whether others can't see a new repository; default: what the owner has set.
-    token : str, optional
-        Default: HF_TOKEN, or the token of ``hf auth login``.
-    commit_message : str, optional
-    """
-    options = {} if private is None else {'private': private}
-    try:
-        hub = HfApi(constants.ENDPOINT, token=token)
-        made = hub.create_repo(repo_id, exist_ok=True, **options)
-        return hub.upload_folder(
-            repo_id=made.repo_id,
-            folder_path=folder,
-            allow_patterns=names,
-            commit_message=commit_message,
-        ).commit_url
-    except Exception as error:  # of requests or httpx, by the library's version
-        status = getattr(getattr(error, 'response', None), 'status_code', None)
-        hint = ''
-        if status in (401, 403) or isinstance(error, LocalTokenNotFoundError):
-            hint = '; give a `token` that may write, set HF_TOKEN, or run hf auth login'
-        raise InputError(
-            f'{repo_id!r} is not uploaded to {constants.ENDPOINT}: {_reason(error)}{hint}'
-        ) from error

@@ -7,9 +7,7 @@ import os
 import posixpath
 import re
 import shutil
-import tarfile
 import tempfile
-import zipfile
 from urllib.parse import urlsplit
 
 import filelock
@@ -136,7 +134,7 @@ def copy_of(url, folder):
 def unpacked(path, root):
     """Return the folder with the files of an archive; it is unpacked once.
 
-    An archive is refused if it has links or devices, or paths that lead out of the folder.
+    Nothing leaves the folder.
     """
     with reporting(f'cannot unpack {path!r}'):
         name = os.path.basename(path).split('.')[0]
@@ -150,33 +148,12 @@ def unpacked(path, root):
 
 
 def _unpack(path, folder):
-    # later versions of Python warn without a filter, earlier ones have none
-    options = {'filter': 'data'} if hasattr(tarfile, 'data_filter') else {}
+    # what would lead out of the folder is refused (tar) or left out (zip)
+    options = {} if path.endswith('.zip') else {'filter': 'data'}
     try:
-        if path.lower().endswith('.zip'):
-            with zipfile.ZipFile(path) as archive:
-                _check_members(path, archive.namelist())
-                archive.extractall(folder)
-        else:
-            with tarfile.open(path) as archive:
-                members = archive.getmembers()
-                others = [each.name for each in members if not (each.isfile() or each.isdir())]
-                if others:
-                    raise InputError(
-                        f'{path!r} is refused: {others[0]!r:.80} is a link or a device'
-                    )
-                _check_members(path, [member.name for member in members])
-                archive.extractall(folder, **options)
-    except (InputError, OSError):
-        raise
+        shutil.unpack_archive(path, folder, **options)
     except Exception as error:  # of tarfile, zipfile, zlib, lzma or bz2
-        raise InputError(f'{path!r} is damaged ({error}); copy or download it again') from error
-
-
-def _check_members(path, names):
-    for name in names:
-        if name.startswith('/') or '..' in name.split('/'):
-            raise InputError(f'{path!r} is refused: {name!r:.80} is outside its folder')
+        raise InputError(f'{path!r} is damaged or refused: {error}') from error
 
 
 @contextlib.contextmanager

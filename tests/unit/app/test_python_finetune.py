@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import tiny
 import toy_data
-from local_hub import accept, connect
-from loopback import LoopbackServer
 from script_runs import load_script, run
 
 import model_zoo
@@ -121,17 +119,6 @@ def test_an_output_folder_has_the_scripts_files_and_is_gone_on_with(folder, tmp_
         folder, 'text-classification', ROWS, resume=True, **{**options, 'epochs': 3}
     )
     assert len(longer.history) == 3 and longer.history[:2] == trained.history
-
-
-def test_the_result_goes_to_the_hub(folder, tmp_path, monkeypatch):
-    with LoopbackServer() as server:
-        connect(server, tmp_path, monkeypatch)
-        accept(server, 'me/reviews')
-        trained = model_zoo.finetune(folder, 'text-classification', ROWS, **SMALL)
-        address = trained.push_to_hub('me/reviews', token='secret', commit_message='First')
-        assert address == f'{server.url}me/reviews/commit/1'
-        pipe = model_zoo.pipeline('text-classification', 'me/reviews')
-        assert pipe('c d')[0]['label'] == trained('c d')[0]['label']
 
 
 def test_a_test_set_is_scored_or_predicted(folder):

@@ -8,12 +8,12 @@ import pathlib
 import pytest
 import safetensors.numpy
 from arrays import tensors_of
-from local_hub import accept, publish
+from local_hub import publish
 from tiny_repository import TOKENS, same
 
 import bert
 from model_zoo import pretrained
-from model_zoo.errors import InputError, PretrainedNotFoundError
+from model_zoo.errors import PretrainedNotFoundError
 from model_zoo.pretrained import catalogue, find_files, list_pretrained
 from model_zoo.tokenization.vocab_file import VocabFile, find_vocab_file
 
@@ -52,36 +52,6 @@ def test_vocab_alone_and_then_the_weights(online):
     assert (file.vocab.idx_to_token, file.do_lower_case) == (TOKENS, True)
     assert not any(path.endswith('model.safetensors') for path in online.paths())
     assert find_files('bert_x', 'tiny').weights.endswith('model.safetensors')
-
-
-@pytest.mark.parametrize('format', ['native', 'huggingface'])
-def test_upload(online, block, tmp_path, format):
-    made = accept(online, 'me/mine')
-    folder = tmp_path / 'mine'
-    folder.mkdir()
-    (folder / 'notes.txt').write_text('not for others')
-    tokenizer = bert.BertTokenizer.from_pretrained('me/tiny')
-    block.save_pretrained(
-        folder, tokenizer, format, push_to_hub='me/mine', private=True, token='secret'
-    )
-    assert len(made) == 1 and {'name': 'mine', 'organization': 'me'}.items() <= made[0].items()
-    # the first of huggingface_hub 2, the second of 1
-    assert made[0].get('visibility') == 'private' or made[0].get('private') is True
-    sent = {path.rpartition('/')[2] for path in online.resources if '/me/mine/resolve/' in path}
-    weights = 'model.params' if format == 'native' else 'model.safetensors'
-    assert sent == {'config.json', 'tokenizer_config.json', 'vocab.txt', 'SHA256SUMS', weights}
-    assert same(type(block).from_pretrained('me/mine'), block)
-    block.save_pretrained(tmp_path / 'mine', push_to_hub=True, repo_id='me/mine', token='secret')
-
-
-@pytest.mark.parametrize(
-    'name, options', [('me/mine', {}), ('me/other', {'token': 'secret'}), ('a/b/c', {})]
-)
-def test_refused_uploads(online, block, tmp_path, name, options):
-    accept(online, 'me/mine')
-    with pytest.raises(InputError):
-        block.save_pretrained(tmp_path / 'mine', push_to_hub=name, **options)
-    assert (tmp_path / 'mine' / 'model.params').is_file()
 
 
 def in_parts(block):
