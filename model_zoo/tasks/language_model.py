@@ -271,7 +271,7 @@ class LanguageModelTask(TextTask):
 
     def _learn(self, reading):
         settings = self.settings
-        folder = os.path.join(settings.output_dir, 'vocab')
+        folder = os.path.join(self.output_dir, 'vocab')
         path = os.path.join(folder, 'vocab.json')
         if (settings.resume or self.workers.rank > 0) and os.path.isfile(path):
             return path

@@ -243,7 +243,7 @@ def pretraining_class(settings, located):
 class PretrainingTask(MaskedLMTask):
     """Pre-training on masked words, and next sentences if the model predicts them."""
 
-    settings_class, family, in_python = PretrainingSettings, None, {}
+    settings_class, family, in_python, title = PretrainingSettings, None, {}, 'pre-training'
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
     trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))

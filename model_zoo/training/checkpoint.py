@@ -230,7 +230,6 @@ class CheckpointStore:
     def __init__(self, folder, keep=2, on_save=None):
         self.folder = make_writable_dir(folder)
         self.keep, self._on_save = keep, on_save
-        self._kept = []  # those that this training has written or resumed from; the newest last
 
     def paths(self):
         """Directories of the checkpoints, including damaged ones; the newest first."""
@@ -240,8 +239,6 @@ class CheckpointStore:
 
     def save(self, block, trainer, state, config, weights=None):
         """Write a checkpoint, whole or not at all, and remove the old ones."""
-        # This includes checkpoints of an earlier training in the same directory, unless `newest`
-        # was called to continue it.
         name = _name(state['step'], state['epoch'], state['batch'])
         final = os.path.join(self.folder, name)
         part = os.path.join(self.folder, _UNFINISHED + name)
@@ -274,11 +271,10 @@ class CheckpointStore:
                 ) from error
             raise
         shutil.rmtree(replaced, ignore_errors=True)
-        self._kept = [path for path in self._kept if path != final] + [final]
-        self._kept = self._kept[-self.keep :]
-        for path in self.paths():  # an earlier training's, too, which this one replaces
-            if path not in self._kept:
-                shutil.rmtree(path, ignore_errors=True)
+        paths = self.paths()
+        at = paths.index(final)
+        for path in paths[:at] + paths[at + self.keep :]:  # newer ones are of an earlier training
+            shutil.rmtree(path, ignore_errors=True)
         if self._on_save is not None:
             self._on_save()
         return final
@@ -304,14 +300,11 @@ class CheckpointStore:
         """The newest whole checkpoint; damaged ones are skipped with a warning."""
         self._clean()
         paths = self.paths()
-        for number, path in enumerate(paths):
+        for path in paths:
             try:
-                checkpoint = Checkpoint(path)
+                return Checkpoint(path)
             except CheckpointError as error:
                 logger.warning('%s; trying the one before it', error)
-            else:
-                self._kept = paths[number:][::-1]  # damaged newer ones go at the next save
-                return checkpoint
         if paths:
             raise CheckpointError(f'all checkpoints in {self.folder!r} are damaged; start again')
         raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')

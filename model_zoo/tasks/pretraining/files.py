@@ -328,8 +328,9 @@ def _read_records(path, names):
         content = file.read()
     problem = f'{path!r} is no file of pre-training samples, or is damaged'
     with reporting(problem, errors=(LookupError, TypeError, ValueError)):
-        records = ([each[name] for name in names] for each in map(_features, _records(content)))
-        return {name: _array(name, parts) for name, parts in zip(names, zip(*records))}
+        features = map(_features, _records(content))
+        rows = [[_numbers(*each[name]) for name in names] for each in features]
+        return {name: np.stack(column) for name, column in zip(names, zip(*rows, strict=True))}
 
 
 def _records(content):
@@ -362,29 +363,14 @@ def _features(record):
     return features
 
 
-def _array(name, parts):
-    """Return the numbers of one name as rows."""
-    kinds, packed = zip(*((kind, np.frombuffer(numbers, np.uint8)) for kind, numbers in parts))
-    values, kind = np.concatenate(packed), _FLOATS if name == WEIGHTS else _INTEGERS
-    if {*kinds} != {kind}:
-        raise ValueError(f'{name} has numbers of another type')
+def _numbers(kind, packed):
+    """Decode the numbers of a feature: floats, or int32 as varints."""
     if kind == _FLOATS:
-        counts, values = [len(part) / 4 for part in packed], values.view('<f4')
-    else:
-        counts, values = [np.count_nonzero(part < 128) for part in packed], _integers(values)
-    if len(set(counts)) != 1:
-        raise ValueError(f'the lists {name} have {min(counts)} to {max(counts)} numbers')
-    return values.reshape(len(parts), -1)
-
-
-def _integers(packed):
-    """Read the int32 numbers of varints that follow one another."""
-    last = packed < 128
-    starts = np.flatnonzero(np.concatenate([[True], last[:-1]]))
-    position = np.arange(len(packed)) - np.repeat(starts, np.diff([*starts, len(packed)]))
-    if len(packed) and (not last[-1] or position.max() > 4):
-        raise ValueError('a number is too large')
-    bits = (packed & 127).astype(np.int64) << 7 * position
+        return np.frombuffer(packed, '<f4')
+    octets = np.frombuffer(packed, np.uint8)
+    starts = np.flatnonzero(np.concatenate([[True], octets[:-1] < 128]))
+    places = np.arange(len(octets)) - np.repeat(starts, np.diff([*starts, len(octets)]))
+    bits = (octets & 127).astype(np.int64) << 7 * places
     return np.add.reduceat(bits, starts).astype(np.int32)
 
 
@@ -417,7 +403,7 @@ def _examples(samples, length, masks):
         if name == WEIGHTS:
             dtype, packed = _FLOATS, [row.tobytes() for row in rows.astype('<f4')]
         else:
-            dtype, packed = _INTEGERS, _varints(rows)
+            dtype, packed = _INTEGERS, [b''.join(map(_varint, row)) for row in rows.tolist()]
         key = _delimited(1, name.encode())
         encoded.append(
             [
@@ -431,18 +417,12 @@ def _examples(samples, length, masks):
 
 def _delimited(number, content):
     """Serialize a field of a protocol buffer."""
-    head, length = [number << 3 | _PACKED], len(content)
-    while length > 127:
-        head.append(length & 127 | 128)
-        length >>= 7
-    return bytes([*head, length]) + content
+    return bytes([number << 3 | _PACKED]) + _varint(len(content)) + content
 
 
-def _varints(rows):
-    """Pack each row of numbers, which are at least 0."""
-    shifts = 7 * np.arange(5)
-    parts = rows.astype(np.int64)[..., None] >> shifts
-    used = np.maximum(np.count_nonzero(parts, axis=-1), 1)[..., None] > np.arange(5)
-    more = np.concatenate([used[..., 1:], np.zeros_like(used[..., :1])], -1)
-    octets = (parts & 127 | more << 7).astype(np.uint8)
-    return [octet[use].tobytes() for octet, use in zip(octets, used)]
+def _varint(number):
+    octets = []
+    while number > 127:
+        octets.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*octets, number])

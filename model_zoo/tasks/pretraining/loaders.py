@@ -78,11 +78,6 @@ class PretrainingLoader(Loader):
             self._counts[epoch] = sum(1 for _ in self.epoch(epoch))
         return self._counts[epoch]
 
-    @property
-    def num_samples(self):
-        """Number of samples of an epoch of files."""
-        return int(self._source.histogram.sum())
-
     def close(self):
         self._source.close()
 
