@@ -128,11 +128,7 @@ class ModelChoice:
         lowers = do_lower_case if self.is_folder or self.vocab_file else None
         model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
         if do_lower_case not in (None, tokenizer.do_lower_case):
-            logger.warning(
-                'the vocabulary of %s decides: texts are %s',
-                self.model,
-                'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
-            )
+            logger.warning('the vocabulary decides: do_lower_case is %s', tokenizer.do_lower_case)
         return model, tokenizer
 
     def build(self, task, ctx, do_lower_case=None, **options):

@@ -13,7 +13,7 @@ import mxnet as mx
 import numpy as np
 from mxnet.gluon import HybridBlock
 
-from ..errors import InputError, reporting
+from ..errors import InputError
 from ..layers.losses import cross_entropy
 from ..optimizer import finetune_schedule
 from ..pretrained import get_entry, names_files
@@ -90,13 +90,12 @@ class MaskedLMTask(TextTask):
         if bool(settings.train_file) == bool(settings.pregenerated_data):
             raise InputError('give `train_file`, a text, or `pregenerated_data`, samples')
         if self.dev_share and not settings.train_file:
-            raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
+            raise InputError('needs `train_file`', field='dev_split')
         for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
-            with reporting(f'`{name}`', errors=InputError):
-                if getattr(settings, name) is not None:
-                    files = matching_files(getattr(settings, name))
-                    if name.endswith('file'):
-                        self._copy(name, files)
+            if getattr(settings, name) is not None:
+                files = matching_files(getattr(settings, name))
+                if name.endswith('file'):
+                    self._copy(name, files)
         return {name: name for name in ('train', 'dev') if self.files(name)[0]}
 
     def _copy(self, name, files):

@@ -14,7 +14,7 @@ import numpy as np
 from ..checkpoint.readers import SUMS, read_sums, write_sums
 from ..checkpoint.tensor_files import read_params, write_params
 from ..environment import blas
-from ..errors import CheckpointError, InputError
+from ..errors import CheckpointError, InputError, reporting
 from ..util.files import make_writable_dir, write_json
 from ..util.reading import read_json, sha256_of
 from .updater import LossScale
@@ -244,31 +244,23 @@ class CheckpointStore:
         part = os.path.join(self.folder, _UNFINISHED + name)
         replaced = os.path.join(self.folder, _REPLACED + name)
         try:
-            self._clean()
-            os.makedirs(part)
-            _save_weights(block, os.path.join(part, _MODEL), weights)
-            tensors, counts = optimizer_tensors(block, trainer)
-            write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
-            content = {
-                'version': VERSION,
-                'state': state,
-                'config': config,
-                'update_counts': counts,
-                'blas': blas(),
-            }
-            write_json(os.path.join(part, _STATE), content)
-            files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
-            write_sums(os.path.join(part, SUMS), files)
-            if os.path.isdir(final):  # the same step, reached again
-                os.replace(final, replaced)
-            os.replace(part, final)
-        except BaseException as error:
+            with reporting(f'cannot write the checkpoint {final!r}'):
+                self._clean()
+                os.makedirs(part)
+                _save_weights(block, os.path.join(part, _MODEL), weights)
+                tensors, counts = optimizer_tensors(block, trainer)
+                write_params(os.path.join(part, _OPTIMIZER), tensors, {'format': 'optimizer'})
+                content = {'version': VERSION, 'state': state, 'config': config}
+                content.update(update_counts=counts, blas=blas())
+                write_json(os.path.join(part, _STATE), content)
+                files = [os.path.join(part, name) for name in (_MODEL, _OPTIMIZER, _STATE)]
+                write_sums(os.path.join(part, SUMS), files)
+                if os.path.isdir(final):  # the same step, reached again
+                    os.replace(final, replaced)
+                os.replace(part, final)
+        except BaseException:
             with contextlib.suppress(OSError):  # the disk may be gone
                 self._clean()
-            if isinstance(error, OSError):
-                raise InputError(
-                    f'cannot write the checkpoint {final!r}: {error.strerror or error}'
-                ) from error
             raise
         shutil.rmtree(replaced, ignore_errors=True)
         paths = self.paths()
@@ -299,15 +291,12 @@ class CheckpointStore:
     def newest(self):
         """The newest whole checkpoint; damaged ones are skipped with a warning."""
         self._clean()
-        paths = self.paths()
-        for path in paths:
+        for path in self.paths():
             try:
                 return Checkpoint(path)
             except CheckpointError as error:
                 logger.warning('%s; trying the one before it', error)
-        if paths:
-            raise CheckpointError(f'all checkpoints in {self.folder!r} are damaged; start again')
-        raise CheckpointError(f'nothing to resume: there is no checkpoint in {self.folder!r}')
+        raise CheckpointError(f'no whole checkpoint in {self.folder!r}: start again')
 
     def job(self):
         """The configuration in the newest readable checkpoint; None without one."""

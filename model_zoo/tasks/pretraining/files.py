@@ -23,7 +23,7 @@ from ...checkpoint.tensorflow_file import masked_crc32c, read_message
 from ...errors import CheckpointError, InputError, reporting
 from ...util.arrays import pad_rows
 from ...util.files import atomic_write, write_json
-from ...util.reading import parse_json, read_json, read_lines
+from ...util.reading import parse_json, read_lines
 from ...util.remote import open_binary
 
 #: name of the array of floats
@@ -223,7 +223,6 @@ _MATRICES = Samples._fields[:5]  # arrays with a row for each sample
 # -- pytorch-pretrained-bert's epochs --------------------------------------------------------------
 
 _NAME = re.compile(r'epoch_(\d+)\.json')
-_COUNT, _LENGTH = 'num_training_examples', 'max_seq_len'
 _LINE = {
     'tokens': list[str],
     'segment_ids': list[int],
@@ -239,10 +238,6 @@ def epoch_of(path):
     return None if match is None else int(match[1])
 
 
-def _metrics_path(path):
-    return f'{os.path.splitext(path)[0]}_metrics.json'
-
-
 def _read_epoch(path, vocab):
     rows = []
     for number, line in read_lines(path):
@@ -250,9 +245,6 @@ def _read_epoch(path, vocab):
         if line.strip():
             with reporting(problem, errors=(LookupError, OverflowError, ValueError)):
                 rows.append(_row(parse_json(line, _LINE), vocab.token_to_idx))
-    count = read_json(_metrics_path(path), 'the metrics of the samples,', {_COUNT: int})[_COUNT]
-    if len(rows) != count:
-        raise InputError(f'{path!r} has {len(rows)} samples, not {count}: it was cut off')
     if not rows:
         return Samples.empty()
     tokens, types, is_random, positions, labels = zip(*rows)
@@ -291,7 +283,8 @@ def write_epoch(path, parts, vocab, max_seq_length):
                 )
                 file.write(json.dumps(dict(zip(_LINE, values))) + '\n')
                 count += 1
-    write_json(_metrics_path(path), {_COUNT: count, _LENGTH: max_seq_length})
+    metrics = {'num_training_examples': count, 'max_seq_len': max_seq_length}
+    write_json(f'{os.path.splitext(path)[0]}_metrics.json', metrics)
 
 
 # -- Google's TFRecords ----------------------------------------------------------------------------

@@ -69,19 +69,11 @@ class Processes:
 
 
 def _context():
-    if 'forkserver' not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context('spawn')
-    from multiprocessing import forkserver
-
-    forkserver.set_forkserver_preload([__name__])
-    if threading.current_thread() is threading.main_thread():
-        # the server inherits this, and says nothing when Ctrl-C ends this process
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            forkserver.ensure_running()
-        finally:
-            signal.signal(signal.SIGINT, handler)
-    return multiprocessing.get_context('forkserver')
+    methods = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context('forkserver' if 'forkserver' in methods else 'spawn')
+    if 'forkserver' in methods:
+        context.set_forkserver_preload([__name__])
+    return context
 
 
 def result_of(future):
