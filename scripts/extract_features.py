@@ -15,30 +15,23 @@ the input has a line of JSON in the output:
 (pytorch-pretrained-bert's script leaves out the token types of pairs; here they are as in
 Google's.)
 
-With ``--output_file output.npz`` the output is arrays, which take half the space and aren't
-rounded: ``values`` (tokens, layers, units), ``tokens`` (tokens,), ``layers`` (layers,), and
-``bounds`` (lines + 1,): the tokens of line i have the numbers ``bounds[i]`` to ``bounds[i + 1]``.
-
-Inputs may be larger than the memory. ``OUTPUT.results.json`` describes the run. The output appears
-when it is complete: an interrupted run starts anew.
+Inputs may be larger than the memory. The output appears when it is complete: an interrupted run
+starts anew.
 """
 
 import argparse
-import array
 import itertools
 import json
 import logging
 import os
 import sys
-import tempfile
 import time
-import zipfile
 
 import numpy as np
 
 from model_zoo.app import cli
 from model_zoo.app.originals import parse_settings
-from model_zoo.errors import InputError, reporting
+from model_zoo.errors import InputError
 from model_zoo.training.settings import (
     BertSettings,
     CheckpointSettings,
@@ -51,7 +44,6 @@ from model_zoo.training.settings import (
 from model_zoo.util.display import progress
 from model_zoo.util.files import atomic_write
 from model_zoo.util.reading import read_lines
-from model_zoo.util.remote import is_url
 
 logger = logging.getLogger('extract_features')
 
@@ -73,9 +65,7 @@ class FeatureSettings(CheckpointSettings, BertSettings):
     title = 'features'
 
     input_file: str = setting(None, 'one text or pair per line', flag={'required': True})
-    output_file: str = setting(
-        None, 'JSON lines, or arrays if it ends in .npz', flag={'required': True}
-    )
+    output_file: str = setting(None, 'JSON lines', flag={'required': True})
     layers: list[int] = setting(
         [-1, -2, -3, -4],
         '0 is the first layer; negative numbers count from the last one',
@@ -150,11 +140,8 @@ class FeatureExtractor:
         return vectors
 
 
-CHUNK = 65536  # tokens written at once
-
-
-def write_json_lines(path, results, layers, vocab):
-    """Write Google's form: a line of JSON for each line of the input."""
+def write_json_lines(path, results, layers):
+    """Write Google's format: a line of JSON for each line of the input."""
     with atomic_write(path) as file:
         for number, (encoding, vectors) in enumerate(results):
             values = np.round(vectors.astype(np.float64), 6).tolist()
@@ -168,36 +155,6 @@ def write_json_lines(path, results, layers, vocab):
                 for token, row in zip(encoding.tokens, values)
             ]
             file.write(json.dumps({'linex_index': number, 'features': features}) + '\n')
-
-
-def write_arrays(path, results, layers, vocab):
-    """Write an .npz. An array in a file begins with its size, so the vectors wait in another."""
-    from bert_embedding.writers import array_entry
-
-    ids, bounds, shape = array.array('i'), [0], ()
-    folder = None if is_url(path) else os.path.dirname(os.path.realpath(path))
-    with reporting(f'cannot write {path!r}'), tempfile.TemporaryFile(dir=folder) as kept:
-        for encoding, vectors in results:
-            ids.extend(encoding.input_ids.tolist())
-            bounds.append(len(ids))
-            shape = vectors.shape[1:]
-            kept.write(vectors.astype('<f4').tobytes())
-        kept.seek(0)
-        tokens = vocab.idx_to_token
-        width = max(len(tokens[number]) for number in set(ids))
-        names = (
-            np.array([tokens[number] for number in ids[start : start + CHUNK]], f'<U{width}')
-            for start in range(0, len(ids), CHUNK)
-        )
-        with atomic_write(path, 'wb') as file, zipfile.ZipFile(file, 'w') as archive:
-            for name, dtype, count, parts in (
-                ('layers', '<i4', (len(layers),), [np.array(layers, '<i4')]),
-                ('bounds', '<i8', (len(bounds),), [np.array(bounds, '<i8')]),
-                ('tokens', f'<U{width}', (len(ids),), names),
-                ('values', '<f4', (len(ids), *shape), iter(lambda: kept.read(1 << 20), b'')),
-            ):
-                with array_entry(archive, name, dtype, count) as entry:
-                    entry.writelines(map(bytes, parts))
 
 
 def parse_arguments(argv=None):
@@ -232,74 +189,42 @@ def check_model(args, model):
     return args.fit_length('max_length', model.context_length)
 
 
-def count_lines(path, encoding=None):
-    """Check that all lines can be read; return their number."""
-    count, single = 0, 0
-    for _, line in read_lines(path, encoding):
-        count += 1
-        single += SEPARATOR.strip() in line and SEPARATOR not in line.strip()
-    if not count:
-        raise InputError(f'{path!r} is empty', field='input_file')
-    if single:
-        logger.warning(
-            '%d of %d lines have ||| without a space and a text on both sides: each is one text, '
-            "as in Google's script",
-            single,
-            count,
-        )
-    return count
-
-
 def main(argv=None):
     args = parse_arguments(argv)
-    from model_zoo.app.report import write_results
     from model_zoo.tasks.tables import check_files
 
     check_files(args, 'input_file')
     output = args.output_file
     if os.path.realpath(args.input_file) == os.path.realpath(output):
         raise InputError(f'{output!r} is the input: give another name', field='output_file')
-    if os.path.exists(output) and not os.path.isfile(output):
-        raise InputError(f'{output!r} is not a regular file', field='output_file')
     cli.setup_logging()
-    count = count_lines(args.input_file, args.encoding)  # fail on bad lines before the work
+    # fail on bad lines before the work
+    count = sum(1 for _ in read_lines(args.input_file, args.encoding))
+    if not count:
+        raise InputError(f'{args.input_file!r} is empty', field='input_file')
     ctx = cli.get_ctx(args.gpu)
     model, tokenizer = make_model(args, ctx)
     args = check_model(args, model)
     extractor = FeatureExtractor(
         model, tokenizer, args.layers, args.max_length, args.batch_size, ctx
     )
-    started, totals = time.perf_counter(), {'tokens': 0, 'cut_lines': 0}
+    started, tokens, cut = time.perf_counter(), 0, 0
 
     def counted():
+        nonlocal tokens, cut
         lines = (line for _, line in read_lines(args.input_file, args.encoding))
         for encoding, vectors in progress(
             extractor.extract(lines), 'lines', total=count, leave=True
         ):
-            totals['tokens'] += len(encoding)
-            totals['cut_lines'] += encoding.truncated > 0
+            tokens += len(encoding)
+            cut += encoding.truncated > 0
             yield encoding, vectors
 
-    write = write_arrays if output.endswith('.npz') else write_json_lines
-    write(output, counted(), args.layers, tokenizer.vocab)
+    write_json_lines(output, counted(), args.layers)
+    if cut:
+        logger.warning('%d of %d lines were cut to %d tokens', cut, count, args.max_length)
     seconds = time.perf_counter() - started
-    write_results(
-        f'{output}.results.json',
-        vars(args),
-        lines=count,
-        **totals,
-        seconds=seconds,
-        lines_per_second=count / seconds,
-        model=model.config.to_dict(),
-    )
-    if totals['cut_lines']:
-        logger.warning(
-            '%d of %d lines have more than %d tokens and were cut',
-            totals['cut_lines'],
-            count,
-            args.max_length,
-        )
-    logger.info('%s: %d lines, %d tokens, %.1f s', output, count, totals['tokens'], seconds)
+    logger.info('%s: %d lines, %d tokens, %.1f s', output, count, tokens, seconds)
 
 
 if __name__ == '__main__':

@@ -16,21 +16,12 @@ also writes ``test_results.tsv``, with the probabilities of the classes, a line 
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import ClassificationSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(ClassificationSettings, __doc__, argv, 'finetune_classifier')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.classification import ClassificationTask
-
-    run_task(ClassificationTask(settings))
-
+main = training_main(
+    ClassificationSettings, 'classification.ClassificationTask', __doc__, 'finetune_classifier'
+)
 
 if __name__ == '__main__':
     cli.run_script(main)

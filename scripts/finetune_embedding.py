@@ -15,21 +15,10 @@ evaluates an encoder without training it.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import SentenceSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(SentenceSettings, __doc__, argv, 'finetune_embedding')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.sentences import SentenceTask
-
-    run_task(SentenceTask(settings))
-
+main = training_main(SentenceSettings, 'sentences.SentenceTask', __doc__, 'finetune_embedding')
 
 if __name__ == '__main__':
     cli.run_script(main)

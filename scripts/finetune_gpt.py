@@ -12,21 +12,10 @@ of the best epoch. ``--only_inference`` evaluates a model.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import StorySettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(StorySettings, __doc__, argv, 'finetune_gpt')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.choice import StoryTask
-
-    run_task(StoryTask(settings))
-
+main = training_main(StorySettings, 'choice.StoryTask', __doc__, 'finetune_gpt')
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -20,21 +20,10 @@ finetune_on_pregenerated.py and of the other training scripts. ``--output_dir`` 
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import MaskedLMSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(MaskedLMSettings, __doc__, argv, 'finetune_lm')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.masked_lm import MaskedLMTask
-
-    run_task(MaskedLMTask(settings))
-
+main = training_main(MaskedLMSettings, 'masked_lm.MaskedLMTask', __doc__, 'finetune_lm')
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -12,21 +12,10 @@ the best one, ``best_model/`` for ``BertForQuestionAnswering.from_pretrained``,
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import SquadSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(SquadSettings, __doc__, argv, 'finetune_squad')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.squad import SquadTask
-
-    run_task(SquadTask(settings))
-
+main = training_main(SquadSettings, 'squad.SquadTask', __doc__, 'finetune_squad')
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -12,21 +12,10 @@ JSON lines with the same fields, with any number of endings. ``--output_dir`` re
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import ChoiceSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(ChoiceSettings, __doc__, argv, 'finetune_swag')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.choice import ChoiceTask
-
-    run_task(ChoiceTask(settings))
-
+main = training_main(ChoiceSettings, 'choice.ChoiceTask', __doc__, 'finetune_swag')
 
 if __name__ == '__main__':
     cli.run_script(main)

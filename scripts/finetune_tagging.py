@@ -13,21 +13,10 @@ the predicted labels as another column.
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.tasks.settings import TaggingSettings
 
-
-def parse_arguments(argv=None):
-    return parse_settings(TaggingSettings, __doc__, argv, 'finetune_tagging')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.tagging import TaggingTask
-
-    run_task(TaggingTask(settings))
-
+main = training_main(TaggingSettings, 'tagging.TaggingTask', __doc__, 'finetune_tagging')
 
 if __name__ == '__main__':
     cli.run_script(main)

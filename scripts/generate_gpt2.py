@@ -10,21 +10,14 @@ another format that ``from_pretrained`` reads. The flags of pytorch-pretrained-b
 and their defaults are kept, except ``--batch_size``, which only says how many samples run at once.
 """
 
-import os
 import sys
 
 from tqdm import tqdm
 
 from model_zoo.app import cli
-from model_zoo.app.arguments import (
-    add_encoding,
-    add_use_arguments,
-    check_precision,
-    engine_of,
-    take_model,
-)
+from model_zoo.app.arguments import add_encoding, add_use_arguments, engine_of, take_model
 from model_zoo.errors import InputError, ZooError
-from model_zoo.util.files import make_writable_dir, write_json
+from model_zoo.util.files import write_json
 
 #: new tokens where neither --length nor the model's context limits them
 DEFAULT_LENGTH = 128
@@ -67,12 +60,6 @@ def parse_arguments(argv=None):
         help="tokens that end a text, instead of the model's own; '': none",
     )
     add(
-        '--overflow',
-        choices=('error', 'slide'),
-        default='error',
-        help="beyond the model's context, stop with an error, or drop the text's beginning",
-    )
-    add(
         '--stream',
         action='store_true',
         help='print tokens as they are generated, sample after sample',
@@ -93,72 +80,44 @@ def parse_arguments(argv=None):
 
 
 def check_arguments(args):
+    """Check what `model_zoo.generation.generate` doesn't."""
     sources = ('prompt', 'input_file', 'unconditional')
     given = [name for name in sources if getattr(args, name)]
     if len(given) > 1:
         raise InputError(f'and `{given[1]}`: choose one', field=given[0])
     if args.output and not given:
         raise InputError('goes with `prompt`, `input_file` or `unconditional`', field='output')
-    for name, other in (
-        ('nsamples', None),
-        ('num_beams', None),
-        ('batch_size', -1),
-        ('length', -1),
-        ('top_k', 0),
-    ):
+    for name in ('nsamples', 'batch_size', 'length'):
         value = getattr(args, name)
-        if value < 1 and value != other:
-            hint = '' if other is None else f', or {other}'
-            raise InputError(f'must be at least 1{hint}, not {value}', field=name)
-    check_precision(args)
-    greedy, beams = args.greedy, args.num_beams > 1
+        if value < 1 and (value != -1 or name == 'nsamples'):
+            raise InputError(f'must be at least 1, not {value}', field=name)
     draws = (args.temperature, args.top_k, args.top_p) != (1.0, 0, 1.0)
-    runs_on_cpu = args.engine in ('onnxruntime', 'openvino')
-    for is_wrong, field, problem in (
-        (greedy and beams, 'greedy', 'and `num_beams`: choose one'),
-        (
-            draws and (greedy or beams),
-            'greedy' if greedy else 'num_beams',
-            "doesn't sample: leave out `temperature`, `top_k` and `top_p`",
-        ),
-        (
-            greedy and args.nsamples > 1,
-            'greedy',
-            f'finds one text, not `nsamples` {args.nsamples}',
-        ),
-        (
-            beams and args.nsamples > args.num_beams,
-            'nsamples',
-            f'{args.nsamples} is above `num_beams` {args.num_beams}',
-        ),
-        (beams and args.stream, 'stream', "doesn't work with beam search"),
-        (args.seed < 0, 'seed', f'must be at least 0, not {args.seed}'),
-        (
-            args.temperature == 0,
-            'temperature',
-            'must be greater than 0; use `greedy` for the most likely tokens',
-        ),
-        (
-            args.gpu is not None and runs_on_cpu,
-            'engine',
-            f'{args.engine} runs on the CPU: leave `gpu` out',
-        ),
-    ):
-        if is_wrong:
-            raise InputError(problem, field=field)
-    if args.output:
-        make_writable_dir(os.path.dirname(args.output) or '.')
+    for field, is_given in (('greedy', args.greedy), ('num_beams', args.num_beams > 1)):
+        if is_given and draws:
+            raise InputError(
+                "doesn't sample: leave out `temperature`, `top_k` and `top_p`", field=field
+            )
+    if args.num_beams > 1 and (args.greedy or args.stream):
+        raise InputError("doesn't go with `greedy` and `stream`", field='num_beams')
 
 
 class Generator:
     """Model, tokenizer and flags: from prompts to texts."""
 
     def __init__(self, args):
+        from model_zoo.generation.request import TextOptions
         from model_zoo.inference import make_engine
         from model_zoo.inference.text import end_tokens
         from model_zoo.opening import locate, open_model
 
-        self._args = args
+        self._args, self._runs = args, 0
+        self._options = {}
+        if args.num_beams > 1:
+            self._options = {'num_beams': args.num_beams, 'length_penalty': args.length_penalty}
+        elif not args.greedy:
+            self._options = {'temperature': args.temperature, 'top_k': args.top_k or None}
+            self._options['top_p'] = None if args.top_p == 1 else args.top_p
+        TextOptions.read({**self._options, 'seed': args.seed})  # before the model is opened
         name = args.model_name_or_path
         if 'language_model' not in locate(name, weights=None, vocab=False).family.tasks:
             raise InputError(f'{name}: this is not a language model', field='model_name_or_path')
@@ -169,20 +128,12 @@ class Generator:
         if self._engine.name == 'mxnet':
             block.hybridize(static_alloc=True, static_shape=True)
         self._model = self._engine.language_model
-        self._runs = 0
         if args.stop is None:
             stop_tokens = end_tokens(block, self._tokenizer)
         else:
             stop_tokens = [self._stop_token(text) for text in args.stop if text]
-        self._options = {'stop_tokens': stop_tokens, 'overflow': args.overflow}
-        if args.num_beams > 1:
-            self._options.update(num_beams=args.num_beams, length_penalty=args.length_penalty)
-        elif not args.greedy:
-            self._options.update(
-                temperature=args.temperature,
-                top_k=args.top_k or None,
-                top_p=None if args.top_p == 1 else args.top_p,
-            )
+        # the model forgets the beginning of a text that is longer than its context
+        self._options.update(stop_tokens=stop_tokens, overflow='slide')
 
     def _stop_token(self, text):
         known = self._tokenizer.vocab.token_to_idx
@@ -199,8 +150,8 @@ class Generator:
         end = self._tokenizer.eos_token_id
         if end is None:
             raise InputError(
-                'the vocabulary of this model has no token that ends texts, which '
-                'a new text would follow; give a `prompt`',
+                'this model has no token between texts, which a new text would follow; give a '
+                '`prompt`',
                 field='unconditional',
             )
         return [end]
@@ -211,14 +162,11 @@ class Generator:
             raise InputError(f'the prompt {prompt!r} is empty: it has no tokens')
         return ids
 
-    def _length(self, prompts):
+    def _length(self):
         if self._args.length != -1:
             return self._args.length
         context = self._model.context_length
-        if context is None:
-            return DEFAULT_LENGTH
-        room = context - max(map(len, prompts)) if self._args.overflow == 'error' else context
-        return max(1, min(context // 2, room))
+        return DEFAULT_LENGTH if context is None else max(1, context // 2)
 
     def _seed(self):
         """Return a new seed for each run, so that a repeated prompt gets two continuations."""
@@ -247,7 +195,7 @@ class Generator:
         continuations = generation.generate(
             self._model,
             prompts,
-            self._length(prompts),
+            self._length(),
             num_return_sequences=samples,
             seed=self._seed(),
             **self._options,
@@ -263,7 +211,7 @@ class Generator:
 
         streamed, log_prob = generation.StreamedText(self._tokenizer, prompt), 0.0
         for new in generation.stream(
-            self._model, [prompt], self._length([prompt]), seed=self._seed(), **self._options
+            self._model, [prompt], self._length(), seed=self._seed(), **self._options
         ):
             log_prob += new.log_prob
             print(streamed.add(new), end='', flush=True)

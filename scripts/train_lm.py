@@ -13,7 +13,7 @@ and ``best_model/`` for ``from_pretrained``, generate_gpt2.py and eval_transfo_x
 """
 
 from model_zoo.app import cli
-from model_zoo.app.originals import parse_settings
+from model_zoo.app.originals import training_main
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import LanguageModelSettings
 from model_zoo.training.settings import setting, settings
@@ -66,17 +66,7 @@ def find_family(args):
     return family or args.family
 
 
-def parse_arguments(argv=None):
-    return parse_settings(CommandSettings, __doc__, argv, 'train_lm')
-
-
-def main(argv=None):
-    settings = parse_arguments(argv)
-    from model_zoo.app.trainer import run_task
-    from model_zoo.tasks.language_model import LanguageModelTask
-
-    run_task(LanguageModelTask(settings))
-
+main = training_main(CommandSettings, 'language_model.LanguageModelTask', __doc__, 'train_lm')
 
 if __name__ == '__main__':
     cli.run_script(main)

@@ -8,7 +8,6 @@ import mxnet as mx
 
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
-from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.quantization import Quantizer, choose_layers
 from ..util.files import written_together
@@ -35,7 +34,7 @@ def engine_forward(engine):
     return forward
 
 
-def load_exported(prefix, max_length, ctx, flag='max_length'):
+def load_exported(prefix, max_length, ctx):
     """Load ``PREFIX-symbol.json`` and its parameters with the inputs data0, data1, data2."""
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
@@ -45,10 +44,10 @@ def load_exported(prefix, max_length, ctx, flag='max_length'):
     for name, array in tensors.items():
         if name.endswith('position_weight') and max_length > len(array):
             raise InputError(
-                f'{max_length}: the exported model takes {len(array)} tokens at most', field=flag
+                f'{max_length}: the exported model takes {len(array)} tokens at most',
+                field='max_length',
             )
     check_sums(sums_path(symbol))
-    check_graph(symbol)
     try:
         known = mx.sym.load(symbol).list_arguments()
         names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]

@@ -1,7 +1,5 @@
 """Work over many files of texts: a task for each, or for each part of a large one."""
 
-import argparse
-import collections
 import functools
 import logging
 import math
@@ -11,12 +9,11 @@ from typing import NamedTuple
 
 from ..environment import available_processors
 from ..errors import InputError
-from ..tokenization.learn import count_words, split_words
 from ..util.display import progress
 from ..util.done import forget_done, mark_done, read_done
-from ..util.files import atomic_write, make_output_dir, remove_leftovers
+from ..util.files import make_output_dir, remove_leftovers
 from ..util.ray_cluster import RayTasks
-from ..util.reading import check_encoding, read_lines, read_span
+from ..util.reading import check_encoding, read_span
 from ..util.remote import file_size, is_url, join
 from .arguments import check_at_least_one
 
@@ -39,12 +36,12 @@ class FileTask(NamedTuple):
             yield line.rstrip('\r\n')
 
 
-def run_over_files(job, args, settings, tasks=None):
+def run_over_files(job, args, settings):
     """Write a file of results for each of ``args.files``, or for each part of a large one.
 
     The results don't depend on the number of workers: each has one thread, and a task is whole.
     """
-    tasks = plan_files(args) if tasks is None else tasks
+    tasks = plan_files(args)
     folder = make_output_dir(args.output_dir)
     found = [read_done(task.output, _job_of(settings, task)) for task in tasks]
     missing = [task for task, facts in zip(tasks, found) if facts is None]
@@ -119,47 +116,3 @@ def _workers(job, args, count):
     from ..tasks.pretraining.processes import Processes
 
     return Processes(job, min(args.num_workers or available_processors(), max(1, count)))
-
-
-#: folder of the prepared parts, below the vocabulary's folder
-_PARTS = 'parts'
-
-
-def _prepare_part(counts, lower, task):
-    """Write a part's words and their counts, or its lines in words; for a worker."""
-    lines = (line.strip() for line in task.lines() if line.strip())
-    with atomic_write(task.output) as file:
-        if counts:
-            numbers = count_words(lines, lower)
-            rows = [f'{word}\t{numbers[word]}' for word in sorted(numbers)]
-        else:
-            rows = split_words(lines, lower)
-        return sum(file.write(f'{row}\n') > 0 for row in rows)
-
-
-def prepare_text(args, counts, lower):
-    """Prepare a text for the learning of a vocabulary, part by part, and read what came of it.
-
-    The parts are in the folder ``parts`` of ``args.output_dir``; a second run leaves out finished
-    ones. With `counts` the words are counted, for word pieces (a Counter); otherwise it is the
-    `read` of `learn_sentence_pieces`. There may be no words.
-    """
-    over = {'files': args.input_file, 'output_format': 'tsv' if counts else 'txt', 'encoding': None}
-    over['output_dir'] = join(args.output_dir, _PARTS)
-    over = argparse.Namespace(**{**vars(args), **over})
-    tasks = plan_files(over)
-    job = functools.partial(_prepare_part, counts, lower)
-    run_over_files(job, over, ['vocabulary', counts, lower], tasks)
-
-    def read():
-        for task in tasks:
-            for _, line in read_lines(task.output):
-                yield line.rstrip('\n')
-
-    if not counts:
-        return read
-    total = collections.Counter()
-    for line in read():
-        word, count = line.split('\t')
-        total[word] += int(count)
-    return total

@@ -1,6 +1,7 @@
 """The originals' flags, command by command, what they mean in our flags, and their scripts."""
 
 import dataclasses
+import importlib
 import importlib.util
 import logging
 import os
@@ -438,6 +439,24 @@ def parse_settings(cls, doc, argv=None, originals=None):
     parsed = made(**values)
     parsed.given = args.given & values.keys()
     return parsed
+
+
+def training_main(settings_class, task, doc, name):
+    """Return the ``main(argv)`` of a command that trains.
+
+    `task` is its class, such as ``'squad.SquadTask'`` in `model_zoo.tasks`; `doc` and `name` are
+    the command's.
+    """
+
+    def main(argv=None):
+        parsed = parse_settings(settings_class, doc, argv, name)
+        from .trainer import run_task
+
+        module, task_class = task.split('.')
+        module = importlib.import_module(f'model_zoo.tasks.{module}')
+        run_task(vars(module)[task_class](parsed))
+
+    return main
 
 
 # -- scripts --------------------------------------------------------------------------------------

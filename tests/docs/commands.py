@@ -45,7 +45,6 @@ SHORTENING = {
     'finetune_gpt': f'{TRAINING} --n_valid 6',
     'train_lm': f'{TRAINING} --max_length 16 --tgt_len 16 --mem_len 16 --learn_vocab 500',
     'create_pretraining_data': '--dupe_factor 1 --max_length 32 --max_predictions_per_seq 5',
-    'learn_vocab': '--vocab_size 400',
     'run_pretraining': '--num_steps 2 --ckpt_interval 2',
     'run_pretraining_hvd': '--num_steps 2 --ckpt_interval 2',
     'eval_transfo_xl': '--tgt_len 16',

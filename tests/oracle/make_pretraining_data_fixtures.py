@@ -14,8 +14,9 @@ GOOGLE is a checkout of google-research/bert, GLUONNLP one of dmlc/gluon-nlp, v0
 import json
 import pathlib
 import shutil
-import subprocess
 import sys
+
+from tokenizers import BertWordPieceTokenizer
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / 'tests')]
@@ -33,9 +34,9 @@ def main(google_folder, gluonnlp_folder):
     FOLDER.mkdir(exist_ok=True)
     text, vocab_file = str(FOLDER / 'sample_text.txt'), str(FOLDER / 'vocab.txt')
     shutil.copy(pathlib.Path(google_folder) / 'sample_text.txt', text)
-    learn = [sys.executable, str(ROOT / 'scripts' / 'learn_vocab.py'), '--vocab_size', '400']
-    subprocess.run([*learn, '--input_file', text, '--output_dir', str(FOLDER)], check=True)
-    (FOLDER / 'learn_vocab.json').unlink()
+    learner = BertWordPieceTokenizer()
+    learner.train(text, vocab_size=400)
+    learner.save_model(str(FOLDER))
     vocab = load_vocab(vocab_file)
     google = google_original(google_folder)
     for name, whole_words in (('google', False), ('google_words', True)):

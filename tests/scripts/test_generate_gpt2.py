@@ -120,25 +120,20 @@ def test_a_stop_token(say, folder, tmp_path):
     assert samples_in(output)[0]['finish'] == 'stop'
 
 
-def test_the_default_length_fits_the_context(say, folder, tmp_path):
+def test_the_default_length_is_half_of_the_context(say, folder, tmp_path):
     output = tmp_path / 'texts.json'
-    for prompt, more, length in (
-        ('the', (), 24),
-        ('x' * 40, (), 8),
-        ('x' * 40, ('--overflow', 'slide'), 24),
-    ):
-        say(folder, '--prompt', prompt, '--output', output, *more)
-        assert len(samples_in(output)[0]['tokens']) == length
+    for prompt in ('the', 'x' * 40):
+        say(folder, '--prompt', prompt, '--output', output)
+        assert len(samples_in(output)[0]['tokens']) == 24
 
 
 def test_a_conversation(script, folder, capsys, monkeypatch):
-    lines = ['the', '', 'x' * 60, 'the']
+    lines = ['the', '', 'the']
     monkeypatch.setattr(sys, 'stdin', io.StringIO('\n'.join(lines) + '\n'))
     assert run(script, '--model_name_or_path', folder, '--length', 15) == 0
-    out, err = capsys.readouterr()
-    assert out.count('Model prompt >>> ') == 5
+    out, _ = capsys.readouterr()
+    assert out.count('Model prompt >>> ') == 4
     assert 'Prompt should not be empty!' in out
-    assert 'error: prompt 0 has 60 tokens' in err
     texts = [part.split('=' * 80)[0] for part in out.split(f'SAMPLE 1 {BAR}\n')[1:]]
     assert len(texts) == len(set(texts)) == 2, 'the same prompt is continued differently'
 

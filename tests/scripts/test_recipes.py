@@ -3,6 +3,7 @@
 import pathlib
 import re
 import shlex
+from unittest import mock
 
 import pytest
 import yaml
@@ -36,7 +37,9 @@ def test_recipes_are_command_lines(path, tmp_path, here):
         if file.name == 'best_model':
             (file / 'config.json').write_text('{}')
     script, argv = command_of(path)
-    args = script.parse_arguments(list(map(str, argv)))
+    with mock.patch('model_zoo.app.trainer.run_task') as started:
+        script.main(list(map(str, argv)))
+    args = started.call_args.args[0].settings
     assert args.seed == 1
     for name in ('lr', 'epochs', 'batch_size', 'output_dir'):
         assert getattr(args, name) == content[name]

@@ -40,6 +40,7 @@ HEAVY = {
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
     'model_zoo.training': {'import_module'},
+    'model_zoo.inference': {'import_module'},  # the same
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`

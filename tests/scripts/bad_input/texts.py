@@ -1,4 +1,4 @@
-"""Of scripts that make vocabularies and samples of a text, or pre-train on them."""
+"""Of scripts that make samples of a text, or pre-train on them."""
 
 import tiny
 import toy_data
@@ -9,23 +9,6 @@ from .case import BadInput, named
 __all__ = ['TEXTS']
 
 SOURCE = ROOT / 'tests' / 'fixtures' / 'pretraining'
-
-
-def learn(data, folder, edit):
-    (folder / 'blank.txt').write_text('\n \n')
-    (folder / 'bad.txt').write_bytes(b'\xff\n')
-    return ['--input_file', SOURCE / 'sample_text.txt', '--output_dir', 'out', *edit.split()]
-
-
-LEARN = [
-    ('--input_file none.txt', "error: no file matches 'none.txt'"),
-    ('--vocab_size 5', '--vocab_size'),
-    ('--min_frequency 0', '--min_frequency'),
-    ('--input_file blank.txt', 'error: blank.txt: no text to learn a vocabulary from'),
-    ('--input_file bad.txt', 'error: bad.txt, line 1: the byte 0xff'),
-    ('--kind sentencepiece --input_file blank.txt', 'error: blank.txt: no text to learn'),
-    ('--kind sentencepiece --vocab_size 30', 'cannot learn 30 tokens .*: Vocabulary size'),
-]
 
 
 def create(data, folder, edit):
@@ -93,7 +76,6 @@ FINETUNE = [
 
 TEXTS = {
     'finetune_lm': BadInput('finetune_lm', finetune, FINETUNE, write=write_corpus),
-    'learn_vocab': BadInput('learn_vocab', learn, LEARN),
     'create_pretraining_data': BadInput('create_pretraining_data', create, CREATE),
     'run_pretraining': BadInput('run_pretraining', pretrain, PRETRAIN, write=toy_data.write_shards),
 }

@@ -1,19 +1,12 @@
 """Byte pairs that are learned from a text."""
 
 import json
-import logging
 
 import pytest
 
 from gpt2.tokenizer import GPT2Tokenizer
 from model_zoo.errors import InputError
-from model_zoo.tokenization.learn import (
-    LONGEST_WORD,
-    count_words,
-    learn_byte_pairs,
-    learn_word_pieces,
-    split_words,
-)
+from model_zoo.tokenization.learn import learn_byte_pairs
 
 TEXT = 'the lobster and the other lobster\n' * 20 + 'naïve 海老\n'
 
@@ -39,30 +32,4 @@ def test_what_cannot_be_learned(tmp_path):
     text.write_text('a\n')
     with pytest.raises(InputError):
         learn_byte_pairs(text, 257, str(tmp_path / 'vocab'))
-    with pytest.raises(InputError):
-        learn_byte_pairs(text, 300, str(tmp_path / 'vocab'))
     assert not (tmp_path / 'vocab').exists()
-
-
-@pytest.mark.parametrize('kind', ['words', 'pieces', 'lines', 'pairs'])
-def test_endless_words_are_left_out_with_one_warning(tmp_path, kind, caplog):
-    text = ['the cat sat'] * 9
-    endless = ['x' * 3_000_000, '\u20acy' * 65_000, 'z' * 130_000, '_!' * 65_000, ' ' * 130_000]
-    longer = [*text, ' '.join(['the', *endless, '\u732b' * 9, 'cat'])]
-    if kind == 'words':
-        counts = count_words(longer)
-        assert counts['the'] == 10 and counts['\u732b'] == 9 and counts['sat'] == 9
-        assert max(map(len, counts)) <= LONGEST_WORD
-    elif kind == 'lines':
-        assert max(map(len, ' '.join(split_words(longer)).split())) <= LONGEST_WORD
-    elif kind == 'pieces':
-        learn_word_pieces(lambda: iter(longer), 60, tmp_path / 'a.txt')
-        learn_word_pieces(count_words(longer), 60, tmp_path / 'b.txt')
-        assert (tmp_path / 'a.txt').read_text() == (tmp_path / 'b.txt').read_text()
-    else:
-        (tmp_path / 'text').write_text('\n'.join(longer))
-        learn_byte_pairs(tmp_path / 'text', 300, tmp_path)
-        assert 'the' in (tmp_path / 'vocab.json').read_text()
-    warnings = [each for each in caplog.records if each.levelno == logging.WARNING]
-    assert len(warnings) == (2 if kind == 'pieces' else 1)
-    assert 'words of more than 1000 characters are left out' in warnings[0].getMessage()
