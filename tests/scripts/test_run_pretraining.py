@@ -116,7 +116,7 @@ def test_total_batch_size(script, arguments, tmp_path, capsys):
     assert run(script, *argv) == 0
     argv = arguments('--total_batch_size', 17, '--accumulate', 2, '--overwrite_output_dir')
     assert '--total_batch_size' in refusal(capsys, script, *argv)
-    argv = arguments('--total_batch_size', 32, '--accumulate', 2)
+    argv = arguments('--total_batch_size', 32, '--accumulate', 2, '--overwrite_output_dir')
     assert '--total_batch_size' in refusal(capsys, script, *argv)
 
 
