@@ -8,19 +8,15 @@ the export in a new process. It fails if the fine-tuned model isn't clearly bett
 frequent label.
 """
 
+import collections
 import os
 import pathlib
 import subprocess
 import sys
 import time
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import numpy as np
-
-from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
-from model_zoo.tasks.classification_data import get_task, read_examples
 from model_zoo.util.files import make_writable_dir
 from model_zoo.util.reading import read_json
 
@@ -124,6 +120,10 @@ def headline(number, text):
 
 
 def embed():
+    import numpy as np
+
+    from bert_embedding import BertEmbedding
+
     embedding = BertEmbedding(model=MODEL)
     vectors = embedding.sentence_vectors(SENTENCES, pooling='mean', normalize=True)
     cosine = vectors @ vectors.T  # the vectors have length 1
@@ -143,9 +143,11 @@ def run(script, *args):
 
 def majority_share():
     """Return the share of the dev set that has the most frequent label."""
+    from model_zoo.tasks.classification_data import get_task, read_examples
+
     examples = read_examples(get_task('SST'), str(DATA), 'dev')
-    _, counts = np.unique([example.label for example in examples], return_counts=True)
-    return counts.max() / counts.sum()
+    counts = collections.Counter(example.label for example in examples)
+    return max(counts.values()) / len(examples)
 
 
 if __name__ == '__main__':

@@ -9,10 +9,6 @@ labels' names, as finetune_classifier.py writes it.
 import os
 import warnings
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import mxnet as mx
-
-from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.errors import InputError
 from model_zoo.util.reading import read_json
@@ -25,6 +21,10 @@ def main(argv=None):
     parser.add_argument('model_dir', help='folder with config.json and vocab.txt')
     parser.add_argument('sentences', nargs='+')
     args = parser.parse_args(argv)
+    import mxnet as mx
+
+    from bert import BertTokenizer
+
     symbol, parameters = f'{args.prefix}-symbol.json', f'{args.prefix}-0000.params'
     config = os.path.join(args.model_dir, 'config.json')
     for path in (symbol, parameters, config):

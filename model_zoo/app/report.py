@@ -6,6 +6,7 @@ import functools
 import html
 import importlib.metadata
 import logging
+import math
 import os
 import pathlib
 import platform
@@ -18,7 +19,7 @@ import jinja2
 import yaml
 
 from ..checkpoint.readers import kept_sums
-from ..util.display import new_figure, save_figure
+from ..util.display import in_number, new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.remote import join
 
@@ -121,6 +122,8 @@ def _charts(results):
     """Return the lines and the dashed levels of the charts of loss and score."""
     metric, training = results['description']['metric'], results['training']
     epochs, (_, examined) = training['epochs'], _first_examination(results)
+    if results['description'].get('fitted'):
+        return []
     log = [(record['step'], record['loss']) for record in training['log']]
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
@@ -181,6 +184,7 @@ def write_report(folder, results, is_final=False):
         The content of ``results.json``. Its ``description`` has
 
         - ``title``, and ``metric``, the score that chose the best epoch, or None
+        - ``fitted``, what was fitted instead of a training by updates, or None
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
@@ -194,8 +198,10 @@ def write_report(folder, results, is_final=False):
     with atomic_write(os.path.join(folder, 'report.html')) as file:
         file.write(_render('report.html', results, is_final=is_final, **figures))
     if is_final:
-        curves = os.path.join(folder, 'curves.png')
-        plot_curves(curves, results)
+        curves = None
+        if not results['description'].get('fitted'):
+            curves = os.path.join(folder, 'curves.png')
+            plot_curves(curves, results)
         write_card(os.path.join(folder, 'best_model'), results, curves)
         log_summary(folder, results)
 
@@ -221,9 +227,13 @@ def log_summary(folder, results):
 
 
 def _render(name, results, **more):
+    description, training = results['description'], results['training']
     segment, examined = _first_examination(results)
+    headline, epoch = examined.get('headline'), results['best']['epoch']
     more.update(segment=segment, examined=examined, guess=_guess(examined))
-    model = shlex.quote(join(results['description']['location'], 'best_model'))
+    more['caution'] = _caution(results)
+    more['chosen'] = explain_choice(training['epochs'], epoch, description['metric'], headline)
+    model = shlex.quote(join(description['location'], 'best_model'))
     return _environment().get_template(name).render(**results, **more, model=model)
 
 
@@ -237,9 +247,54 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, yaml=_yaml, scores=_scores, with_path=_with_path, quote=_quoted
+        short=_short,
+        plain=_plain,
+        yaml=_yaml,
+        scores=_scores,
+        with_path=_with_path,
+        quote=_quoted,
+        in_number=in_number,
     )
     return environment
+
+
+def explain_choice(epochs, best, metric, headline=None):
+    """Return which epoch's parameters are the result, and why.
+
+    `epochs` has the records of a training, `best` is the number of one; `metric` and `headline` are
+    as in `write_report`.
+    """
+    text = f'epoch {best} of {len(epochs)}'
+    if metric is None:
+        return text
+    kept = next(record for record in epochs if record['epoch'] == best)
+    equal = sum(record['score'] == kept['score'] for record in epochs)
+    text += f', the best by {metric}, {kept["score"]:.4f}'
+    if equal > 1:
+        text += f', and of {equal} equal ones the '
+        text += 'first' if dev_loss(kept) is None else 'one with the lowest loss'
+    if headline and headline['name'].lower() != metric.replace('_', ' '):
+        text += f' ({headline["name"]} comes first here because the classes are of unequal size)'
+    return text
+
+
+#: a dev set with fewer examples gets a caution
+FEW_EXAMPLES = 50
+
+
+def _caution(results):
+    """Return how far chance may move the accuracy on a small dev set; None for a larger one."""
+    segment, examined = _first_examination(results)
+    count = examined.get('examples', FEW_EXAMPLES)
+    if count >= FEW_EXAMPLES or 'accuracy' not in results['best'].get(segment, ()):
+        return None
+    # the interval of Agresti and Coull
+    share = (results['best'][segment]['accuracy'] * count + 2) / (count + 4)
+    points = 196 * math.sqrt(share * (1 - share) / (count + 4))
+    return (
+        f'the {segment} set has only {in_number(count, "examples")}: on others the accuracy may '
+        f'be {points:.0f} points higher or lower (95 % range)'
+    )
 
 
 def _first_examination(results):
@@ -265,9 +320,10 @@ def _tiles(results):
         tiles.append((score, f'best {metric}', '' if headline else _kind(score, baseline)))
     if baseline is not None:
         tiles.append((baseline, f'{metric}, {_guess(examined)}', ''))
-    epochs = len(training['epochs'])
-    tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
-    tiles.append((training['steps'], 'updates', ''))
+    if not description.get('fitted'):
+        epochs = len(training['epochs'])
+        tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
+        tiles.append((training['steps'], 'update' if training['steps'] == 1 else 'updates', ''))
     seconds = datetime.timedelta(seconds=round(training['seconds']))
     tiles.append((seconds, 'training time', ''))
     return tiles
