@@ -67,7 +67,7 @@ def finetune(data, folder, edit):
 FINETUNE = [
     ([], 'give --train_file, a text, or --pregenerated_data'),
     (['--train_file', 'x', '--pregenerated_data', 'x'], 'give --train_file, a text, or'),
-    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'and --dev_data exclude'),
+    (['--train_file', 'x', '--dev_file', 'x', '--dev_data', 'x'], 'exclude each other'),
     (['--train_file', 'x', '--early_stop', '1'], '--early_stop'),
     (['--train_file', 'one.txt'], 'only one document'),
     (['--train_file', 'latin.txt'], 'latin.txt'),
