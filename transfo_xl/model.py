@@ -1,7 +1,5 @@
 """Transformer-XL: layers with relative positions and a memory of earlier segments."""
 
-import math
-
 import mxnet as mx
 from mxnet.gluon import nn
 
@@ -74,11 +72,6 @@ class TransfoXLBlock(ZooBlock):
         parameter = base.word_embed.tables[0]
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
-        if math.prod(shape) >= 2**31 - 1:
-            raise InputError(
-                f'mem_len is {base.mem_len}: a memory of {shape} (mem_len, batch, d_model) is more '
-                'than an array can hold; shorten it with reset_length'
-            )
         mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
         return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
 
@@ -95,10 +88,8 @@ class TransfoXLBlock(ZooBlock):
             return
         wanted = base.config.n_layer + 1 if base.mem_len else 0
         if not isinstance(mems, (list, tuple)) or len(mems) != wanted:
-            given = f'has {len(mems)}' if isinstance(mems, (list, tuple)) else f'is a {type(mems)}'
             raise InputError(
-                f'mems must be a list of {wanted} arrays, one per layer and the numbers of valid '
-                f'positions, but {given}: pass what the last call returned, or None'
+                f'mems must be the {wanted} arrays that the last call returned, or None'
             )
         for layer, memory in enumerate(mems[:-1]):
             check_shape(f'mems[{layer}]', memory, (base.mem_len, batch, base.config.d_model))

@@ -160,8 +160,6 @@ class TransfoXLSteps:
         capacity, position = state.keys.shape[3], state.position
         if position >= capacity:
             raise InputError(f'the state holds {capacity} tokens per row, and is full')
-        if state.mask.shape[1] != self._mem_len + capacity:
-            raise InputError('the state has a different length of memory: start again')
         furthest = state.layers[0][0].shape[1] - 1
         numbers = mx.nd.arange(state.mask.shape[1], ctx=tokens.context)
         index = (self._mem_len + position - numbers).clip(0, furthest)

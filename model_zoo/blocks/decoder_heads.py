@@ -162,6 +162,8 @@ class DecoderTask(TaskMixin, DecoderBlock):
     ):
         super().__init__(transformer, prefix=prefix, params=params, **options)
         self._predict_special_tokens = predict_special_tokens
+        if not predict_special_tokens:
+            self.label_inputs = {**self.label_inputs, 'lm_labels': (None, 'vocab_size')}
         # the same object, which another owner of the model may change
         self.config = self.base.config
 
@@ -187,17 +189,6 @@ class DecoderTask(TaskMixin, DecoderBlock):
         labels = without_padding(F, labels, valid_length)
         labels = F.slice_axis(labels, axis=1, begin=1, end=None)
         return cross_entropy(F, self.token_scores(F, hidden), labels)
-
-    def check_labels(self, inputs):
-        super().check_labels(inputs)
-        words, labels = inputs['words'], inputs['lm_labels']
-        if labels is None:
-            return
-        rows = self.config.vocab_size
-        rows += self.config.n_special if self._predict_special_tokens else 0
-        check_range('lm_labels', labels, -1, rows)
-        if words.shape[-1] < 2:
-            raise InputError(f'lm_labels needs words of at least length 2, not {words.shape}')
 
 
 class DecoderLM(DecoderTask):
