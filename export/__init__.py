@@ -3,13 +3,7 @@
 import model_zoo  # noqa: F401  before MXNet
 
 from .comparison import ExportError
-from .export import export_block
 from .onnx_file import Measures, export_onnx, export_onnx_folder
+from .symbol_file import export_block
 
-__all__ = [
-    'ExportError',
-    'Measures',
-    'export_block',
-    'export_onnx',
-    'export_onnx_folder',
-]
+__all__ = ['ExportError', 'Measures', 'export_block', 'export_onnx', 'export_onnx_folder']

@@ -7,11 +7,8 @@ import mxnet as mx
 import numpy as np
 
 from model_zoo.blocks.block import ZooBlock
-from model_zoo.checkpoint.readers import sums_path, write_sums
-from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import InputError, ZooError
-from model_zoo.layers.precision import PRECISIONS
-from model_zoo.util.files import make_writable_dir, written_together
+from model_zoo.util.choices import PRECISIONS
 
 
 class ExportError(ZooError):
@@ -96,26 +93,3 @@ def parameters_of(block):
         parameter.name: parameter.data(parameter.list_ctx()[0]).asnumpy()
         for parameter in block.collect_params().values()
     }
-
-
-def write_symbol(directory, name, symbol, parameters, check):
-    """Write a graph and its parameters if ``check(symbol_path, params_path)`` raises no error.
-
-    Returns the paths.
-    """
-    directory = make_writable_dir(directory)
-    files = f'{name}-symbol.json', f'{name}-0000.params'
-    with written_together(directory, f'{name}-') as temporary:
-        paths = symbol_path, params_path = [os.path.join(temporary, file) for file in files]
-        try:
-            symbol.save(symbol_path, remove_amp_cast=False)  # bfloat16 needs these casts
-        except mx.MXNetError as error:
-            raise InputError(
-                f'cannot write {symbol_path!r}: {str(error).strip().splitlines()[-1]}'
-            ) from error
-        used = set(symbol.list_arguments())  # a pooler that no output depends on isn't among them
-        tensors = {f'arg:{name}': array for name, array in parameters.items() if name in used}
-        write_params(params_path, tensors)
-        check(*paths)
-        write_sums(sums_path(symbol_path), paths)
-    return tuple(os.path.join(directory, file) for file in files)

@@ -400,7 +400,7 @@ def open_model(
     family : str, optional
         Name of the family, if a folder's files don't show it.
     format : str, optional
-        One of `model_zoo.checkpoint.readers.FORMATS`, such as ``'tensorflow'``, if a folder has
+        One of `model_zoo.util.choices.WEIGHTS_FORMATS`, such as ``'tensorflow'``, if a folder has
         weights in several.
     exact : bool
         Whether the weights must have all parameters of the block, including the task's head. A

@@ -14,10 +14,10 @@ from .util.reading import parse_json, read_json, read_lines
 from .util.remote import open_binary
 
 __all__ = [
+    'EMPTY',
     'PAIRS',
     'SPLITS',
     'TEXTS',
-    'EmptyCells',
     'choose_columns',
     'class_names',
     'find_column',
@@ -54,6 +54,8 @@ PAIRS = (
 )
 #: segment -> the names that its split may have in a `datasets.DatasetDict`
 SPLITS = {'train': ('train',), 'dev': ('validation', 'dev', 'valid'), 'test': ('test',)}
+#: the problem of a cell that must have a text
+EMPTY = 'is empty; `skip_empty` leaves such rows out'
 _CSV = {'skipinitialspace': True}  # a space may come before a quoted field
 _SAMPLE = 20  # lines of CSV that say what separates the fields
 
@@ -447,31 +449,3 @@ def _column(names, wanted, field, where):
         f'`{field}`: there is no column {wanted!r}; the columns are {shown:.300}{hint}',
         where=where,
     )
-
-
-class EmptyCells:
-    """Collects the rows that lack a text or a label, for one message about all of them."""
-
-    def __init__(self, skip=False):
-        self._skip, self._places = skip, []
-
-    def add(self, where):
-        """Note the place of an empty cell; `where` has its column."""
-        self._places.append(where)
-
-    def check(self, logger):
-        """Raise InputError, or with ``skip`` log a warning, if there were any."""
-        if not self._places:
-            return
-        first = self._places[0]
-        numbers = ', '.join(str(where.line) for where in self._places[:20])
-        more = f' and {len(self._places) - 20} more' if self._places[20:] else ''
-        columns = ', '.join(sorted({repr(where.column) for where in self._places}))
-        place = f'{first.source}, {first.unit} {numbers}{more}'
-        if not self._skip:
-            raise InputError(
-                f'{place}: empty in column {columns}; `skip_empty` leaves such rows out',
-            )
-        logger.warning(
-            '%s: skipped %d rows that are empty in column %s', place, len(self._places), columns
-        )

@@ -28,16 +28,10 @@ import logging
 import os
 import tempfile
 
-import numpy as np
-
 from model_zoo.app import cli
-from model_zoo.checkpoint.readers import CONFIG_NAMES, FORMATS, LAYOUTS, weights_in_folder
 from model_zoo.errors import CheckpointError, InputError
-from model_zoo.opening import open_model, read_weights
-from model_zoo.pretrained import files_at, local_path
-from model_zoo.registry import list_families
+from model_zoo.util.choices import WEIGHTS_FORMATS
 from model_zoo.util.files import make_writable_dir, replace_files
-from transfo_xl import TransfoXLCorpus
 
 log = logging.getLogger('convert_checkpoint')
 
@@ -48,7 +42,7 @@ EXTENSIONS = {'.bin': 'pytorch', '.safetensors': 'huggingface', '.params': 'nati
 
 def parse(argv):
     parser = cli.parser(__doc__.split('\n')[0])
-    formats = [*FORMATS, 'gluonnlp']
+    formats = [*WEIGHTS_FORMATS, 'gluonnlp']
     parser.add_argument('input', metavar='IN', nargs='?', help='folder, or file of weights')
     parser.add_argument('output', metavar='OUT', help='folder, or file of weights, to write')
     parser.add_argument(
@@ -64,8 +58,7 @@ def parse(argv):
         choices=[*formats, 'pytorch_pretrained_bert'],
         help='format of OUT; default: by the name of a file, or huggingface',
     )
-    families = [family.name for family in list_families()]
-    parser.add_argument('--family', choices=families, help='default: as the files tell')
+    parser.add_argument('--family', help='such as bert or gpt2; default: as the files show')
     parser.add_argument(
         '--model',
         metavar='CLASS',
@@ -96,6 +89,9 @@ def parse(argv):
 
 
 def read(args):
+    from model_zoo.opening import open_model
+    from model_zoo.pretrained import files_at, local_path
+
     format = {'auto': None, 'gluonnlp': 'native'}.get(args.source, args.source)
     options = {} if args.num_labels is None else {'num_labels': args.num_labels}
     args.input, _ = local_path(args.input)
@@ -116,6 +112,8 @@ def read(args):
 
 
 def write(block, output, target):
+    from model_zoo.checkpoint.readers import LAYOUTS, weights_in_folder
+
     if target == 'gluonnlp' and target not in block.mappings():
         raise InputError(
             f'gluonnlp: there is no such format for {type(block).__name__}', field='to'
@@ -138,6 +136,8 @@ def write(block, output, target):
 
 def write_file(block, path, target):
     """Write the block's weights to a file, and a configuration if there is none beside it."""
+    from model_zoo.checkpoint.readers import CONFIG_NAMES
+
     folder = make_writable_dir(os.path.dirname(path) or '.')
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         moves = {write(block, temporary, target): path}
@@ -149,6 +149,10 @@ def write_file(block, path, target):
 
 def verify(block, path):
     """Raise CheckpointError unless the weights at `path` equal the block's."""
+    import numpy as np
+
+    from model_zoo.opening import read_weights
+
     ours, theirs = block.own_tensors(), read_weights(type(block), path, block.config).tensors
     wrong = [name for name in ours if not np.array_equal(ours[name], theirs.get(name))]
     if wrong:
@@ -157,6 +161,10 @@ def verify(block, path):
 
 def convert_corpus(path, output, target):
     """Write a data set's ids and vocabulary, and read them again."""
+    import numpy as np
+
+    from transfo_xl import TransfoXLCorpus
+
     corpus = TransfoXLCorpus.from_file(path)
     paths = corpus.save_pretrained(output, format=target)
     again = TransfoXLCorpus.from_file(paths[1])

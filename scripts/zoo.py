@@ -19,10 +19,11 @@ from model_zoo.errors import InputError, did_you_mean
 
 HERE = pathlib.Path(__file__).resolve().parent
 #: command -> module and function that it runs
-FUNCTIONS = {'embed': ('bert_embedding.cli', 'embed'), 'export': ('export.export', 'main')}
+FUNCTIONS = {'embed': ('bert_embedding.cli', 'embed')}
 #: command -> the file that it runs; all others have the files' own names
 SHORT = {
     'convert': 'convert_checkpoint.py',
+    'export': '../export/export.py',
     'generate': 'generate_gpt2.py',
     'pretrain': 'run_pretraining.py',
 }

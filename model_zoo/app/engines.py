@@ -43,7 +43,7 @@ def engine_forward(engine):
     return forward
 
 
-def load_exported(prefix, max_length, ctx, flag='max_length'):
+def load_exported(prefix, max_length, ctx):
     """Load ``PREFIX-symbol.json`` and its parameters with the inputs data0, data1, data2."""
     symbol, parameters = f'{prefix}-symbol.json', f'{prefix}-0000.params'
     for path in (symbol, parameters):
@@ -53,7 +53,8 @@ def load_exported(prefix, max_length, ctx, flag='max_length'):
     for name, array in tensors.items():
         if name.endswith('position_weight') and max_length > len(array):
             raise InputError(
-                f'{max_length}: the exported model takes {len(array)} tokens at most', field=flag
+                f'{max_length}: the exported model takes {len(array)} tokens at most',
+                field='max_length',
             )
     check_sums(sums_path(symbol))
     check_graph(symbol)

@@ -133,7 +133,7 @@ def finetune(
         'lr': lr,
         'seed': seed,
         'resume': resume,
-        task_class.length: max_length,
+        'max_length': max_length,
         **dict(zip(task_class.columns, (text, text_pair, label))),
     }
     more.update(
@@ -241,7 +241,7 @@ def _naming_keywords(task_class, rows_folder):
         yield
     except ZooError as error:
         columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
-        keywords = {**_KEYWORDS, **dict(columns), task_class.length: 'max_length'}
+        keywords = {**_KEYWORDS, **dict(columns)}
         message = error.naming(keywords.get, '`{}`')
         error.field = keywords.get(error.field, error.field)
         path = re.escape(os.path.join(rows_folder, ''))
@@ -351,7 +351,7 @@ class Trained:
             if evaluator.labelled('test'):
                 self.test_scores = _plain(evaluator.evaluate(segments=['test'])[1])
             decoded = self.task.decode(evaluator.sets['test'], evaluator.outputs('test'))
-            self.predictions = self.task.as_given(decoded)
+            self.predictions = evaluator.as_given(decoded)
         self._save, self._title = trainer.save, trainer.title
         training = training_results(state)
         self._results = {'description': trainer.describe(), 'training': training}

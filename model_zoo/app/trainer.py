@@ -93,10 +93,16 @@ class Evaluator:
         speed = data.loader.num_samples / max(time.perf_counter() - started, 1e-9)
         scores = self._task.score(data, outputs)
         if self._metrics is not None:
-            labels = self._task.as_given([row.label for row in data.rows])
-            predictions = self._task.as_given(self._task.decode(data, outputs))
-            scores.update(self._metrics(predictions, labels))
+            labels = [row.label for row in data.rows]
+            predictions = self._task.decode(data, outputs)
+            scores.update(self._metrics(*map(self.as_given, (predictions, labels))))
         return scores, speed
+
+    def as_given(self, labels):
+        """Return labels, or lists of labels, as the training rows had them: 0, not '0'."""
+        if isinstance(labels, (list, tuple)):
+            return [self.as_given(label) for label in labels]
+        return self._task.given_labels.get(labels, labels) if isinstance(labels, str) else labels
 
     def predict(self, folder):
         """Write the predictions; returns the files' names."""
@@ -194,7 +200,7 @@ class Trainer(Callback):
     @property
     def title(self):
         """Title of the training: the task, and the model that it began with."""
-        return f'{self.task.title}, {self.task.base}'
+        return f'{self.task.title or self.task.name}, {self.task.base}'
 
     @property
     def accumulate(self):
@@ -249,7 +255,8 @@ class Trainer(Callback):
         task.configure(choice and choice.located)
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
-            rows['train'], rows['dev'] = task.split(rows['train'], task.dev_share)
+            train, dev = task.split(rows.pop('train'), task.dev_share)
+            rows = {'train': train, 'dev': dev, **rows}
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:
@@ -285,16 +292,18 @@ class Trainer(Callback):
     def _exported(self):
         """An exported model as a function like the block."""
         task, prefix = self.task, self.settings.model_prefix
-        length = getattr(self.settings, task.length)
-        block = load_exported(prefix, length, self.contexts[0], task.length)
+        block = load_exported(prefix, self.settings.max_length, self.contexts[0])
+        count = task.model_options().get('num_labels')
 
         def model(words, token_types, valid_length):
-            try:
-                return task.exported_outputs(words, block(words, token_types, valid_length))
-            except InputError as error:
+            outputs = block(words, token_types, valid_length)
+            if count and (isinstance(outputs, list) or outputs.shape != (len(words), count)):
                 raise InputError(
-                    f"'{prefix}-symbol.json' gives {error}: was it exported for another task?"
-                ) from error
+                    f"'{prefix}-symbol.json' was exported for another task: {count} outputs are "
+                    'expected',
+                    field='model_prefix',
+                )
+            return outputs
 
         return model
 
@@ -307,7 +316,7 @@ class Trainer(Callback):
             self._ending.callback(data.loader.close)
             seconds = time.perf_counter() - started
             if task.unit:
-                logger.info('%s: %d %s, %.1f s', name, task.size(data), task.unit, seconds)
+                logger.info('%s: %d %s, %.1f s', name, len(data.rows), task.unit, seconds)
             sets[name] = data
         return sets
 
@@ -510,7 +519,7 @@ class Trainer(Callback):
         """Return the description of the training that `write_report` takes."""
         task, evaluator = self.task, self.evaluator
         dev, mask = evaluator.dev_sets, self.tokenizer.mask_token or ''
-        sizes = {name: task.size(data) for name, data in self.sets.items() if task.unit}
+        sizes = {name: len(data.rows) for name, data in self.sets.items() if task.unit}
         return {
             'title': self.title,
             'metric': task.score_name if dev else None,
@@ -550,7 +559,7 @@ class Trainer(Callback):
         if task.has_own_head:
             name_labels(self.model, task.trained_for, task.labels)
             tokenizer = copy.copy(tokenizer)
-            length = getattr(self.settings, task.length, None) or tokenizer.max_len
+            length = getattr(self.settings, 'max_length', None) or tokenizer.max_len
             tokenizer.max_len = min(length, tokenizer.max_len)
         task.save(folder, self.model, tokenizer, **options)
 

@@ -22,7 +22,7 @@ from .tensor_files import (
 from .tensorflow_file import is_tensorflow, newest_checkpoint, read_tensorflow, write_tensorflow
 from .torch_file import is_torch, read_torch, write_torch
 
-__all__ = ['FORMATS', 'SUMS', 'check_sums', 'read_sums', 'write_sums']
+__all__ = ['SUMS', 'check_sums', 'read_sums', 'write_sums']
 
 
 #: format -> names of files of weights, in the order in which they are looked for
@@ -34,8 +34,6 @@ _FILES = {
     # other names: see `newest_checkpoint`. OpenAI's program of GPT is written in TensorFlow
     'tensorflow': ('params_shapes.json',),
 }
-#: formats of the files of weights in a folder
-FORMATS = tuple(_FILES)
 #: names of files of weights, in the order in which they are looked for
 WEIGHTS_NAMES = tuple(dict.fromkeys(name for names in _FILES.values() for name in names))
 #: names of configurations: of this project and Hugging Face, of Google's BERT, of OpenAI's GPT-2

@@ -313,7 +313,8 @@ class StoryTask(MultipleChoice):
     """The Story Cloze Test: choose one of two endings of a story."""
 
     settings_class, name, family = StorySettings, 'story_cloze', 'gpt'
-    title, prefix, trained_for, use, unit = 'Story Cloze', '', None, None, 'stories'
+    title, prefix, trained_for, use = 'Story Cloze', '', None, None
+    unit = sample_unit = 'stories'
     command = call = ''
     has_own_head = False
     columns, first = (_STORY_ID, _STORY_ANSWER), 1
@@ -376,9 +377,6 @@ class StoryTask(MultipleChoice):
 
     def load(self, *args, **options):
         return super().load(*args, pad_val=0, **options)
-
-    def describe(self, data):
-        return self._describe(data, 'stories')
 
     def objective(self, model, data):
         """Return the mean loss of the stories, plus a weight times the mean loss of the tokens."""

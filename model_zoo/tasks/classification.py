@@ -4,6 +4,8 @@
 is predicted is the data set's target: classes, labels or a number (`model_zoo.tasks.targets`).
 """
 
+import collections
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -29,12 +31,12 @@ from .classification_data import (
     infer_labels,
     read_examples,
 )
-from .distillation import Teacher
+from .distillation import Distillation, make_student, open_teacher, teacher_layers
 from .labels import adopt_labels, name_labels
 from .linear import fit_head
 from .settings import ClassificationSettings
 from .tables import check_files, write_table
-from .task import Examination, Task, check_room, usual_row, warn_if_cut
+from .task import Examination, Task, check_room, part_rows, usual_row, warn_if_cut
 
 __all__ = [
     'ClassificationSettings',
@@ -117,7 +119,7 @@ class ClassificationTask(Task):
 
     settings_class, in_python = ClassificationSettings, {'task_name': 'custom'}
     use = 'text-classification'
-    head, dev_share = 'classification', None  # the reader of its files holds out by label
+    head, sample_unit = 'classification', 'training examples'
 
     def __init__(self, settings, record=None):
         super().__init__(settings)
@@ -178,7 +180,7 @@ class ClassificationTask(Task):
             raise InputError('needs a test set', field='do_predict')
         needed = ['train', *(record.dev_segments if settings.do_eval else ())]
         if settings.only_inference:
-            present = [name for name in present if name != 'train']
+            present = [name for name in present if name != 'train' or settings.dev_split]
             needed = record.dev_segments if settings.do_eval or not present else ()
         for segment in needed:
             record.find(segment, settings.data_dir)
@@ -215,20 +217,29 @@ class ClassificationTask(Task):
         record = self.record
         if segment in record.test_segments and record.is_custom:
             files = {'dev': record.files[segment]}
-            try:  # a user's test set that has labels is scored, too
-                return read_examples(
-                    dataclasses.replace(record, files=files, dev_split=None), segment='dev'
-                )
-            except InputError:
-                pass
+            with contextlib.suppress(InputError):  # if it has labels, it is scored, too
+                return read_examples(dataclasses.replace(record, files=files), segment='dev')
         return read_examples(record, self.settings.data_dir, segment)
 
+    def split(self, rows, share):
+        """Hold out the same share of each class."""
+        groups, chosen = collections.defaultdict(list), set()
+        for number, row in enumerate(rows):
+            groups[row.label if self.record.target.has_classes else None].append(number)
+        rng = np.random.RandomState(self.settings.seed)
+        for label in sorted(groups, key=str):
+            order = rng.permutation(groups[label]).tolist()
+            chosen.update(order[: int(share * len(order) + 0.5)])
+        return part_rows(rows, chosen)
+
     def prepare(self, rows):
+        if self.settings.only_inference:
+            rows.pop('train', None)  # the dev set is a part of it
         if self.record.is_custom and 'train' in rows:
             self.settings = fit_to_rows(self.settings, len(rows['train']))
         known = {(row.text_a, row.text_b) for row in rows.get('train', ())}
-        for name in self.record.dev_segments:
-            dev = rows.get(name, ())
+        for name in filter(lambda name: name.startswith('dev'), rows):
+            dev = rows[name]
             count = sum((row.text_a, row.text_b) in known for row in dev)
             if count:
                 logger.warning(
@@ -248,22 +259,22 @@ class ClassificationTask(Task):
     def open(self, choice, contexts):
         settings = self.settings
         if settings.teacher is not None:
-            self._teacher = Teacher(settings, self.record, contexts)
+            teacher = open_teacher(settings, self.record.num_labels, contexts)
+            self._teacher, tokenizer = teacher
         if settings.student_layers is None:
             return super().open(choice, contexts)
         self.base = f'{settings.student_layers} layers of its teacher'
-        return self._teacher.student()
+        count = self._teacher.config.num_hidden_layers
+        layers = teacher_layers(settings.student_layers, count, settings.teacher_layers)
+        return make_student(self._teacher, layers, contexts, settings.dtype), tokenizer
 
     def encode(self, rows, tokenizer):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
-    def describe(self, data):
-        return self._describe(data, 'training examples')
-
     def job(self, train):
         job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
         if self._teacher is not None:
-            job['teacher'] = describe_model(self._teacher.block)
+            job['teacher'] = describe_model(self._teacher)
         return job
 
     # -- training
@@ -271,7 +282,14 @@ class ClassificationTask(Task):
     def objective(self, model, data):
         settings, target, weights = self.settings, self.record.target, None
         if self._teacher is not None:
-            return self._teacher.objective(model)
+            return Distillation(
+                model,
+                self._teacher,
+                settings.teacher_layers,
+                settings.temperature,
+                settings.teacher_weight,
+                settings.states_weight,
+            ).objective()
         if settings.class_weights is not None:
             rows = [row.label for row in data.rows]
             weights = target.class_weights(settings.class_weights, rows)
@@ -332,11 +350,8 @@ class ClassificationTask(Task):
             write_table(os.path.join(folder, name), rows)
         return list(tables)
 
-    def text_of(self, row):
-        return ' / '.join(filter(None, (row.text_a, row.text_b)))
-
     def example(self, rows):
-        row = usual_row(rows, self.text_of)
+        row = usual_row(rows, _text_of)
         return {'text': row.text_a, **({'text_pair': row.text_b} if row.text_b else {})}
 
     def examine(self, segment, data, outputs):
@@ -345,7 +360,7 @@ class ClassificationTask(Task):
         losses = target.losses(labels, outputs).reshape(len(labels), -1)
         return Examination(
             segment,
-            list(map(self.text_of, data.rows)),
+            list(map(_text_of, data.rows)),
             [target.show(row.label) for row in data.rows],
             list(map(target.show, target.decode(outputs))),
             losses.mean(axis=-1),
@@ -394,6 +409,10 @@ class ClassificationTask(Task):
         return {record.target.parse_one(text): value for text, value in given.items()}
 
 
+def _text_of(row):
+    return ' / '.join(filter(None, (row.text_a, row.text_b)))
+
+
 def choose_data(settings, given=types.MappingProxyType({})):
     """Return the data set that the settings name: a published one, or the user's own rows.
 
@@ -409,6 +428,8 @@ def choose_data(settings, given=types.MappingProxyType({})):
         return get_task(settings.task_name)
     if not files or ('train' not in files and not settings.only_inference):
         raise InputError('give `train_file`, your own data, or `task_name`, a published set')
+    if settings.dev_split is not None and 'train' not in files:
+        raise InputError('needs `train_file`', field='dev_split')
     columns = (settings.text_column, settings.text_pair_column)
     return custom_task(
         settings.text_columns or [column for column in columns if column is not None],
@@ -418,8 +439,6 @@ def choose_data(settings, given=types.MappingProxyType({})):
         settings.multi_label,
         settings.header or None,
         files,
-        dev_split=settings.dev_split,
-        split_seed=settings.seed,
         encoding=settings.encoding,
         skip_empty=settings.skip_empty,
     )

@@ -8,7 +8,6 @@ Sources: GLUE (Wang et al. 2018); XNLI (Conneau et al. 2018); LCQMC (Liu et al. 
 ``orders``.
 """
 
-import collections
 import dataclasses
 import itertools
 import logging
@@ -16,13 +15,11 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from ..errors import InputError, UnknownNameError, Where
 from ..records import (
+    EMPTY,
     PAIRS,
     TEXTS,
-    EmptyCells,
     choose_columns,
     class_names,
     find_column,
@@ -68,10 +65,8 @@ class Layout:
 
     def __str__(self):
         columns = [repr(column) for column in (*self.text, self.label) if column is not None]
-        of = f' of {self.width}' if self.width else ''
-        kind = 'a header with' if self.header else 'no header, and the columns'
-        rows = ', in rows whose {} is {!r}'.format(*self.where) if self.where else ''
-        return f'{kind} {", ".join(columns)}{of}{rows}'
+        kind = 'a header with' if self.header else f'{self.width} columns, used are'
+        return f'{kind} {", ".join(columns)}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,11 +108,6 @@ class DataSet:
         return len(self.layouts[0].text) == 2
 
     @property
-    def expected(self):
-        """The layouts, for messages."""
-        return ', or '.join(map(str, self.layouts))
-
-    @property
     def dev_segments(self):
         """``('dev',)``, or for MNLI its two; empty if a custom task has no such file."""
         return tuple(segment for segment in self.files if segment.startswith('dev'))
@@ -154,7 +144,7 @@ class Published(DataSet):
     data_dir_variable: str | None = None
     tolerant: bool = False
 
-    is_custom, dev_split, skip_empty = False, None, False
+    is_custom, skip_empty = False, False
 
     def find(self, segment, data_dir=None):
         """Return the path of a segment's file; None if GluonNLP downloads it."""
@@ -202,7 +192,8 @@ class Published(DataSet):
                 return layout, self._records(path, layout, range(len(names)), rows)
         found = f'{len(names)} columns: {", ".join(map(repr, cells)):.120}' if names else 'nothing'
         raise InputError(
-            f'not the columns of {self.name}; expected {self.expected}; found {found}',
+            f'not the columns of {self.name}; expected {", or ".join(map(str, self.layouts))}; '
+            f'found {found}',
             where=Where(str(path), line),
         )
 
@@ -244,18 +235,12 @@ class Table(DataSet):
 
     Parameters
     ----------
-    dev_split : float, optional
-        Share of the training rows that is held out as the dev set, stratified by label.
-    split_seed : int
-        Selects these examples.
     encoding : str, optional
         Of text files; default: UTF-8.
     skip_empty : bool
         Leave out rows without a text or a label.
     """
 
-    dev_split: float | None = None
-    split_seed: int = 0
     encoding: str | None = None
     skip_empty: bool = False
 
@@ -465,10 +450,6 @@ def custom_task(
     if labels is not None and (regression or len({*labels}) < max(2, len(labels))):
         problem = 'there are none in a regression' if regression else 'must be two or more'
         raise InputError(f'{", ".join(map(str, labels))!r}: {problem}', field='labels')
-    if options.get('dev_split') is not None:
-        if 'train' not in files:
-            raise InputError('needs `train_file`', field='dev_split')
-        files['dev'] = files['train']
     names = None if labels is None else tuple(map(str, labels))
     named = any(isinstance(column, str) for column in columns)
     layout = Layout(
@@ -573,28 +554,7 @@ def read_examples(task, data_dir=None, segment='train'):
         used.
     """
     UnknownNameError.check(f'segment of {task.name}', segment, task.files)
-    examples = _read(task, task.find(segment, data_dir), segment, task.target.parse)
-    return _split(task, examples, segment) if task.dev_split else examples
-
-
-def _split(task, examples, segment):
-    """Return the part of a training file's examples that is a segment, by ``task.dev_split``."""
-    if segment not in ('train', 'dev'):
-        return examples
-    groups = collections.defaultdict(list)
-    for number, example in enumerate(examples):
-        groups[example.label if task.target.has_classes else None].append(number)
-    rng, held_out = np.random.RandomState(task.split_seed), set()
-    for label in sorted(groups, key=str):
-        order = rng.permutation(groups[label]).tolist()
-        held_out.update(order[: int(task.dev_split * len(order) + 0.5)])
-    if not 0 < len(held_out) < len(examples):
-        raise InputError(
-            f'must leave examples in both sets, and is {task.dev_split:g} of {len(examples)}: use '
-            'another share, or a dev file',
-            field='dev_split',
-        )
-    return [example for n, example in enumerate(examples) if (n in held_out) == (segment == 'dev')]
+    return _read(task, task.find(segment, data_dir), segment, task.target.parse)
 
 
 def _read(task, source, segment, parse):
@@ -603,7 +563,7 @@ def _read(task, source, segment, parse):
     name = source if is_path(source) else f'the {segment} set'
     first = next(records, None)
     if first is None:
-        raise InputError(f'{name} has no rows; expected {task.expected}, then rows')
+        raise InputError(f'{name} has no rows')
     where, row = first
     columns, guid = choose_columns(row, layout.text, (), 'text_columns', where), None
     if not segment.startswith('test'):
@@ -614,7 +574,7 @@ def _read(task, source, segment, parse):
     # QQP has rows with an empty question, which everybody keeps
     may_be_empty = [task.tolerant] * width + [task.target.takes_several]
     records = enumerate(itertools.chain([first], records))
-    examples, labels, broken, empty = [], {None: None}, [], EmptyCells(task.skip_empty)
+    examples, labels, broken, skipped = [], {None: None}, [], 0
     for number, (where, row) in records:
         cells = [row.get(column) for column in columns]
         if task.tolerant and None in cells:
@@ -628,8 +588,10 @@ def _read(task, source, segment, parse):
         if not all(cells):
             lacking = [n for n, cell in enumerate(cells) if not (cell or may_be_empty[n])]
             if lacking:
-                empty.add(where._replace(column=columns[lacking[0]]))
-                continue
+                skipped += 1
+                if task.skip_empty:
+                    continue
+                raise InputError(EMPTY, where=where._replace(column=columns[lacking[0]]))
         label = cells[width] if cells[width:] else None
         if label not in labels:
             try:
@@ -646,7 +608,8 @@ def _read(task, source, segment, parse):
         own = field_text(row.get(guid)) if guid else ''
         pair = cells[1] if width == 2 else None
         examples.append(Example(own.strip() or str(number), cells[0], pair, labels[label]))
-    empty.check(logger)
+    if skipped:
+        logger.warning('%s: skipped %d rows without a text or a label', name, skipped)
     if broken:
         logger.warning(
             '%s: skipped %d broken rows of %d, the first at line %d',

@@ -11,7 +11,7 @@ from ..layers import losses
 from ..opening import open_model
 from ..training.objective import Objective
 
-__all__ = ['Distillation', 'Teacher', 'make_student', 'teacher_layers']
+__all__ = ['Distillation', 'make_student', 'open_teacher', 'teacher_layers']
 
 _LAYER = re.compile(r'(encoder\.layers\.)(\d+)(?=\.)')
 
@@ -38,7 +38,7 @@ def teacher_layers(student, teacher, layers=None):
     return layers
 
 
-def make_student(teacher, layers, ctx=None):
+def make_student(teacher, layers, ctx=None, dtype='float32'):
     """Make a smaller model that starts from layers of its teacher."""
     config = copy.deepcopy(teacher.config)
     config.num_hidden_layers = len(layers)
@@ -48,6 +48,8 @@ def make_student(teacher, layers, ctx=None):
     for name, parameter in student._collect_params_with_prefix().items():
         name = _LAYER.sub(lambda match: f'{match[1]}{layers[int(match[2])] - 1}', name)
         parameter.set_data(theirs[name].data(theirs[name].list_ctx()[0]))
+    if dtype != 'float32':
+        student.cast(dtype)
     student.hybridize(static_alloc=True)
     return student
 
@@ -138,37 +140,11 @@ def _run(model, batch):
     return model.classifier(model._pool(mx.nd, encoded)), encoded.states
 
 
-class Teacher:
-    """The model that a student learns from."""
-
-    def __init__(self, settings, task, ctx):
-        self._settings, self._ctx = settings, ctx
-        self.block, self.tokenizer, _ = open_model(
-            settings.teacher, 'classification', ctx=ctx, num_labels=task.num_labels
-        )
-        if settings.dtype != 'float32':
-            self.block.cast(settings.dtype)
-        self.block.hybridize(static_alloc=True)
-
-    def student(self):
-        """Make the model that starts from layers of the teacher; returns it and its tokenizer."""
-        settings = self._settings
-        layers = teacher_layers(
-            settings.student_layers, self.block.config.num_hidden_layers, settings.teacher_layers
-        )
-        student = make_student(self.block, layers, self._ctx)
-        if settings.dtype != 'float32':
-            student.cast(settings.dtype)
-        return student, self.tokenizer
-
-    def objective(self, student):
-        """Return the objective of the student's training."""
-        settings = self._settings
-        return Distillation(
-            student,
-            self.block,
-            settings.teacher_layers,
-            settings.temperature,
-            settings.teacher_weight,
-            settings.states_weight,
-        ).objective()
+def open_teacher(settings, num_labels, ctx):
+    """Return the model that a student learns from, and its tokenizer."""
+    options = {'ctx': ctx, 'num_labels': num_labels}
+    block, tokenizer, _ = open_model(settings.teacher, 'classification', **options)
+    if settings.dtype != 'float32':
+        block.cast(settings.dtype)
+    block.hybridize(static_alloc=True)
+    return block, tokenizer

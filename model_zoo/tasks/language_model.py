@@ -305,10 +305,7 @@ class LanguageModelTask(TextTask):
         loader, self._words[segment], tokens = self._reading.load(rows, size, train, contexts)
         if train:
             self._train_tokens = len(tokens)
-        return Data(rows, tokens, loader)
-
-    def size(self, data):
-        return len(data.samples)
+        return Data(tokens, tokens, loader)
 
     def describe(self, data):
         return describe(len(data.samples), 'tokens', [data.samples])

@@ -12,8 +12,8 @@ from ..errors import InputError, UnknownNameError
 from ..layers.losses import cosine_error, in_batch_negatives, triplet_loss
 from ..pretrained.sentence_modules import SentenceModules, modules_of, write_sentence_modules
 from ..records import (
+    EMPTY,
     SPLITS,
-    EmptyCells,
     choose_columns,
     find_column,
     is_path,
@@ -53,6 +53,11 @@ class SentenceExample(NamedTuple):
     texts: tuple[str, ...]
     score: float | None = None
 
+    @property
+    def label(self):
+        """The score; 1 for texts that only belong together."""
+        return 1.0 if self.score is None else self.score
+
 
 class SentenceSet(list):
     """A list of examples, all of one kind: 'scored', 'pairs' or 'triplets'."""
@@ -83,7 +88,7 @@ def read_sentences(
         raise InputError(
             f'{score_column!r} goes with two texts, not with three', field='score_column'
         )
-    kind, examples, empty = None, [], EmptyCells(skip_empty)
+    kind, examples, skipped = None, [], 0
     for where, row in _records(source, segment, encoding):
         if kind is None:
             text_columns = choose_columns(row, text_columns, TEXT_COLUMNS, 'text_columns', where)
@@ -98,11 +103,14 @@ def read_sentences(
             text, where = row.get(missing[0]), where._replace(column=missing[0])
             if text is not None and not isinstance(text, str):
                 raise InputError(f'{text!r:.80} is no text', where=where)
-            empty.add(where)
-            continue
+            skipped += 1
+            if skip_empty:
+                continue
+            raise InputError(EMPTY, where=where)
         score = _score(row.get(score_column), where) if kind == 'scored' else None
         examples.append(SentenceExample(tuple(map(str.strip, texts)), score))
-    empty.check(logger)
+    if skipped:
+        logger.warning('%s: skipped %d rows without a text', segment, skipped)
     if not examples:
         raise InputError(f'{source!r:.200} has no examples')
     return SentenceSet(kind, examples)
@@ -179,9 +187,6 @@ class SentenceTask(Task):
             settings.skip_empty,
         )
 
-    def split(self, rows, share):
-        return [type(rows)(rows.kind, part) for part in super().split(rows, share)]
-
     def configure(self, located):
         own = None if located is None else modules_of(located.files)
         self._own = own or SentenceModules()
@@ -217,9 +222,6 @@ class SentenceTask(Task):
                 f'`max_score`, which is {highest:g}'
             )
         return highest
-
-    def is_labelled(self, rows):
-        return True  # pairs and triplets need no scores
 
     def model_options(self):
         return {'pooling': self.settings.pooling}

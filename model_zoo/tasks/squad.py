@@ -20,7 +20,6 @@ import os
 import re
 import string
 import time
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,21 +74,24 @@ class Question(NamedTuple):
     answers: tuple[str, ...] | None
     start: int | None
 
+    @property
+    def label(self):
+        """The answers."""
+        return self.answers
 
-class SquadSet(NamedTuple):
-    """A file of SQuAD."""
 
-    path: str
-    paragraphs: Sequence[str]
-    questions: Sequence[Question]
-    is_training: bool
-    checksum: str
+class SquadSet(list):
+    """A file of SQuAD: a list of its questions, with the paragraphs that they are about."""
 
-    def first(self, count):
-        """Return the set with only its first `count` questions."""
-        questions = self.questions[:count]
-        paragraphs = self.paragraphs[: questions[-1].paragraph + 1] if questions else []
-        return self._replace(questions=questions, paragraphs=paragraphs)
+    def __init__(self, path, paragraphs, questions, is_training=False, checksum=''):
+        super().__init__(questions)
+        self.path, self.paragraphs = path, paragraphs
+        self.is_training, self.checksum = is_training, checksum
+
+    @property
+    def questions(self):
+        """The questions, which are the set itself."""
+        return self
 
 
 def find_squad(segment, version_2=False, root=None):
@@ -331,22 +333,22 @@ def encode_squad(squad, tokenizer):
         rows = tokenizer.encode_pairs(pairs, UNLIMITED, add_special_tokens=False)
         return tqdm(rows, name, len(pairs), unit=f' {unit}', disable=None, leave=False)
 
-    encoding = SquadEncoding([], [], [], np.full((len(squad.questions), 2), -1, np.int32))
+    encoding = SquadEncoding([], [], [], np.full((len(squad), 2), -1, np.int32))
     starts = []  # of each paragraph's words
     for text, row in zip(squad.paragraphs, encode(squad.paragraphs, 'paragraphs')):
         starts.append(split_words(text)[1])
         places = np.array([start for start, _ in row.offsets], np.int64)
         encoding.paragraphs.append(row.input_ids)
         encoding.words.append(np.searchsorted(starts[-1], places, side='right') - 1)
-    texts = [question.text for question in squad.questions]
+    texts = [question.text for question in squad]
     encoding.questions.extend(row.input_ids for row in encode(texts, 'questions'))
-    learned = [number for number, q in enumerate(squad.questions) if q.start is not None]
-    answers = [squad.questions[number].answers[0] for number in learned]
+    learned = [number for number, q in enumerate(squad) if q.start is not None]
+    answers = [squad[number].answers[0] for number in learned]
     prefixes = dict.fromkeys(('', tokenizer.word_prefix or ''))
     # the ids of each answer alone, and behind another word
     forms = [[row.input_ids for row in encode([p + a for a in answers], '')] for p in prefixes]
     for number, answer, *ids in zip(learned, answers, *forms):
-        _, _, paragraph, _, start = squad.questions[number]
+        _, _, paragraph, _, start = squad[number]
         ends = np.searchsorted(starts[paragraph], [start, start + len(answer) - 1], side='right')
         pieces, words = encoding.paragraphs[paragraph], encoding.words[paragraph]
         encoding.spans[number] = _answer_span(pieces, words, *np.maximum(ends - 1, 0), ids)
@@ -402,7 +404,7 @@ class SquadFeatures(collections.abc.Sequence):
         cut = sum(len(ids) > max_query_length for ids in encoding.questions)
         warn_if_cut(cut, len(encoding.questions), 'questions', max_query_length)
         rows, bounds = [], [0]
-        for number, question in enumerate(squad.questions):
+        for number, question in enumerate(squad):
             room = max_seq_length - len(self.query(number)) - tokenizer.pair_size()
             size = len(encoding.paragraphs[question.paragraph])
             windows = split_windows(size, room, doc_stride)
@@ -424,7 +426,7 @@ class SquadFeatures(collections.abc.Sequence):
     def __getitem__(self, number):
         question, start, length = self.rows[number]
         query = self.query(question)
-        ids = self.encoding.paragraphs[self.squad.questions[question].paragraph]
+        ids = self.encoding.paragraphs[self.squad[question].paragraph]
         part = ids[start : start + length]
         input_ids, token_types, head = self.tokenizer.with_special_tokens(query, part)
         label = None
@@ -493,7 +495,7 @@ def find_answers(
         raise InputError(f'{len(scores)} pairs of scores for {len(features)} windows')
     finder = _Finder(features, n_best_size, max_answer_length, version_2)
     answers = Answers({}, {}, {})
-    for number, question in enumerate(features.squad.questions):
+    for number, question in enumerate(features.squad):
         best, null_score = finder.find(number, scores)
         answers.nbest[question.id] = _with_probabilities(best)
         answers.predictions[question.id] = best[0][0]
@@ -592,7 +594,7 @@ class _Finder:
 
     def _text(self, question, first, last):
         """Return the text of a span of pieces of a question's paragraph."""
-        number = self._features.squad.questions[question].paragraph
+        number = self._features.squad[question].paragraph
         words, _ = self._words(self._features.squad.paragraphs[number])
         encoding = self._features.encoding
         ids, word_numbers = encoding.paragraphs[number], encoding.words[number]
@@ -774,21 +776,14 @@ class SquadTask(Task):
     def read(self, source, segment):
         settings, training = self.settings, segment == 'train'
         rows = read_squad(source, settings.version_2, training, settings.strict, settings.encoding)
-        return rows.first(DEBUG_SIZES.get(segment, 100)) if self.settings.debug else rows
-
-    def split(self, rows, share):
-        parts = super().split(rows.questions, share)
-        return [rows._replace(questions=part) for part in parts]
-
-    def size(self, data):
-        return len(data.rows.questions)
+        if settings.debug:
+            del rows[DEBUG_SIZES.get(segment, 100) :]
+            del rows.paragraphs[rows[-1].paragraph + 1 :]
+        return rows
 
     def example(self, rows):
-        question = rows.questions[0]
+        question = rows[0]
         return {'text': question.text, 'context': rows.paragraphs[question.paragraph]}
-
-    def is_labelled(self, rows):
-        return rows.questions[0].answers is not None
 
     def encode(self, rows, tokenizer):
         settings = self.settings
@@ -808,10 +803,16 @@ class SquadTask(Task):
 
     def describe(self, data):
         squad = data.rows
-        return f'{len(squad.questions)} questions of a file with checksum {squad.checksum[:16]}'
+        return f'{len(squad)} questions of a file with checksum {squad.checksum[:16]}'
 
     def loss(self, model, batch):
         return model(*batch.inputs, batch.labels[:, 0], batch.labels[:, 1])
+
+    def forward(self, model, batch):
+        outputs = model(*batch.inputs)
+        if isinstance(outputs, list):
+            return outputs
+        return outputs.split(2, axis=2, squeeze_axis=True)  # an exported model of GluonNLP's form
 
     def predict(self, forward, data, guard=None):
         """The `Answers`, from all windows of a question together."""
@@ -831,11 +832,11 @@ class SquadTask(Task):
         )
 
     def decode(self, data, outputs):
-        return [outputs.predictions[question.id] for question in data.rows.questions]
+        return [outputs.predictions[question.id] for question in data.rows]
 
     def score(self, data, outputs):
         """The official metrics."""
-        questions, predictions = data.rows.questions, outputs.predictions
+        questions, predictions = data.rows, outputs.predictions
         by_characters = self._by_characters(data)
         if not self.settings.version_2:
             return score_v1(questions, predictions, by_characters)
@@ -854,7 +855,7 @@ class SquadTask(Task):
 
     def examine(self, segment, data, outputs):
         """A question's loss is -log of the probability of its correct answers."""
-        questions, paragraphs = data.rows.questions, data.rows.paragraphs
+        questions, paragraphs = data.rows, data.rows.paragraphs
         by_characters = self._by_characters(data)
         normalize = functools.partial(normalize_answer, characters=by_characters)
         correct = [set(map(normalize, q.answers)) or {''} for q in questions]
@@ -877,17 +878,6 @@ class SquadTask(Task):
             ),
             'no answer',
         )
-
-    def exported_outputs(self, words, outputs):
-        if not isinstance(outputs, list) and outputs.shape == (*words.shape, 2):  # GluonNLP's form
-            outputs = outputs.split(2, axis=2, squeeze_axis=True)
-        shapes = [array.shape for array in (outputs if isinstance(outputs, list) else [outputs])]
-        if shapes != [words.shape] * 2:
-            raise InputError(
-                f'outputs of shapes {shapes} for words of shape {words.shape}; scores of starts '
-                'and of ends are needed'
-            )
-        return outputs
 
     def results(self):
         return {'task': f'SQuAD {2.0 if self.settings.version_2 else 1.1}'}

@@ -81,6 +81,11 @@ class Sentence(NamedTuple):
     labels: tuple[str, ...] | None
     line: int
 
+    @property
+    def label(self):
+        """The labels, or None if no word has one."""
+        return self.labels if {*(self.labels or ())} - {IGNORED} else None
+
 
 class Sentences(list):
     """Sentences; `source` is their file in CoNLL's format, whose lines the predictions repeat."""
@@ -433,8 +438,8 @@ class TaggingTask(Task):
     the class names of the data set, of the model, or of the setting `labels`; -100 is no label.
     """
 
-    settings_class, name, title = TaggingSettings, 'tagging', 'tagging'
-    head, use, unit = 'tagging', 'token-classification', 'sentences'
+    settings_class, name = TaggingSettings, 'tagging'
+    head, use, unit, sample_unit = 'tagging', 'token-classification', 'sentences', 'samples'
     command, call = "zoo tag {folder} 'A text.'", "'A text.'"
     predicted = ('dev', 'test')
     columns = ('text_column', 'text_pair_column', 'tag_column')
@@ -465,9 +470,6 @@ class TaggingTask(Task):
         rows.source = source
         return rows
 
-    def split(self, rows, share):
-        return list(map(Sentences, super().split(rows, share)))
-
     _names = None  # of the training set's classes, if its column has names
 
     def prepare(self, rows):
@@ -496,9 +498,6 @@ class TaggingTask(Task):
                 sentences[:] = [_renamed(sentence, names) for sentence in sentences]
         self.metric = 'f1' if self._entities else 'accuracy'
 
-    def is_labelled(self, rows):
-        return any({*(row.labels or ())} - {IGNORED} for row in rows)
-
     def model_options(self):
         dropout = self.settings.dropout_prob
         return {**super().model_options(), **({} if dropout is None else {'dropout': dropout})}
@@ -509,9 +508,6 @@ class TaggingTask(Task):
         return self._features(rows, rows.source or 'the data')
 
     _features = None
-
-    def describe(self, data):
-        return self._describe(data, 'samples')
 
     def objective(self, model, data):
         return Objective(

@@ -1,6 +1,7 @@
 """The base of the tasks, which read, encode, score and write their rows; and scores."""
 
 import collections
+import copy
 import dataclasses
 import functools
 import itertools
@@ -38,6 +39,7 @@ __all__ = [
     'encode_several',
     'hold_out',
     'mean_cross_entropy',
+    'part_rows',
     'save_trained',
     'squeeze',
     'usual_row',
@@ -57,10 +59,18 @@ class Data(NamedTuple):
 
 def hold_out(rows, count, seed=0):
     """Split rows at random, but always in the same way: the remaining and the held-out rows."""
-    chosen = set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist())
-    parts = [], []
-    for number, row in enumerate(rows):
-        parts[number in chosen].append(row)
+    return part_rows(rows, set(np.random.RandomState(seed).permutation(len(rows))[:count].tolist()))
+
+
+def part_rows(rows, chosen):
+    """Return the rows without the chosen numbers, and the chosen ones; lists of the same kind."""
+    parts = copy.copy(rows), copy.copy(rows)  # with their attributes, such as the file
+    for part, is_chosen in zip(parts, (False, True)):
+        part[:] = [row for number, row in enumerate(rows) if (number in chosen) == is_chosen]
+    if not all(parts):
+        raise InputError(
+            f'{len(chosen)} of {len(rows)} rows leaves nothing on one side', field='dev_split'
+        )
     return parts
 
 
@@ -135,8 +145,10 @@ class Task:
         The family whose flags select the model.
     unit : str or None
         Name of the rows in the log; None if they aren't counted.
-    length : str
-        The setting with the largest number of tokens.
+    sample_unit : str
+        Name of the samples in the saved description of a set.
+    title : str or None
+        The task's name in titles; None: `name`.
     files : dict of str to tuple of str
         Segment -> possible names of its file in ``data_dir``.
     columns : tuple of str
@@ -163,17 +175,12 @@ class Task:
 
     settings_class = FinetuneSettings
     name = head = use = None
-    metric, unit, length = 'accuracy', 'examples', 'max_length'
+    metric, unit, sample_unit, title = 'accuracy', 'examples', 'examples', None
     files = {'train': ('train.tsv',), 'dev': ('dev.tsv',), 'test': ('test.tsv',)}
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
     labels = lowers = located = base = None
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if 'max_seq_length' in cls.settings_class.defaults():  # as tasks for version 0.3 call it
-            cls.length = 'max_seq_length'
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
@@ -218,11 +225,6 @@ class Task:
     # -- names
 
     @property
-    def title(self):
-        """The task's name in titles."""
-        return self.name
-
-    @property
     def prefix(self):
         """Prefix of the name in the names of files of parameters."""
         return self.family or ''
@@ -243,15 +245,11 @@ class Task:
         return self.name
 
     @property
-    def best_by(self):
-        """The name of the score that chooses the best epoch; lower is better for a loss."""
-        settings = self.settings
-        return (isinstance(settings, FinetuneSettings) and settings.best_by) or self.metric
-
-    @property
     def score_name(self):
         """Name of the score that compares epochs, of which more is better."""
-        return 'negative loss' if self.best_by == 'loss' else self.best_by
+        settings = self.settings
+        name = (isinstance(settings, FinetuneSettings) and settings.best_by) or self.metric
+        return 'negative loss' if name == 'loss' else name
 
     # -- 1. the sets and the model are located
 
@@ -282,12 +280,7 @@ class Task:
 
     def split(self, rows, share):
         """Return rows to train on, and held-out rows: always the same for a seed."""
-        parts = hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
-        if not all(parts):
-            raise InputError(
-                f'{share} of {len(rows)} rows leaves nothing on one side', field='dev_split'
-            )
-        return parts
+        return hold_out(rows, max(1, round(share * len(rows))), self.settings.seed)
 
     def prepare(self, rows):
         """Learn what the model needs, such as `labels`, from the rows of all sets by segment."""
@@ -310,26 +303,12 @@ class Task:
         if not self.has_own_head:
             return choice.build(self.head, contexts, **options)
         model, tokenizer = choice.open_task(self.head, contexts, self.trains, **options)
-        self.settings = self.settings.fit_length(self.length, model.context_length)
+        self.settings = self.settings.fit_length('max_length', model.context_length)
         return model, tokenizer
 
     def setup(self, model, tokenizer):
         """Learn from the opened model; returns the block to train, which may be around it."""
         return model
-
-    def exported_outputs(self, words, outputs):
-        """Return the outputs of an exported model, with ``deploy``, in the format of the block's.
-
-        InputError if they are another task's.
-        """
-        expected = (words.shape[0], *filter(None, [self.model_options().get('num_labels')]))
-        found = None if isinstance(outputs, (list, tuple)) else outputs.shape
-        if found is None or found[: len(expected)] != expected:
-            shown = f'{len(outputs)} outputs' if found is None else f'outputs of shape {found}'
-            raise InputError(
-                f'{shown} for {words.shape[0]} samples, where the shape {expected} is needed'
-            )
-        return outputs
 
     # -- 4. `encode` is called for each set
 
@@ -351,21 +330,14 @@ class Task:
             rows, samples, BucketedLoader(samples, seed=settings.seed, ctx=contexts, **options)
         )
 
-    def size(self, data):
-        """Return the number of rows of a set."""
-        return len(data.rows)
-
     def is_labelled(self, rows):
         """Return whether a set can be scored."""
-        return rows[0].label is not None
+        return any(row.label is not None for row in rows)
 
     def describe(self, data):
         """Return a text that identifies a set's data, by its number of samples and a checksum."""
-        return self._describe(data, 'examples')
-
-    def _describe(self, data, unit):
         values = (part for sample in data.samples for part in sample.content)
-        return describe(len(data.samples), unit, values)
+        return describe(len(data.samples), self.sample_unit, values)
 
     def job(self, train):
         """Return what a run must have in common with the one that it resumes, beside settings.
@@ -422,19 +394,19 @@ class Task:
         Returns
         -------
         (float, dict)
-            The mean of `best_by` over the sets (0 if there are none), and segment -> its scores and
-            ``samples_per_second``.
+            The mean of `score_name` over the sets (0 if there are none), and segment -> its scores
+            and ``samples_per_second``.
         """
-        report = {}
+        report, primary, name = {}, [], self.score_name
         for segment in segments:
             scores, speed = evaluator.measure(segment, guard)
             shown = ', '.join(f'{name} {value:.4f}' for name, value in scores.items())
             logger.info('%s: %s (%.1f samples/s)', segment, shown, speed)
             report[segment] = {**scores, 'samples_per_second': speed}
-        name = self.best_by
-        for scores in report.values():
+            if 'loss' in scores:
+                scores = {**scores, 'negative loss': -scores['loss']}
             UnknownNameError.check('score', name, scores)
-        primary = [-scores[name] if name == 'loss' else scores[name] for scores in report.values()]
+            primary.append(scores[name])
         return float(np.mean(primary)) if primary else 0.0, report
 
     def numbers(self, rows):
@@ -453,16 +425,6 @@ class Task:
 
     given_labels = {}  # label -> what the training rows have for it, where that isn't a text
 
-    def as_given(self, labels):
-        """Return labels, or lists of labels, as the caller's training rows had them: 0, not '0'."""
-        if isinstance(labels, (list, tuple)):
-            return [self.as_given(label) for label in labels]
-        return self.given_labels.get(labels, labels) if isinstance(labels, str) else labels
-
-    def text_of(self, row):
-        """Return a row's text in the report's table of mistakes."""
-        return str(row)
-
     def example(self, rows):
         """Return an example of the rows of a dev set, as a model card's ``widget``, or None."""
 
@@ -474,7 +436,7 @@ class Task:
         guess = int(np.bincount(labels).argmax())
         return Examination(
             segment,
-            [self.text_of(row) for row in data.rows],
+            list(map(str, data.rows)),
             [self.labels[number] for number in labels],
             [self.labels[number] for number in predictions],
             cross_entropies(labels, outputs),

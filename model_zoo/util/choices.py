@@ -16,6 +16,7 @@ __all__ = [
     'QUANTIZED_DTYPES',
     'SCHEDULE_NAMES',
     'STRATEGIES',
+    'WEIGHTS_FORMATS',
 ]
 
 #: the special tokens of BERT's vocabularies
@@ -57,3 +58,5 @@ SCHEDULE_NAMES = (
 )
 #: the ways to combine the tokens' labels into entities
 STRATEGIES = ('none', 'simple', 'first', 'average', 'max')
+#: formats of the files of weights in a folder
+WEIGHTS_FORMATS = ('native', 'huggingface', 'pytorch', 'numpy', 'tensorflow')

@@ -163,7 +163,7 @@ def test_size_of_the_vocabulary_in_the_cache(tmp_path, small, no_network):
         (UnknownNameError, ['--model_name', 'bert_1']),
         (UnknownNameError, ['--task', 'language_model']),
         (InputError, ['--seq_length', '25']),
-        (InputError, ['--num_classes', '5']),
+        (CheckpointError, ['--num_classes', '5']),
         (InputError, ['--task', 'regression']),
         (CheckpointError, ['--task', 'question_answering']),
         (CheckpointError, ['--vocab_size', '41']),

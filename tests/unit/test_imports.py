@@ -77,6 +77,8 @@ def in_new_interpreter(program):
         'finetune-classifier --help',
         'finetune-squad --lrr 1',
         'info --help',
+        'export --help',
+        'convert --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'encode', 'generate')],
         'create-pretraining-data --help',
         'predict model --no_such_flag 1',

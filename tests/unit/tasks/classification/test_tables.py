@@ -6,7 +6,11 @@ import pytest
 
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.records import class_names, find_splits
-from model_zoo.tasks.classification import ClassificationSettings, fit_to_rows
+from model_zoo.tasks.classification import (
+    ClassificationSettings,
+    ClassificationTask,
+    fit_to_rows,
+)
 from model_zoo.tasks.classification_data import custom_task, infer_labels, read_examples
 
 ROWS = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
@@ -90,14 +94,14 @@ def test_names_of_classes_and_splits_of_datasets(tmp_path):
         ('a.csv', 'first,second,label\n"a\n",b,pos\na,b,\n', 'a.csv, line 4'),
         ('a.csv', 'first,second,label\n"a,b,pos\n', 'a.csv, line 2'),
         ('a.tsv', 'first,second,label\na,b,pos\n', '.csv'),
-        ('a.csv', 'first,second\n', "'label'"),
+        ('a.csv', 'first,second\n', 'no rows'),
         ('a.jsonl', '{"first": "a", "second": "b", "label": null}\n', 'line 1'),
         ('a.jsonl', '\n{"first": "a"\n', 'a.jsonl, line 2'),
         ('a.jsonl', '{"first": "a", "second": "b", "label": "pos"}\n["a"]\n', 'a.jsonl, line 2'),
         ('a.json', '["a"]\n', 'a.json, row 0'),
         ('a.json', '[' * 100000, 'a.json'),
         ('a.jsonl', '{"first": ["a"], "second": "b", "label": "pos"}\n', 'first'),
-        ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2, 4'),
+        ('a.tsv', 'first\tsecond\tlabel\n\tb\tpos\na\tb\tpos\na\t \tpos\n', 'line 2'),
         ('a.jsonl', '', 'a.jsonl'),
         ('state.json', '{}', ''),
     ],
@@ -135,13 +139,17 @@ def many(tmp_path):
     return write_lines(tmp_path / 'many.jsonl', rows)
 
 
+def split(path, share, seed=1, **options):
+    record = task_of(path, **options)
+    task = ClassificationTask(ClassificationSettings(seed=seed), record)
+    return task.split(read_examples(record), share)
+
+
 def test_dev_split_has_the_same_share_of_each_label(many):
-    task = task_of(many, dev_split=0.1)
-    train, dev = read_examples(task), read_examples(task, segment='dev')
+    train, dev = split(many, 0.1)
     assert sorted(int(each.text_a) for each in (*train, *dev)) == list(range(100))
     assert [each.label for each in dev].count('neg') == 2 and len(dev) == 10
-    assert dev == read_examples(task_of(many, dev_split=0.1), segment='dev')
-    assert dev != read_examples(task_of(many, dev_split=0.1, split_seed=1), segment='dev')
+    assert dev == split(many, 0.1)[1] != split(many, 0.1, seed=2)[1]
     texts = [int(each.text_a) for each in dev]
     assert texts == sorted(texts) != list(range(texts[0], texts[0] + 10))
 
@@ -149,13 +157,12 @@ def test_dev_split_has_the_same_share_of_each_label(many):
 def test_dev_split_of_a_regression(tmp_path):
     rows = [{'first': str(n), 'second': 'x', 'label': n / 7} for n in range(20)]
     path = write_lines(tmp_path / 'x.jsonl', rows)
-    task = task_of(path, labels=None, regression=True, dev_split=0.25)
-    assert len(read_examples(task)) == 15 and len(read_examples(task, segment='dev')) == 5
+    assert [len(part) for part in split(path, 0.25, labels=None, regression=True)] == [15, 5]
 
 
 def test_a_share_that_leaves_nothing(many):
     with pytest.raises(InputError):
-        read_examples(task_of(many, dev_split=0.001))
+        split(many, 0.001)
 
 
 def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):

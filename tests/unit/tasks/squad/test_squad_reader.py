@@ -59,16 +59,6 @@ def test_reads_training_and_dev_sets(tmp_path):
     assert read_squad(path).questions and read_squad(path).checksum != squad.checksum
 
 
-def test_first_questions(tmp_path):
-    content = make()
-    other = json.dumps(content['data'][0]['paragraphs'][0]).replace('x1', 'x2')
-    content['data'][0]['paragraphs'].append(json.loads(other.replace('There', 'Where')))
-    squad = read_squad(write(tmp_path, content))
-    assert [question.paragraph for question in squad.questions] == [0, 1]
-    assert len(squad.first(1).questions) == len(squad.first(1).paragraphs) == 1
-    assert squad.first(5) == squad
-
-
 def test_questions_without_an_answer(tmp_path):
     # version 1.1's form of it, a test set, and 2.0's
     path = write(tmp_path, make(answers=[], is_impossible=None))
