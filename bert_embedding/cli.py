@@ -13,8 +13,6 @@ import logging
 import os
 import sys
 
-import numpy as np
-
 from model_zoo.app.arguments import (
     add_encoding,
     add_many_files_arguments,
@@ -22,25 +20,14 @@ from model_zoo.app.arguments import (
     take_model,
 )
 from model_zoo.app.cli import get_ctx, parser, run, setup_logging
-from model_zoo.app.many_files import run_over_files
-from model_zoo.app.use import read_file, texts_of
 from model_zoo.errors import InputError
-from model_zoo.inference import DEFAULT_MODELS
-from model_zoo.inference.engines import ENGINES
-from model_zoo.layers.precision import PRECISIONS
-from model_zoo.records import is_table_file
-from model_zoo.util.choices import POOLINGS
-from model_zoo.util.display import counted
-from model_zoo.util.reading import read_lines, state_of
-
-from .embedding import OOV_WAYS, BertEmbedding
-from .writers import open_writer
+from model_zoo.util.choices import ENGINES, OOV_WAYS, POOLINGS, PRECISIONS
 
 __all__ = ['console', 'embed', 'main']
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('npz', 'jsonl', 'csv', 'safetensors', 'parquet')
+FORMATS = ('npz', 'jsonl', 'parquet')
 
 
 def _parse(argv, model):
@@ -122,6 +109,10 @@ def _parse(argv, model):
 
 def _sentences(args):
     """Yield the lines of the file, stripped, or its column; InputError if it's empty."""
+    from model_zoo.app.use import read_file, texts_of
+    from model_zoo.records import is_table_file
+    from model_zoo.util.reading import read_lines
+
     path, encoding = args.file, args.encoding
     if args.text_column or is_table_file(path):
         yield from map(str.strip, texts_of(read_file(path, args.text_column, encoding=encoding)))
@@ -131,15 +122,6 @@ def _sentences(args):
         yield line.strip()
     if line is None:
         raise InputError(f'{path!r} is empty: give a file with one sentence per line')
-
-
-def _count(args):
-    """Return the number of sentences, or None if it can't be known beforehand."""
-    if args.file is None:
-        return len(args.sentences)
-    if os.path.exists(args.file) and not os.path.isfile(args.file):  # a pipe can be read only once
-        return None
-    return len(args.sentences) + sum(1 for _ in _sentences(args))
 
 
 def _vectors(embedding, sentences, args, on_batch=None):
@@ -168,13 +150,21 @@ def _write(writer, embedding, sentences, args, on_batch=None):
     return count
 
 
-def _print(embedding, sentences, args):
+def _print(args, sentences, as_original):
     """Print each sentence as it was given, and its vectors."""
+    import numpy as np
+
+    shown = {'threshold': 5}
+    if not as_original and sys.stdout.isatty():
+        shown.update(precision=4, suppress=True)
+        logger.info('--output vectors.npz writes all the numbers')
+    elif not as_original:
+        shown = {'threshold': sys.maxsize}
+    embedding = _open(args.gpu, _options(args))
     texts, sentences = itertools.tee(sentences)
-    for text, result in zip(texts, _vectors(embedding, sentences, args)):
-        text = text.encode('utf-8', 'replace').decode('utf-8')  # lone surrogates
-        print(f'Text: {text}')
-        with np.printoptions(legacy='1.21'):  # arrays as the original prints them
+    with np.printoptions(**shown, legacy='1.21'):  # arrays as the original prints them
+        for text, result in zip(texts, _vectors(embedding, sentences, args)):
+            print(f'Text: {text.encode("utf-8", "replace").decode("utf-8")}')  # lone surrogates
             if args.pooling:
                 print(f'Sentence embedding: {result!r}')
             else:
@@ -183,21 +173,27 @@ def _print(embedding, sentences, args):
 
 def _options(args):
     """Return the options of `BertEmbedding`."""
+    names = 'dtype', 'model', 'dataset_name', 'params_path', 'max_seq_length', 'batch_size'
     return {
-        'ctx': get_ctx(args.gpu),
-        'dtype': args.dtype,
-        'model': args.model,
-        'dataset_name': args.dataset_name,
-        'params_path': args.params_path,
-        'max_seq_length': args.max_seq_length,
-        'batch_size': args.batch_size,
-        'sentencepiece': args.sentencepiece,
+        **{name: getattr(args, name) for name in (*names, 'sentencepiece')},
         'engine': engine_of(args.engine, args.dtype, args.file or args.files),
     }
 
 
+def _open(gpu, options):
+    from .embedding import BertEmbedding
+
+    return BertEmbedding(ctx=get_ctx(gpu), **dict(options))
+
+
+_opened = functools.lru_cache(maxsize=1)(_open)  # for the tasks of a worker
+
+
 def _embed_files(args):
     """Write a file of vectors for each of ``--files``."""
+    from model_zoo.app.many_files import run_over_files
+    from model_zoo.util.reading import state_of
+
     settings = {**_options(args), 'ctx': str(args.gpu)}
     settings['vectors'] = [
         args.oov_way,
@@ -215,20 +211,17 @@ def _embed_files(args):
 
 def _embed_file(args, task):
     """Write the vectors of a file's texts; for a worker."""
-    embedding = _opened(tuple(_options(args).items()))
+    from .writers import open_writer
+
+    embedding = _opened(args.gpu, tuple(_options(args).items()))
     sentences = (line.strip() for line in task.lines())
     with open_writer(task.output) as writer:
         return _write(writer, embedding, sentences, args)
 
 
-@functools.lru_cache(maxsize=1)
-def _opened(options):
-    return BertEmbedding(**dict(options))
-
-
 def embed(argv=None):
     """Run ``zoo embed``, which has the pipelines' default model."""
-    main(argv, DEFAULT_MODELS['feature-extraction'], as_original=False)
+    main(argv, 'all-MiniLM-L6-v2', as_original=False)
 
 
 def main(argv=None, model='bert_12_768_12', as_original=True):
@@ -243,27 +236,27 @@ def main(argv=None, model='bert_12_768_12', as_original=True):
         return
     if args.output_dir or args.ray:
         raise InputError('--output_dir and --ray go with --files')
-    total = _count(args)
     sentences = args.sentences
     if args.file is not None:
         sentences = itertools.chain(sentences, _sentences(args))
-    if args.output:
-        # the file first, to fail before the model is loaded
-        with open_writer(args.output) as writer:
-            embedding = BertEmbedding(**_options(args))
-            with counted('sentences', total, leave=True) as on_batch:
-                count = _write(writer, embedding, sentences, args, on_batch)
-        logger.info('sentences in %s: %d', args.output, count)
+    if not args.output:
+        _print(args, sentences, as_original)
         return
-    embedding = BertEmbedding(**_options(args))
-    shown = {'threshold': 5}
-    if not as_original and sys.stdout.isatty():
-        shown.update(precision=4, suppress=True)
-        logger.info('--output vectors.npz writes all the numbers')
-    elif not as_original:
-        shown = {'threshold': sys.maxsize}
-    with np.printoptions(**shown):
-        _print(embedding, sentences, args)
+    from model_zoo.util.display import counted
+
+    from .writers import open_writer
+
+    total = len(args.sentences)
+    if args.file is not None and os.path.exists(args.file) and not os.path.isfile(args.file):
+        total = None  # a pipe can be read only once
+    elif args.file is not None:
+        total += sum(1 for _ in _sentences(args))
+    # the file first, to fail before the model is loaded
+    with open_writer(args.output) as writer:
+        embedding = _open(args.gpu, _options(args))
+        with counted('sentences', total, leave=True) as on_batch:
+            count = _write(writer, embedding, sentences, args, on_batch)
+    logger.info('sentences in %s: %d', args.output, count)
 
 
 def console():

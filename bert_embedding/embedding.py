@@ -24,20 +24,16 @@ from bert.tokenizer import BertSPTokenizer
 from model_zoo.batches.windows import even_windows
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.engines import make_engine
-from model_zoo.inference.pipeline import Pipeline, Row
+from model_zoo.inference.pipeline_base import Pipeline, Row
 from model_zoo.inference.vectors import nearest, unit_vectors
 from model_zoo.layers.precision import PRECISIONS, precision_name
 from model_zoo.opening import locate, open_model
 from model_zoo.pretrained.sentence_modules import SentenceModules, modules_of, normalized
-from model_zoo.util.choices import POOLINGS
+from model_zoo.util.choices import OOV_WAYS, POOLINGS
 from model_zoo.util.display import counted, has_viewer
-
-__all__ = ['OOV_WAYS']
 
 logger = logging.getLogger(__name__)
 
-#: how the vectors of a word's pieces become one
-OOV_WAYS = ('avg', 'sum', 'last')
 _SEARCHED_TOGETHER = 4096  # texts of a corpus whose vectors are in memory
 _LONG = 1000  # sentences from which on a list has a bar
 

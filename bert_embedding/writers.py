@@ -11,19 +11,12 @@ and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 ``.jsonl`` has one JSON object per sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
 ``{"vector": [...]}`` for sentence vectors.
 
-``.csv`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token`` and
-a number for each unit; or for each sentence, with the numbers alone.
-
-``.safetensors`` has the arrays of ``.npz``, except that the tokens are bytes: UTF-8, with newlines
-between them.
-
 ``.parquet`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token``
 and ``vector``; or for each sentence, with ``vector`` alone.
 """
 
 import array
 import contextlib
-import csv
 import json
 import os
 import shutil
@@ -36,7 +29,7 @@ from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.util.files import atomic_write
 from model_zoo.util.remote import is_url
 
-__all__ = ['Csv', 'JsonLines', 'Npz', 'Parquet', 'Safetensors', 'open_writer']
+__all__ = ['JsonLines', 'Npz', 'Parquet', 'open_writer']
 
 _ROWS = 8192  # tokens that are turned into an array together, and tokens per row group
 
@@ -58,32 +51,6 @@ class JsonLines:
 
     def _line(self, value):
         self._file.write(json.dumps(value, ensure_ascii=False) + '\n')
-
-    def finish(self):
-        pass
-
-
-class Csv:
-    """A row for each vector; the first vector gives the number of columns."""
-
-    mode = 'w'
-
-    def __init__(self, file, folder, stack):
-        self._writer, self._count, self._has_names = csv.writer(file, lineterminator='\n'), 0, False
-
-    def words(self, tokens, vectors):
-        for token, vector in zip(tokens, vectors):
-            self._row({'sentence': self._count, 'token': token}, vector)
-        self._count += 1
-
-    def sentence(self, vector):
-        self._row({}, vector)
-
-    def _row(self, about, vector):
-        if not self._has_names:
-            self._writer.writerow([*about, *range(len(vector))])
-            self._has_names = True
-        self._writer.writerow([*about.values(), *map(str, vector)])
 
     def finish(self):
         pass
@@ -153,31 +120,6 @@ def array_entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
     return entry
 
 
-class Safetensors(Npz):
-    """Data are kept in temporary files, as for ``.npz``."""
-
-    def finish(self):
-        self._tokens.flush()
-        size = self._tokens.buffer.tell()
-        pieces = [('vectors', 'F32', (self._rows, self._units), 4 * self._rows * self._units)]
-        if self._has_words:
-            pieces.append(('offsets', 'I64', (len(self._offsets),), 8 * len(self._offsets)))
-            pieces.append(('tokens', 'U8', (size,), size))
-        header, start = {}, 0
-        for name, dtype, shape, count in pieces:
-            header[name] = {'dtype': dtype, 'shape': shape, 'data_offsets': [start, start + count]}
-            start += count
-        text = json.dumps(header, separators=(',', ':')).encode()
-        text += b' ' * (-len(text) % 8)
-        self._file.write(len(text).to_bytes(8, 'little') + text)
-        self._vectors.seek(0)
-        shutil.copyfileobj(self._vectors, self._file, 1 << 20)
-        if self._has_words:
-            self._file.write(np.array(self._offsets, dtype='<i8').tobytes())
-            self._tokens.buffer.seek(0)
-            shutil.copyfileobj(self._tokens.buffer, self._file, 1 << 20)
-
-
 class Parquet:
     """Writes each row group when it is full."""
 
@@ -232,13 +174,7 @@ class Parquet:
         self._writer.close()
 
 
-_WRITERS = {
-    '.npz': Npz,
-    '.jsonl': JsonLines,
-    '.csv': Csv,
-    '.safetensors': Safetensors,
-    '.parquet': Parquet,
-}
+_WRITERS = {'.npz': Npz, '.jsonl': JsonLines, '.parquet': Parquet}
 
 
 @contextlib.contextmanager
@@ -251,8 +187,7 @@ def open_writer(path):
     Parameters
     ----------
     path : str or os.PathLike
-        Its extension chooses the format: ``.npz``, ``.jsonl``, ``.csv``, ``.safetensors`` or
-        ``.parquet``.
+        Its extension chooses the format: ``.npz``, ``.jsonl`` or ``.parquet``.
 
     Yields
     ------

@@ -5,59 +5,32 @@ import logging
 
 import mxnet as mx
 
-from model_zoo.app.trainer import Evaluator
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import CheckpointError, InputError, PretrainedNotFoundError, ZooError
 from model_zoo.opening import locate, open_model, open_tokenizer, read_weights
 from model_zoo.pretrained import names_files
 from model_zoo.pretrained.sentence_modules import copy_sentence_modules, modules_of, normalized
-from model_zoo.tasks.classification import ClassificationSettings, ClassificationTask
-from model_zoo.tasks.classification_data import custom_task
-from model_zoo.tasks.labels import adopt_labels
-from model_zoo.tasks.squad import SquadSettings, SquadTask
-from model_zoo.tasks.tables import check_files
-from model_zoo.tasks.tagging import TaggingSettings, TaggingTask
-from model_zoo.tasks.task import Data
+from model_zoo.records import choose_columns, read_records
 from model_zoo.tokenization.vocab_file import find_vocab_file
 from model_zoo.util.reading import read_lines
 
 from .onnx_file import Measures
 
-_STRIDE, _QUERY = 128, 64  # of windows over long paragraphs, and the longest question: the usual
 
-
-def read_measures(args, tokenizer, located):
-    """Return what the command's flags say about INT8."""
-    field = 'calib_data' if args.calib_data else 'dev_data'
-    if not getattr(args, field):
+def read_measures(args, tokenizer):
+    """Return the texts that the command's flags name to calibrate INT8 with; None without them."""
+    if not args.calib_data:
         return None
-    check_files(args, 'calib_data', 'dev_data')
     if tokenizer is None:
-        raise InputError('needs a vocabulary, and none is known', field=field)
-    task = _task(args, located)
-    if task is None and args.dev_data:
-        raise InputError(
-            'is for classification and regression with `text_columns`, for tagging and for '
-            'question_answering',
-            field='dev_data',
-        )
-    if task is None:
-        calibration, about = _lines(args, tokenizer), {}
+        raise InputError('needs a vocabulary, and none is known', field='calib_data')
+    if args.text_columns:
+        records = read_records(args.calib_data)
+        rows = [
+            [str(record[name] or '') for name in _columns(record, args.text_columns, where)]
+            for where, record in records
+        ]
     else:
-        calibration, about = _of_task(args, tokenizer, task, located)
-    batches = list(itertools.islice(calibration.epoch(0), args.num_calib_batches))
-    return Measures(batches, bool(args.calib_data), args.calib_mode, **about)
-
-
-def _loader(args, tokenizer, samples, calibrates=False):
-    """Batches; those to calibrate with are drawn at random, always the same ones."""
-    return BucketedLoader(
-        samples, args.calib_batch_size, shuffle=calibrates, pad_val=tokenizer.pad_token_id
-    )
-
-
-def _lines(args, tokenizer):
-    rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
+        rows = [line.rstrip('\n').split('\t') for _, line in read_lines(args.calib_data)]
     rows = [row for row in rows if any(map(str.strip, row))]
     if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) > 2:
         raise InputError(
@@ -65,65 +38,22 @@ def _lines(args, tokenizer):
             'its `text_columns`',
             field='calib_data',
         )
-    texts, pairs = [row[0] for row in rows], [row[1] for row in rows] if rows[0][1:] else None
-    encoded = tokenizer.encode_batch(texts, pairs, max_length=args.max_length, pad=False)
-    return _loader(
-        args,
-        tokenizer,
-        [Sample(ids, types, None) for ids, types in zip(encoded.input_ids, encoded.token_types)],
-        True,
+    encoded = tokenizer.encode_batch(
+        [row[0] for row in rows],
+        [row[1] for row in rows] if rows[0][1:] else None,
+        max_length=args.max_length,
+        pad=False,
     )
+    samples = [Sample(*row, None) for row in zip(encoded.input_ids, encoded.token_types)]
+    size, padding = args.calib_batch_size, tokenizer.pad_token_id
+    loader = BucketedLoader(samples, size, shuffle=True, pad_val=padding)
+    # drawn at random, always the same ones
+    batches = list(itertools.islice(loader.epoch(0), args.num_calib_batches))
+    return Measures(batches, method=args.calib_mode)
 
 
-def _task(args, located):
-    """The task whose files --calib_data and --dev_data are; None if they are lines of texts."""
-    if args.task == 'tagging':
-        return TaggingTask(TaggingSettings(max_length=args.max_length))
-    if args.task == 'question_answering':
-        return SquadTask(
-            SquadSettings(
-                max_length=args.max_length,
-                doc_stride=_STRIDE,
-                output_dir=None,
-                max_query_length=min(_QUERY, args.max_length // 2),
-            )
-        )
-    if args.task not in ('classification', 'regression') or not args.text_columns:
-        return None
-    paths = {'train': args.calib_data or args.dev_data, 'dev': args.dev_data}
-    record = adopt_labels(
-        custom_task(
-            args.text_columns,
-            args.label_column,
-            regression=args.task == 'regression',
-            files={segment: path for segment, path in paths.items() if path},
-        ),
-        located,
-        parameters=args.model_parameters,
-    )
-    settings = ClassificationSettings(task_name='custom', max_length=args.max_length)
-    return ClassificationTask(settings, record)
-
-
-def _of_task(args, tokenizer, task, located):
-    """Return a loader of the calibration texts and, with --dev_data, `Measures`' score."""
-    paths = {'calib': args.calib_data or args.dev_data, 'dev': args.dev_data}
-    segments = {'calib': 'train' if task.head == 'classification' else 'test', 'dev': 'dev'}
-    rows = {name: task.read(path, segments[name]) for name, path in paths.items() if path}
-    if task.head == 'tagging':
-        task.configure(located)
-        task.prepare({'train': rows['calib']})
-    calibration = _loader(args, tokenizer, task.encode(rows['calib'], tokenizer), True)
-    if 'dev' not in rows:
-        return calibration, {}
-    samples = task.encode(rows['dev'], tokenizer)
-    sets = {'dev': Data(rows['dev'], samples, _loader(args, tokenizer, samples))}
-    metric = 'F1' if task.head == 'question_answering' else task.metric  # in percent
-    return calibration, {
-        'evaluate': lambda forward: Evaluator(task, forward, sets).evaluate(),
-        'metric': metric,
-        'most_lost': task.most_lost,
-    }
+def _columns(record, names, where):
+    return choose_columns(record, names, (), 'text_columns', where)
 
 
 _log = logging.getLogger('export')

@@ -128,20 +128,13 @@ def _parser():
     add(
         '--calib_data',
         help='file of texts for the ranges of activations (static INT8; without it each batch has '
-        "its own): one text per line, or two separated by a tab; CoNLL's format for tagging, "
-        "SQuAD's for question_answering",
-    )
-    add(
-        '--dev_data',
-        help='file with labels, to score INT8; layers that cost more than half a point stay in '
-        'float32',
+        'its own): one text per line, or two separated by a tab; or a table',
     )
     add(
         '--text_columns',
         nargs='+',
-        help='TSV files for classification and regression: name or number of one column, or of two',
+        help='the columns of a table (.tsv, .csv, .jsonl, ...): name or number of one, or of two',
     )
-    add('--label_column', help='the same for the labels')
     add('--num_calib_batches', type=int, default=8, help='batches of --calib_data')
     add('--calib_batch_size', type=int, default=32, help='texts per batch')
     add(
@@ -159,7 +152,7 @@ def _check(args):
     """Raise InputError for flags that don't go together."""
     check_at_least_one(args, 'num_calib_batches', 'calib_batch_size', 'max_length')
     is_onnx, task = args.format != 'symbol', args.task
-    is_int8, has_data = is_onnx and args.precision == 'int8', args.calib_data or args.dev_data
+    is_int8 = is_onnx and args.precision == 'int8'
     for field, may_be, where in (
         ('optimize', is_onnx, '`format` onnx or both'),
         ('precision', is_onnx, '`format` onnx or both'),
@@ -174,9 +167,7 @@ def _check(args):
             '`task` classification, regression or tagging',
         ),
         ('calib_data', is_int8, '`format` onnx and `precision` int8'),
-        ('dev_data', is_int8, '`format` onnx and `precision` int8'),
-        ('text_columns', has_data and args.label_column, '`calib_data`, with `label_column`'),
-        ('label_column', has_data and args.text_columns, '`calib_data`, with `text_columns`'),
+        ('text_columns', args.calib_data, '`calib_data`'),
     ):
         if args.is_given(field) and not may_be:
             raise InputError(f'is for {where} only', field=field)
@@ -220,7 +211,7 @@ def main(argv=None):
             tokenizer,
             optimize=args.optimize,
             precision=args.precision,
-            measures=command.read_measures(args, tokenizer, located),
+            measures=command.read_measures(args, tokenizer),
         )
         paths += command.copy_modules(args, located)
     print('\n'.join(paths))

@@ -285,7 +285,7 @@ def _parsed(text, where):
     try:
         return parse_json(text)
     except ValueError as error:
-        raise InputError(f'not JSON: {error}', where=where) from None
+        raise InputError(str(error), where=where) from None
 
 
 def _parquet_records(path):

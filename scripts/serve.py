@@ -8,18 +8,16 @@ speaks Hugging Face's inference payloads and OpenAI's embeddings and completions
 (extra ``ray``) Ray Serve runs the models in several processes, more under a higher load.
 """
 
-import concurrent.futures
 import functools
 import ipaddress
 import logging
 import os
 
+import model_zoo
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_fields, add_use_arguments
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.inference import pipeline, server
-from model_zoo.inference.engines import has_engine
-from model_zoo.opening import locate
+from model_zoo.inference import server
 
 logger = logging.getLogger(__name__)
 
@@ -76,38 +74,13 @@ def parse_arguments(argv=None):
     return args
 
 
-def open_app(named, options, settings, loading=()):
+def open_app(named, options, settings):
     """Open the models of these names; return their application, see `server.build_app`."""
     models = {}
     for name, model in named.items():
-        models[name] = pipeline(model, **options)
+        models[name] = model_zoo.pipeline(model, **options)
         logger.info('%s: %s, from %s', name, models[name].task, model)
-    return server.build_app(models, settings, loading)
-
-
-def open_later(models, name, model, options):
-    """Open a further model while the server answers."""
-    try:
-        models.add(name, pipeline(model, **options))
-        logger.info('%s: %s, from %s', name, models.get(name).pipeline.task, model)
-    except Exception as error:
-        models.waiting[name] = f'it could not be opened: {error}'
-        logger.error('%s could not be opened: %s', name, error)
-
-
-def change_engine(models, name, model, options):
-    """Change a model to its fastest engine, once that is ready.
-
-    The engine's file may have to be made first, which takes a while. A second block makes it,
-    while the first one answers requests.
-    """
-    try:
-        served, engine = models.get(name), pipeline(model, **options).engine
-        if engine.name != served.pipeline.engine.name:
-            served.use(engine)
-            logger.info('%s: %s runs it from now on', served.name, engine.name)
-    except Exception:
-        logger.exception('%s: no faster engine can run it', name)
+    return server.build_app(models, settings)
 
 
 def main(argv=None):
@@ -143,23 +116,7 @@ def main(argv=None):
         bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)
         return
-    changes = args.engine == 'auto' and args.precision != 'int8' and has_engine('onnxruntime')
-    first, *others = named
-    for name in others:
-        locate(named[name], weights=None, vocab=False, exported=True)  # a wrong name is an error
-    at_once = {**options, 'engine': 'mxnet'} if changes else options
-    app = open_app({first: named[first]}, at_once, settings, others)
-    models = app.state.models
-    with concurrent.futures.ThreadPoolExecutor(1) as thread:
-        for name in others:
-            thread.submit(open_later, models, name, named[name], at_once)
-        if changes:
-            for name, model in named.items():
-                thread.submit(change_engine, models, name, model, options)
-        try:
-            server.serve(app, bound, settings.timeout)
-        finally:
-            thread.shutdown(cancel_futures=True)
+    server.serve(open_app(named, options, settings), bound, settings.timeout)
 
 
 if __name__ == '__main__':

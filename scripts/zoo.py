@@ -37,7 +37,7 @@ USUAL = {
         'finetune-squad',
         'finetune-embedding',
     ),
-    'deploy a model': ('serve', 'export', 'convert', 'doctor'),
+    'deploy a model': ('serve', 'export', 'convert', 'doctor', 'cache'),
     'prepare data': ('create-pretraining-data',),
 }
 

@@ -196,7 +196,7 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
     importance : numpy.ndarray, shape (layers, heads)
         What `measure` says of that mask.
     threshold : float
-        The fraction, from 0 to 1.
+        The fraction, between 0 and 1.
     amount : float
         How many heads a step masks, as a fraction of all heads in `mask`.
 
@@ -207,9 +207,6 @@ def mask_heads(measure, mask, score, importance, threshold=0.9, amount=0.1):
     list of MaskingStep
         All trials; the last one may have failed.
     """
-    for name, value in (('threshold', threshold), ('amount', amount)):
-        if not 0 < value < 1:
-            raise InputError(f'{name} is {value}; it must be between 0 and 1')
     if not score > 0:
         raise InputError(
             f'the score is {score:g} and must be positive: train the model for the task first, or '

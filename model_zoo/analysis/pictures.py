@@ -5,7 +5,6 @@ import textwrap
 
 import numpy as np
 
-from ..errors import InputError
 from ..util.display import new_figure, save_figure
 
 MOST_NUMBERS = 16  # heads of a layer, up to which their values are written into the cells
@@ -76,11 +75,7 @@ def plot_attention(path, attentions, tokens, titles, title=''):
     titles : list of str
         Titles of the panels.
     title : str
-
-    InputError if there isn't a title for each panel.
     """
-    if not 0 < len(attentions) == len(titles):
-        raise InputError(f'{len(attentions)} panels of attentions have {len(titles)} titles')
     columns = math.ceil(math.sqrt(len(attentions)))
     rows = math.ceil(len(attentions) / columns)
     side = min(1.2 + 0.16 * len(tokens), LARGEST)

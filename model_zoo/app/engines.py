@@ -8,7 +8,6 @@ import mxnet as mx
 
 from ..checkpoint import read_tensors
 from ..checkpoint.readers import check_sums, sums_path
-from ..checkpoint.tensor_files import check_graph
 from ..errors import CheckpointError, InputError
 from ..inference.engines import make_engine
 from ..inference.quantization import Quantizer, choose_layers
@@ -57,7 +56,6 @@ def load_exported(prefix, max_length, ctx):
                 field='max_length',
             )
     check_sums(sums_path(symbol))
-    check_graph(symbol)
     try:
         known = mx.sym.load(symbol).list_arguments()
         names = ['data0', 'data1', *(['data2'] if 'data2' in known else [])]

@@ -29,7 +29,7 @@ from .report import plot_curves, training_results
 from .trainer import Trainer
 
 if TYPE_CHECKING:
-    from ..inference.pipeline import Pipeline
+    from ..inference.pipeline_base import Pipeline
     from ..tokenization import Tokenizer
     from ..training.callbacks import Callback
     from ..training.settings import Settings

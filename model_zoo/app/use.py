@@ -25,7 +25,7 @@ import numpy as np
 from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
-from ..inference.pipeline import POOL_ITEMS
+from ..inference.pipeline_base import POOL_ITEMS
 from ..records import (
     PAIRS,
     TEXTS,

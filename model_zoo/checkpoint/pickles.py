@@ -31,9 +31,7 @@ STORAGES = {
     'DoubleStorage': 'f8',
     'ComplexFloatStorage': 'c8',
     'ComplexDoubleStorage': 'c16',
-    'UntypedStorage': 'u1',  # its tensors say what it holds
 }
-_UNSIGNED = {'uint16': 'u2', 'uint32': 'u4', 'uint64': 'u8'}  # tensors of untyped storages
 
 
 # A pickle can set the state of any object, by its `__setstate__` if it has one. So each class has
@@ -129,13 +127,13 @@ def _encode(text, encoding='latin1'):
     return text.encode('latin1')
 
 
-def _tensor(storage, offset, size, stride, *rest, code=None):
+def _tensor(storage, offset, size, stride, *rest):
     """Return a part of a storage's numbers, which may overlap with other tensors."""
     if not isinstance(storage, Storage) or not type(size) is type(stride) is tuple:
         raise TypeError('a tensor without a storage, shape or strides')
     if not all(type(number) is int and number >= 0 for number in (offset, *size, *stride)):
         raise ValueError(f'a tensor of shape {size}, strides {stride}')
-    numbers = storage.numbers if code is None else storage.numbers.view(f'<{code}')
+    numbers = storage.numbers
     if not math.prod(size):
         return numbers[:0].reshape(size)
     length = sum((length - 1) * step for length, step in zip(size, stride, strict=True)) + 1
@@ -146,12 +144,6 @@ def _tensor(storage, offset, size, stride, *rest, code=None):
     part = numbers[offset : offset + length]
     strides = [step * part.itemsize for step in stride]
     return np.lib.stride_tricks.as_strided(part, size, strides, writeable=False)
-
-
-def _unsigned(storage, offset, size, stride, gradient, hooks, code, *rest):
-    if code not in _UNSIGNED.values():
-        raise ValueError(f'a tensor of type {code!r:.80}')
-    return _tensor(storage, offset, size, stride, code=code)
 
 
 _BUILTINS = {
@@ -185,13 +177,11 @@ _NAMES = {
     'torch.Size': tuple,
     'torch._utils._rebuild_tensor': _Function(_tensor),
     'torch._utils._rebuild_tensor_v2': _Function(_tensor),
-    'torch._utils._rebuild_tensor_v3': _Function(_unsigned),
     'torch._utils._rebuild_parameter': _Function(lambda tensor, *rest: tensor),
     'torch._utils._rebuild_parameter_with_state': _Function(lambda tensor, *rest: tensor),
     'torch._tensor._rebuild_from_type_v2': _Function(lambda make, kind, given, state: make(*given)),
     'torch.nn.parameter.Parameter': 'Parameter',
-    'torch.storage.UntypedStorage': STORAGES['UntypedStorage'],
-    **{f'torch.{name}': code for name, code in {**STORAGES, **_UNSIGNED}.items()},
+    **{f'torch.{name}': code for name, code in STORAGES.items()},
 }
 
 

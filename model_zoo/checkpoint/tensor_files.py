@@ -1,7 +1,4 @@
-"""Files of safetensors; MXNet's ``.params``, and graphs (``symbol.json``).
-
-MXNet follows the numbers in a graph without a check, so a damaged one can end the process.
-"""
+"""Files of safetensors, and MXNet's ``.params``."""
 
 # mx.nd.load isn't used, because a .params file has no checksum and MXNet trusts its content: a
 # damaged length can make it allocate terabytes.
@@ -25,7 +22,6 @@ import safetensors.numpy
 
 from ..errors import CheckpointError, InputError
 from ..util.files import atomic_write
-from ..util.reading import read_json
 
 __all__ = ['read_params', 'write_params', 'write_safetensors']
 
@@ -44,42 +40,6 @@ def reading(path):
         raise CheckpointError(
             f'{path!r} is damaged ({what}); copy or download the file again'
         ) from error
-
-
-_MOST_OUTPUTS = 3  # of an operator that doesn't state their number
-
-
-def check_graph(path):
-    """Raise CheckpointError unless all numbers in a ``symbol.json`` name an existing node."""
-    try:
-        graph = read_json(path)
-        nodes = graph['nodes']
-        for number, node in enumerate(nodes):
-            if not isinstance(node['op'], str) or not isinstance(node['name'], str):
-                raise ValueError(f'node {number} has no operator')
-            for source in node['inputs']:
-                _check_source(nodes[:number], source)
-        for source in graph['heads']:
-            _check_source(nodes, source)
-        for number in graph['arg_nodes']:
-            _check_number(number, len(nodes))
-    except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f'the graph {path!r} is damaged: {error}') from error
-
-
-def _check_number(number, end):
-    if type(number) is not int or not 0 <= number < end:
-        raise ValueError(f'it names {number!r:.40} of {end}')
-
-
-def _check_source(nodes, source):
-    """Check a source: a node's number, the number of its output, and a version."""
-    number, output = source[:2]
-    _check_number(number, len(nodes))
-    node = nodes[number]
-    attributes = node.get('attrs', {})
-    count = 1 if node['op'] == 'null' else int(attributes.get('num_outputs', _MOST_OUTPUTS))
-    _check_number(output, count)
 
 
 #: name of the entry of this project's files that holds the metadata

@@ -97,19 +97,13 @@ class _Storages:
         self.known, self._read_numbers = {}, read_numbers
 
     def find(self, identity):
-        """Find the storage ('storage', type, key, device, count[, window])."""
+        """Find the storage ('storage', type, key, device, count[, None])."""
         kind, code, key, _, count, *window = identity
-        if kind != 'storage' or code not in STORAGES.values():
+        if kind != 'storage' or code not in STORAGES.values() or window not in ([], [None]):
             raise ValueError(f'it refers to {identity!r:.80}')
         if key not in self.known:
             self.known[key] = code, self._read_numbers(code, key, count)
-        numbers = self.known[key][1]
-        if window not in ([], [None]):
-            _, start, length = window[0]
-            if min(start, length) < 0:
-                raise ValueError(f'a storage begins at {start}')
-            numbers = numbers[start:][:length]
-        return Storage(numbers)
+        return Storage(self.known[key][1])
 
 
 def _numbers(code, data):
@@ -133,7 +127,7 @@ def _check_byteorder(is_little):
 _WRITTEN = {
     np.dtype(code).name: storage
     for storage, code in STORAGES.items()
-    if code != BFLOAT16 and code[0] != 'c' and storage != 'UntypedStorage'
+    if code != BFLOAT16 and code[0] != 'c'
 }
 
 
@@ -217,9 +211,7 @@ def read_torch(path):
     """
     content = read_pickle(path)
     if not isinstance(content, dict):
-        raise CheckpointError(
-            f'{path!r} holds a {type(content).__name__}, not tensors by their names (a state_dict)'
-        )
+        content = {None: content}
     if not _has_tensors(content):
         inner = {name: value for name, value in content.items() if _has_tensors(value)}
         named = [name for name in _WRAPPERS if name in inner] or list(inner)
@@ -228,8 +220,8 @@ def read_torch(path):
     for name, value in content.items():
         if not isinstance(value, np.ndarray) or not isinstance(name, str):
             raise CheckpointError(
-                f'{path!r} must hold tensors by their names, but {name!r:.80} is a '
-                f'{type(value).__name__}; save the state_dict alone'
+                f'{path!r} must hold tensors by their names, a state_dict, but {name!r:.80} is a '
+                f'{type(value).__name__}'
             )
     return content, {}
 

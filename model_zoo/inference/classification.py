@@ -8,7 +8,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..util.arrays import sigmoid, softmax
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
-from .pipeline import NUMBER, Pipeline
+from .pipeline_base import NUMBER, Pipeline
 
 __all__ = [
     'MultipleChoice',

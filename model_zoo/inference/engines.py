@@ -14,7 +14,7 @@ from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
 from ..util.choices import ENGINES
 from ..util.reading import read_json
-from .engine import Engine, MXNetEngine
+from .mxnet_engine import Engine, MXNetEngine
 from .onnx_engine import (
     OnnxGenerationEngine,
     OnnxRuntimeEngine,

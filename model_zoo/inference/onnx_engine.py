@@ -22,7 +22,7 @@ from ..families import load_exporter
 from ..pretrained import default_root
 from ..util.arrays import check_shape
 from ..util.files import make_writable_dir
-from .engine import Engine
+from .mxnet_engine import Engine
 
 __all__ = [
     'LEAST_TOKENS',

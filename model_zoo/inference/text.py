@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..generation import StreamedText, generate, stream, text_of
 from ..generation.request import Temperature, TextOptions, Tokens
 from ..util.fields import Count, Flag, Size
-from .pipeline import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
+from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
 
 __all__ = ['TextGeneration', 'end_tokens']
 

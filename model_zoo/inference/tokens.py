@@ -15,7 +15,7 @@ from ..tokenization.encoding import UNLIMITED
 from ..util.arrays import softmax
 from ..util.choices import STRATEGIES
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Size, Text
-from .pipeline import NUMBER, Pipeline, Row
+from .pipeline_base import NUMBER, Pipeline, Row
 
 __all__ = ['FillMask', 'QuestionAnswering', 'TokenClassification']
 

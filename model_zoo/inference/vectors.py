@@ -10,7 +10,7 @@ from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import pool
 from ..util.choices import INDEXES, POOLINGS
 from ..util.fields import AnyText, CallOptions, Fields, Flag
-from .pipeline import NUMBER, Pipeline
+from .pipeline_base import NUMBER, Pipeline
 
 __all__ = ['FeatureExtraction', 'SentenceSimilarity']
 

@@ -1,5 +1,6 @@
 """Downloads: one for several processes, verified, and under their name only when complete."""
 
+import contextlib
 import logging
 import os
 import sys
@@ -11,16 +12,16 @@ import filelock
 import gluonnlp
 import requests
 
-from ..errors import ZooError, reporting
+from ..errors import PretrainedNotFoundError, reporting
 from ..util.files import make_writable_dir
 from ..util.reading import sha256_of
 
-__all__ = ['download', 'mismatch']
+__all__ = ['check_hash', 'download']
 
 logger = logging.getLogger(__name__)
 
 
-class DownloadError(ZooError):
+class DownloadError(PretrainedNotFoundError):
     """A file that can't be downloaded; the message says why."""
 
 
@@ -29,14 +30,18 @@ def default_root():
     return os.path.join(gluonnlp.base.get_home_dir(), 'models')
 
 
-def mismatch(path, known_hash):
-    """Return what is wrong with the content of a file, or None.
+def check_hash(path, known_hash, cure):
+    """Raise DownloadError if a file's content isn't what it should be.
 
     `known_hash` is an algorithm of hashlib and the expected digest, such as ``'sha1:...'``.
     """
     algorithm, _, digest = known_hash.partition(':')
-    found = sha256_of(path, algorithm)
-    return None if found == digest else f'its {algorithm} is {found}, not {digest}'
+    with reporting(repr(path), error_class=DownloadError):
+        found = sha256_of(path, algorithm)
+    if found != digest:
+        problem = f'{path} is damaged: its {algorithm} is {found}, not {digest}; {cure}'
+        logger.warning('%s', problem)
+        raise DownloadError(problem)
 
 
 def download(url, path, known_hash=None, member=None):
@@ -51,14 +56,16 @@ def download(url, path, known_hash=None, member=None):
     cure = '; free some space there or choose another folder'
     lock = filelock.FileLock(os.path.join(folder, f'.{name}.lock'))
     with reporting(f'cannot write {path!r}', cure, DownloadError), lock:
-        if os.path.exists(path) and not (known_hash and mismatch(path, known_hash)):
-            return path
+        if os.path.exists(path):
+            with contextlib.suppress(DownloadError):
+                if known_hash:
+                    check_hash(path, known_hash, 'it is downloaded again')
+                return path
         logger.info('downloading %s', url)
         with tempfile.TemporaryDirectory(prefix='.download-', dir=folder) as temporary:
             part = _retrieve(url, temporary, member)
-            problem = known_hash and mismatch(part, known_hash)
-            if problem:
-                raise DownloadError(f'{url} is damaged: {problem}; try again')
+            if known_hash:
+                check_hash(part, known_hash, f'download {url} again')
             os.replace(part, path)
         return path
 
@@ -75,16 +82,14 @@ def _retrieve(url, folder, member):
             return path
         with zipfile.ZipFile(path) as archive:
             return archive.extract(member, folder)
-    except (requests.RequestException, ValueError) as error:
-        raise DownloadError(f'{url}: {_reason(error)}') from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError) as error:
-        raise DownloadError(f'{url} is not a sound zip archive with {member}: {error}') from error
-
-
-def _reason(error):
-    """Return why a request failed, without what its library quotes."""
-    if isinstance(error, requests.Timeout):
-        return 'the server does not answer in time'
-    if isinstance(error, requests.ConnectionError):
-        return 'the server cannot be reached (no network?)'
-    return str(error)
+    except requests.ConnectionError as error:
+        raise DownloadError(f'{url}: the server cannot be reached (no network?)') from error
+    except (
+        requests.RequestException,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        KeyError,
+    ) as error:
+        raise DownloadError(f'{url}: {error}') from error

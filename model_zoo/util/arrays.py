@@ -5,17 +5,6 @@ import numpy as np
 
 from ..errors import InputError
 
-__all__ = [
-    'check_gpu',
-    'check_range',
-    'check_shape',
-    'flatten',
-    'pad_rows',
-    'pool',
-    'sigmoid',
-    'softmax',
-]
-
 
 def check_shape(name, array, shape):
     """Raise InputError unless `array` is an NDArray of `shape`, where -1 is any size but 0."""

@@ -1,24 +1,5 @@
 """Names that settings, parsers and the functions behind them share; loads nothing else."""
 
-__all__ = [
-    'BACKENDS',
-    'BERT_TOKENS',
-    'CALIBRATION_METHODS',
-    'CALIBRATION_MODES',
-    'ENGINES',
-    'FORMATS',
-    'GLUONNLP',
-    'INDEXES',
-    'ONNX_PRECISIONS',
-    'ORIGINALS',
-    'POOLINGS',
-    'PRECISIONS',
-    'QUANTIZED_DTYPES',
-    'SCHEDULE_NAMES',
-    'STRATEGIES',
-    'WEIGHTS_FORMATS',
-]
-
 #: the special tokens of BERT's vocabularies
 BERT_TOKENS = ('[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]')
 #: values of `comm_backend`
@@ -37,6 +18,8 @@ FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 GLUONNLP = 'gluonnlp'
 #: algorithms of a search for the nearest vectors; exact is NumPy's
 INDEXES = ('exact', 'faiss')
+#: how `BertEmbedding` makes one vector of a word's pieces
+OOV_WAYS = ('avg', 'sum', 'last')
 #: precisions of an ONNX file
 ONNX_PRECISIONS = ('float32', 'float16', 'int8')
 #: the order of pytorch-pretrained-BERT and Google

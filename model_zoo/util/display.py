@@ -9,8 +9,6 @@ import warnings
 
 from .files import atomic_write
 
-__all__ = ['counted', 'has_viewer', 'new_figure', 'open_bar', 'progress', 'save_figure']
-
 
 def has_viewer():
     """Return whether a bar can be seen: on a terminal, or in a notebook."""

@@ -9,8 +9,6 @@ from .files import write_json
 from .reading import read_json
 from .remote import exists, file_size, is_url, join, remove_file
 
-__all__ = ['forget_done', 'mark_done', 'read_done']
-
 
 def read_done(path, job):
     """Return what `mark_done` has noted about a file, a dict.

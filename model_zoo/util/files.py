@@ -14,20 +14,6 @@ import filelock
 from ..errors import InputError, reporting
 from . import remote
 
-__all__ = [
-    'atomic_write',
-    'file_in',
-    'lock_file',
-    'make_output_dir',
-    'make_writable_dir',
-    'output_folder',
-    'remove_leftovers',
-    'replace_files',
-    'upload',
-    'write_json',
-    'written_together',
-]
-
 _TEMPORARY = re.compile(r'\.(.+)[0-9a-f]{8}\.part', re.DOTALL)  # as atomic_write names them
 _DESCRIPTOR = re.compile(r'/dev/(stdout|stderr|fd/\d+)')
 

@@ -6,8 +6,6 @@ import sys
 
 from ..errors import InputError, MissingExtraError
 
-__all__ = ['RayTasks', 'join_cluster']
-
 
 class RayTasks:
     """Calls of one function on a Ray cluster, which repeats those whose worker is lost.

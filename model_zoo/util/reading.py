@@ -1,31 +1,16 @@
 """Read files of others: checksums, JSON of a declared shape, and lines of UTF-8."""
 
 import codecs
-import dataclasses
 import functools
 import hashlib
 import io
 import json
-import numbers
 import os
 import re
 import typing
 
 from ..errors import InputError, reporting
 from .remote import open_binary
-
-__all__ = [
-    'check_encoding',
-    'check_json',
-    'decode_at',
-    'parse_json',
-    'read_json',
-    'read_lines',
-    'read_span',
-    'read_text',
-    'sha256_of',
-    'state_of',
-]
 
 
 def sha256_of(path, algorithm='sha256'):
@@ -56,24 +41,14 @@ def read_json(path, what='', shape=object, digest=None, encoding=None):
 
     `digest`, an object of hashlib, is updated with its content. The default encoding is UTF-8.
     """
-    if encoding is not None:
-        check_encoding(encoding)
-    name = f'{what} {os.fspath(path)!r}'.lstrip()
-    try:
+    check_encoding(encoding)
+    problem = f'cannot read {what} {os.fspath(path)!r}'.replace('  ', ' ')
+    with reporting(problem, errors=(OSError, ValueError)):
         with open_binary(path) as file:
             content = file.read()
-        value = json.loads(content.decode(_with_mark(encoding) if encoding else 'utf-8-sig'))
-    except OSError as error:
-        raise InputError(f'cannot read {name}: {error.strerror or error}') from error
-    except RecursionError:
-        raise InputError(f'cannot read {name}: it is nested too deeply') from None
-    except ValueError as error:  # also of an encoding
-        raise InputError(f'cannot read {name}: it is not JSON: {error}') from error
+        value = parse_json(content.decode(_with_mark(encoding or 'utf-8')), shape)
     if digest is not None:
         digest.update(content)
-    if shape is not object and (shape is not dict or not isinstance(value, dict)):
-        with reporting(name, errors=ValueError):
-            check_json(value, shape)
     return value
 
 
@@ -84,22 +59,24 @@ def parse_json(text, shape=object):
     ----------
     shape : type or dict
         The type of the value: a plain one, ``list[str]``, ``dict[str, int]``, ``int | None`` and
-        the like; `numbers.Real` for a number that may be NaN; a dataclass for an object that has
-        its fields and no others; or a dict, such as ``{'weight_map': dict[str, str]}``, for an
-        object that has these names among others. A dict's names that may be None may be missing.
+        the like; or a dict, such as ``{'weight_map': dict[str, str]}``, for an object that has
+        these names among others. A dict's names that may be None may be missing.
         Nothing is converted: 1 is a float, and 1.0 and true are no int.
     """
     try:
         value = json.loads(text)
     except RecursionError:
         raise ValueError('its lists or objects are nested too deeply') from None
-    if shape is not object:
-        check_json(value, shape)
+    except ValueError as error:
+        raise ValueError(f'it is not JSON: {error}') from error
+    check_json(value, shape)
     return value
 
 
 def check_json(value, shape, where=''):
     """Raise ValueError, naming the place, unless a value is of the shape; see `parse_json`."""
+    if shape is object or (shape is dict and isinstance(value, dict)):
+        return
     from pydantic import ValidationError
 
     from .fields import requirement
@@ -118,40 +95,16 @@ def check_json(value, shape, where=''):
 def _adapter(shape):
     """Return pydantic's checker of a shape; the shape of a dict is its items."""
     from pydantic import ConfigDict, TypeAdapter
-
-    shape = _typed(shape)
-    if hasattr(shape, '__pydantic_config__'):
-        return TypeAdapter(shape)
-    return TypeAdapter(shape, config=ConfigDict(strict=True, allow_inf_nan=False))
-
-
-def _typed(shape):
-    from pydantic import AllowInfNan
     from typing_extensions import NotRequired, TypedDict
 
-    if shape is numbers.Real:
-        return typing.Annotated[float, AllowInfNan(True)]
-    if type(None) in (parts := typing.get_args(shape)):
-        return typing.Union[tuple(map(_typed, parts))]  # noqa: UP007
-    if isinstance(shape, tuple):
-        fields, extra = dict(shape), 'allow'
-        optional = {name for name in fields if type(None) in typing.get_args(fields[name])}
-    elif dataclasses.is_dataclass(shape):
-        fields, extra = typing.get_type_hints(shape), 'forbid'
-        optional = {
-            field.name
-            for field in dataclasses.fields(shape)
-            if not (field.default is field.default_factory is dataclasses.MISSING)
-        }
-    else:
-        return shape
-    fields = {name: _typed(part) for name, part in fields.items()}
-    result = TypedDict(
-        'Object',
-        {name: NotRequired[part] if name in optional else part for name, part in fields.items()},
-    )
-    result.__pydantic_config__ = {'strict': True, 'allow_inf_nan': False, 'extra': extra}
-    return result
+    config = ConfigDict(strict=True, allow_inf_nan=False, extra='allow')
+    if not isinstance(shape, tuple):
+        return TypeAdapter(shape, config=config)
+    optional = {name for name, part in shape if type(None) in typing.get_args(part)}
+    fields = {name: NotRequired[part] if name in optional else part for name, part in shape}
+    result = TypedDict('Object', fields)
+    result.__pydantic_config__ = config
+    return TypeAdapter(result)
 
 
 def read_lines(path, encoding=None):
@@ -161,8 +114,7 @@ def read_lines(path, encoding=None):
     `str.splitlines` breaks. Without any newline, they end at carriage returns, as on old Macs. The
     default encoding is UTF-8, or UTF-16 if the file begins with its byte-order mark.
     """
-    if encoding is not None:
-        check_encoding(encoding)
+    check_encoding(encoding)
     with reporting(f'cannot read {str(path)!r}'), open_binary(path) as file:
         if encoding is None and file.peek(2)[:2] in _UTF_16_MARKS:
             encoding = 'utf-16'

@@ -15,22 +15,6 @@ import tempfile
 
 from ..errors import MissingExtraError, ZooError
 
-__all__ = [
-    'download',
-    'exists',
-    'file_size',
-    'is_file',
-    'is_folder',
-    'is_url',
-    'join',
-    'matching',
-    'names_in',
-    'open_binary',
-    'remove_file',
-    'sizes_in',
-    'upload',
-]
-
 _URL = re.compile(r'[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://')
 _BLOCK = 2**22  # bytes of a request
 
@@ -167,15 +151,10 @@ def _system(url):
     except ZooError:
         raise
     except ImportError as error:
-        protocol = _URL.match(url).group()
-        library = error.name or next(iter(re.findall(r'[a-z0-9]+fs', str(error))), 'fsspec')
-        if library in ('fsspec', 's3fs'):
-            raise MissingExtraError.of(f'{library}, for {protocol},', 'remote') from error
-        raise MissingExtraError(f'{protocol} needs a library of its own: {error}') from error
+        extra = "pip install 'gluon-transformer-zoo[remote]' installs s3fs, for s3://"
+        raise MissingExtraError(f'{url!r} needs a library: {error}; {extra}') from error
     except FileNotFoundError as error:
         raise FileNotFoundError(errno.ENOENT, 'there is no such file or folder', url) from error
-    except PermissionError as error:
-        raise PermissionError(errno.EACCES, f'permission denied ({error})', url) from error
     except OSError:
         raise
     except Exception as error:  # of the library behind the file system

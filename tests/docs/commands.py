@@ -54,7 +54,7 @@ SHORTENING = {
     'convert_checkpoint': '',
     'export': '',
     'bert': '',
-    **dict.fromkeys(['ask', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
+    **dict.fromkeys(['ask', 'cache', 'doctor', 'fill', 'info', 'predict', 'search', 'tag'], ''),
 }
 EMBEDDING = 'bert_embedding/bert.py'  # the command bert-embedding without an installation
 

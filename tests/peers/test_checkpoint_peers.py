@@ -205,8 +205,7 @@ def every_kind():
     whole = torch.randn(4, 6, 5)
     numbers = (torch.randn(3, 4) * 10).abs()
     types = (
-        'bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 '
-        'complex128 uint16 uint32 uint64'
+        'bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128'
     ).split()
     return {
         **{name: numbers.to(getattr(torch, name)) for name in types},
@@ -230,12 +229,6 @@ def test_same_as_torch_reads(zipped, nested, tmp_path):
     path = str(tmp_path / 'model_steps_3.pt')
     content = every_kind()
     content['parameter'].note = 'an attribute'
-    if not zipped:  # torch cannot read what it wrote of these
-        content = {
-            name: value
-            for name, value in content.items()
-            if name[:5] not in ('uint1', 'uint3', 'uint6')
-        }
     if nested:
         optimizer = torch.optim.Adam([content['parameter']])
         content['parameter'].sum().backward()

@@ -6,7 +6,6 @@ import pytest
 
 from gpt2 import GPT2Config, GPT2LMHeadModel
 from model_zoo.generation import generate
-from model_zoo.generation.search import Sampler
 
 torch = pytest.importorskip('torch')
 transformers = pytest.importorskip('transformers')
@@ -142,20 +141,3 @@ def test_scores_that_are_changed(models, options, num_beams):
             block, [prompt], 30, stop_tokens=stop_tokens, num_beams=num_beams, **options
         )
         assert our_tokens(found) == expected
-
-
-@pytest.mark.parametrize('temperature', [0.5, 1.0, 3.0])
-@pytest.mark.parametrize(('top_k', 'top_p'), [(None, 0.9), (20, None), (20, 0.5), (None, 0.05)])
-def test_what_may_be_drawn(temperature, top_k, top_p):
-    scores = np.random.normal(size=(30, 400)).astype('float32') * 2
-    processors = transformers.LogitsProcessorList(
-        [transformers.TemperatureLogitsWarper(temperature)]
-    )
-    if top_k:
-        processors.append(transformers.TopKLogitsWarper(top_k))
-    if top_p:
-        processors.append(transformers.TopPLogitsWarper(top_p))
-    theirs = processors(None, torch.from_numpy(scores)).numpy()
-    sampler = Sampler(temperature, top_k, top_p)
-    for ours, row in zip(scores, theirs):
-        assert sampler._kept(ours).tolist() == np.flatnonzero(row > -np.inf).tolist()

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import tiny
 from script_runs import read_json
-from toy_data import write_questions, write_reviews, write_tagged
 
 import bert
 from export import Measures, export_onnx
@@ -13,7 +12,6 @@ from gpt2 import GPT2LMHeadModel
 from model_zoo.batches import BucketedLoader, Sample
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.inference.onnx_engine import OnnxRuntimeEngine
-from model_zoo.tasks.labels import name_labels
 
 onnx = pytest.importorskip('onnx')
 pytest.importorskip('onnxruntime')
@@ -136,65 +134,6 @@ def export(folder, block, task, *flags):
     return read_json(folder / 'out', 'model_int8.json')
 
 
-def words_of(path):
-    return len(path.read_text().split())
-
-
-def test_command_for_classification(tmp_path):
-    write_reviews(tmp_path)
-    block = make(vocab_size=words_of(tmp_path / 'vocab.txt'), num_labels=2)
-    columns = ['--text_columns', 'text', '--label_column', 'label']
-    columns += ['--dev_data', tmp_path / 'dev.tsv']
-    train = ['--calib_data', tmp_path / 'train.tsv']
-    told = export(tmp_path, block, 'classification', *columns, *train)
-    assert told['quantization'] == 'static' and told['metric'] == 'accuracy'
-    before, after = (told[each]['dev']['accuracy'] for each in ('float32', 'int8'))
-    assert told['lost'] == pytest.approx(before - after) and told['lost'] <= 0.005
-    told = export(tmp_path, block, 'classification', *columns)
-    assert told['quantization'] == 'dynamic' and told['calib_mode'] is None
-    assert told['float32']['dev']['accuracy'] == before and told['lost'] <= 0.005
-
-
-def test_labels_are_in_the_order_of_the_model(tmp_path):
-    write_reviews(tmp_path)
-    rows = (tmp_path / 'dev.tsv').read_text()
-    rows = rows.replace('pos\t', 'entailment\t').replace('neg\t', 'not_entailment\t')
-    (tmp_path / 'dev.tsv').write_text(rows)
-    block = make(vocab_size=words_of(tmp_path / 'vocab.txt'), num_labels=2)
-    accuracies = []
-    for labels in (('not_entailment', 'entailment'), ('entailment', 'not_entailment'), None):
-        name_labels(block, 'RTE', labels)  # without names the order is GluonNLP's
-        columns = ['--text_columns', 'text', '--label_column', 'label']
-        told = export(
-            tmp_path, block, 'classification', '--dev_data', tmp_path / 'dev.tsv', *columns
-        )
-        accuracies.append(told['float32']['dev']['accuracy'])
-    assert accuracies[0] == accuracies[2] != accuracies[1]
-
-
-@pytest.mark.parametrize(
-    'name, labels, write, task, files, most',
-    [
-        ('TokenClassification', 3, write_tagged, 'tagging', ('train.txt', 'valid.txt'), 0.005),
-        (
-            'QuestionAnswering',
-            None,
-            write_questions,
-            'question_answering',
-            ('train-1.json', 'dev-1.json'),
-            0.5,
-        ),
-    ],
-)
-def test_command_for_other_tasks(tmp_path, name, labels, write, task, files, most):
-    write(tmp_path)
-    options = {} if labels is None else {'num_labels': labels}
-    block = make(f'BertFor{name}', words_of(tmp_path / 'vocab.txt'), **options)
-    train, dev = (tmp_path / file for file in files)
-    told = export(tmp_path, block, task, '--calib_data', train, '--dev_data', dev)
-    assert {'accuracy', 'f1'} & told['int8']['dev'].keys() and told['lost'] <= most
-
-
 def test_command_for_texts(tmp_path):
     tiny.write_words(tmp_path, ['one', 'two', 'three'])
     (tmp_path / 'texts').write_text('one two\nthree\n\ntwo two one\n')
@@ -202,10 +141,13 @@ def test_command_for_texts(tmp_path):
     mode = ['--calib_mode', 'percentile', '--calib_batch_size', '2']
     told = export(tmp_path, block, 'sentence_embedding', *texts, *mode)
     assert told['metric'] == 'cosine' and told['int8']['cosine'] >= 0.99
+    (tmp_path / 'table.tsv').write_text('n\ta\tb\n1\tone two\ttwo\n2\tthree\tone\n')
+    table = ['--calib_data', tmp_path / 'table.tsv', '--text_columns', 'a', 'b']
+    assert export(tmp_path, block, 'sentence_embedding', *table)['quantization'] == 'static'
     for flags in (
         ['--calib_data', tmp_path / 'no'],
-        ['--label_column', '1'],
-        ['--dev_data', tmp_path / 'texts'],
+        ['--text_columns', '1'],
+        table[:2],
         [*texts, '--precision', 'float16'],
     ):
         with pytest.raises(InputError):

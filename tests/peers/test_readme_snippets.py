@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from huggingface_hub import constants
 
-from model_zoo.pretrained import catalogue, find, get_entry, hub, resolve
+from model_zoo.pretrained import catalogue, find, get_entry, resolve
 from model_zoo.util.reading import sha256_of
 
 torch = pytest.importorskip('torch')
@@ -176,7 +176,8 @@ def places(folders, tmp_path, monkeypatch):
     """Our names are found in that cache only; both run in an empty folder."""
     monkeypatch.setattr(constants, 'HF_HUB_CACHE', str(folders['cache']))
     monkeypatch.setenv('MXNET_HOME', str(tmp_path / 'home'))
-    monkeypatch.setattr(find, 'HERE', {'hub': hub.find_in_cache})
+    name = "Hugging Face hub's cache"
+    monkeypatch.setattr(find, 'HERE', {name: find.HERE[name]})
     monkeypatch.setattr(find, 'ELSEWHERE', {})
     for name in NAMES:  # what was made is what the catalogue has
         entry = get_entry(*resolve(name))

@@ -1,6 +1,5 @@
 """Vectors, searches and losses of sentence-transformers: ours are that library's."""
 
-import mxnet as mx
 import numpy as np
 import pytest
 import tiny
@@ -8,7 +7,6 @@ from variant_models import MAKERS
 
 import model_zoo
 from bert_embedding import BertEmbedding
-from model_zoo.layers.losses import cosine_error, in_batch_negatives
 
 library = pytest.importorskip('sentence_transformers')
 models = pytest.importorskip('sentence_transformers.models')
@@ -135,21 +133,3 @@ def test_search_and_similarity(tmp_path):
         np.testing.assert_allclose(
             [hit['score'] for hit in one], [hit['score'] for hit in other], atol=1e-4
         )
-
-
-def test_losses():
-    """Of the same vectors, on which the library's classes are called by what they compute from."""
-    vectors = np.random.RandomState(0).randn(6, 3, 16).astype(np.float32)
-    labels = np.linspace(0, 1, 6).astype(np.float32)
-    columns = [torch.tensor(vectors[:, place]) for place in range(3)]
-    losses = pytest.importorskip('sentence_transformers.losses')
-    theirs = losses.MultipleNegativesRankingLoss(None, scale=20)
-    for count in (2, 3):
-        wanted = theirs.compute_loss_from_embeddings(columns[:count], None)
-        found = in_batch_negatives(mx.nd, mx.nd.array(vectors[:, :count]))
-        np.testing.assert_allclose(found.asscalar(), float(wanted), rtol=1e-4)
-    wanted = losses.CosineSimilarityLoss(None).compute_loss_from_embeddings(
-        columns[:2], torch.tensor(labels)
-    )
-    found = cosine_error(mx.nd, mx.nd.array(vectors[:, :2]), mx.nd.array(labels))
-    np.testing.assert_allclose(found.asscalar(), float(wanted), rtol=1e-4)

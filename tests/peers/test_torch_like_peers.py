@@ -3,7 +3,6 @@
 import mxnet as mx
 import numpy as np
 import pytest
-import tiny
 
 import mxnet_pretrained_bert as ours
 
@@ -56,16 +55,3 @@ def test_parameters_losses_and_gradients(name):
     assert len(tables) == 5
     for key, parameter in tables.items():
         np.testing.assert_allclose(parameter.grad().asnumpy(), gradients[key], atol=1e-5)
-
-
-def test_a_vocabulary_is_a_dict(tmp_path):
-    (tmp_path / 'vocab.txt').write_text('\n'.join([*tiny.SPECIAL, 'b', 'a', '##c']) + '\n')
-    theirs, tokenizer = (
-        package.BertTokenizer.from_pretrained(str(tmp_path)) for package in (original, ours)
-    )
-    vocab = tokenizer.vocab
-    assert list(vocab.items()) == list(theirs.vocab.items())
-    assert list(vocab.keys()) == list(vocab) == list(theirs.vocab)
-    assert list(vocab.values()) == list(theirs.vocab.values())
-    assert (vocab.get('a'), vocab.get('z'), vocab.get('z', 7)) == (6, None, 7)
-    assert tokenizer.tokenize('b ac z') == theirs.tokenize('b ac z')

@@ -1,7 +1,7 @@
 """--batch_tokens in all training scripts: unequal batches, resumed, shared by workers, weighted."""
 
 from contract import killed
-from script_runs import SCRIPTS, assert_same_model, run, train_in_workers, without
+from script_runs import run, without
 from test_contract import assert_ended_equal
 
 SIZES = '--batch_size', '--batch-size', '--train_batch_size'
@@ -24,13 +24,3 @@ def test_killed_and_resumed_is_as_unbroken(toys, tmp_path):
         run(toy.script, *broken)
     assert run(toy.script, *broken, '--resume') == 0
     assert_ended_equal(tmp_path / 'broken', tmp_path / 'whole')
-
-
-def test_two_workers_train_as_one(toys, tmp_path):
-    toy = toys('finetune_swag')
-    one, two = tmp_path / 'one', tmp_path / 'two'
-    more = ['--training_steps', 4]
-    argv = by_tokens(toy.case.again(toy.data, two), 200, *more, '--comm_backend', 'horovod')
-    train_in_workers(2, SCRIPTS / 'finetune_swag.py', *argv)
-    assert run(toy.script, *by_tokens(toy.case.again(toy.data, one), 400, *more)) == 0
-    assert_same_model(one, two, 1e-5)

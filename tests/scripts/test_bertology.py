@@ -1,14 +1,11 @@
 """scripts/bertology.py end to end, on small random models, and on MRPC."""
 
-import shutil
-
 import mxnet as mx
 import numpy as np
 import pytest
 import tiny
-from script_runs import SCRIPTS, load_script, read_json, run
+from script_runs import SCRIPTS, read_json, run
 
-import export.export as export
 from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from gpt2 import GPT2LMHeadModel
@@ -144,43 +141,6 @@ def test_language_models(script, family, request, tmp_path):
     pruned = head.from_pretrained(str(tmp_path / 'pruned_model'))
     heads = [attention.num_heads for attention in pruned.transformer.attentions()]
     assert heads == np.sum(results['pruning']['head_mask'], axis=1).tolist()
-
-
-@pytest.fixture
-def masking(bert):
-    """Flags of a run with several measurements."""
-    model, data = bert
-    argv = ['--model', model, '--task_name', 'SST-2', '--data_dir', data, '--max_length', 16]
-    return [*argv, '--try_masking', '--masking_threshold', 0.7]
-
-
-def test_other_scripts_take_the_pruned_model(script, masking, bert, tmp_path):
-    assert run(script, *masking, '--output_dir', tmp_path) == 0
-    after = read_json(tmp_path)['pruning']['after']
-    assert after['heads'] < LAYERS * HEADS
-    pruned, data = tmp_path / 'pruned_model', tmp_path / 'data'
-    shutil.copytree(bert[1], data)
-    rows = [line.split('\t')[0] for line in (data / 'dev.tsv').read_text().splitlines()[1:]]
-    test = ['index\tsentence', *(f'{number}\t{text}' for number, text in enumerate(rows))]
-    (data / 'test.tsv').write_text('\n'.join(test) + '\n', 'utf-8')
-    classifier = load_script('finetune_classifier')
-    argv = ['--task_name', 'SST-2', '--data_dir', data, '--model', pruned, '--max_length', 16]
-    inference = ['--output_dir', tmp_path / 'inference']
-    assert run(classifier, *argv, *inference, '--do_predict') == 0
-    predicted = (tmp_path / 'inference' / 'test_results.tsv').read_text('utf-8')
-    assert len(predicted.splitlines()) == len(rows)
-    # exported, it predicts the same
-    exported = tmp_path / 'exported'
-    assert run(export, pruned, '--output_dir', exported, '--seq_length', 16) == 0
-    for deploy in ([], ['--deploy', '--model_prefix', exported / 'classification']):
-        assert run(classifier, *argv, *inference, '--only_inference', *deploy) == 0
-        dev = read_json(tmp_path / 'inference', 'inference.json')['dev']['dev']
-        assert dev['accuracy'] == pytest.approx(after['accuracy'])
-    # and it can be trained further
-    shutil.copy(data / 'dev.tsv', data / 'train.tsv')
-    assert run(classifier, *argv, '--epochs', 1, '--output_dir', tmp_path / 'further') == 0
-    config = read_json(tmp_path / 'further' / 'best_model', 'config.json')
-    assert config['pruned_heads'] == read_json(tmp_path)['pruning']['pruned_heads']
 
 
 def test_normalization_flags_and_subset(script, gpt2, tmp_path):

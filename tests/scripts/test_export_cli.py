@@ -13,9 +13,6 @@ from script_runs import ROOT, read_json
 
 import bert
 import export.export as module
-import gpt
-import gpt2
-import transfo_xl
 from bert.catalogue import ARCHITECTURES
 from model_zoo.app import cli
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError, ZooError
@@ -204,18 +201,3 @@ def test_more_tasks_of_bert(tmp_path, inputs, task, name, outputs):
     made = imported(tmp_path / task)(*inputs)
     assert len(flatten(made)) == outputs
     assert_same(made, block(*inputs))
-
-
-@pytest.mark.parametrize(
-    'kind, task',
-    [
-        (gpt2.GPT2DoubleHeadsModel, 'multiple_choice'),
-        (gpt.OpenAIGPTModel, 'model'),
-        (transfo_xl.TransfoXLLMHeadModel, 'language_model'),
-    ],
-)
-def test_other_families(tmp_path, kind, task):
-    tiny.make(kind).save_pretrained(str(tmp_path / 'model'))
-    export_to(tmp_path / 'out', '--task', task, '--model_name', tmp_path / 'model')
-    names = [f'{task}-0000.params', f'{task}-SHA256SUMS', f'{task}-symbol.json']
-    assert sorted(os.listdir(tmp_path / 'out')) == names

@@ -2,7 +2,6 @@
 
 import os
 
-import mxnet as mx
 import numpy as np
 import pytest
 from contract import classifier as arguments
@@ -10,7 +9,6 @@ from script_runs import read_json, refusal, run
 from toy_data import GOOD, write_task
 
 import export.export as export
-from bert import BertForSequenceClassification
 from model_zoo import open_model
 from model_zoo.opening import locate
 from model_zoo.tasks.classification_data import get_task
@@ -85,27 +83,6 @@ def test_do_predict_writes_googles_test_results(script, trained, data, tmp_path,
         script.main(['--task_name', 'MRPC', '--do_predict=yes'])
 
 
-def test_deployed_symbol_predicts_the_same(script, trained, data, tmp_path, capsys):
-    model = BertForSequenceClassification.from_pretrained(str(trained / 'best_model'))
-    export_by_gluon(model, tmp_path / 'exported')
-    argv = arguments(data, tmp_path, '--only_inference', '--deploy')
-    argv += ['--model_prefix', tmp_path / 'exported']
-    assert run(script, *argv) == 0
-    assert (tmp_path / 'custom.tsv').read_text() == (trained / 'custom.tsv').read_text()
-    said = refusal(capsys, script, *argv, '--max_length', 41)
-    assert '--max_length 41: the exported model takes 40 tokens' in said
-    os.truncate(tmp_path / 'exported-0000.params', 1000)
-    assert run(script, *argv) == 1
-
-
-def export_by_gluon(model, prefix):
-    """As anyone exports a block, without our command."""
-    model.hybridize()
-    words = mx.nd.ones((2, 5), dtype='int32')
-    model(words, words * 0, mx.nd.array([5, 3]))
-    model.export(str(prefix))
-
-
 def test_labels_beside_a_deployed_symbol(script, trained, data, tmp_path):
     block, tokenizer, _ = open_model(str(trained / 'best_model'), 'classification')
     for parameter in block.classifier.collect_params().values():
@@ -150,19 +127,6 @@ def test_calibrated_model_is_deployed(script, trained, data, tmp_path):
     assert run(script, *deploy, '--model_prefix', prefix) == 0
     deployed = read_json(tmp_path / 'deployed', 'inference.json')['dev']['dev']
     assert deployed['accuracy'] == pytest.approx(after)
-
-
-def test_accumulation_steps_and_early_stop(script, data, tmp_path, capsys):
-    own = tmp_path / 'model_bert_custom_final.params'
-    own.write_text('kept')
-    more = ['--accumulate', '4', '--training_steps', '40', '--early_stop', '1', '--round_to', '8']
-    assert run(script, *arguments(data, tmp_path, *more, '--lr', '0', test=False)) == 0
-    results = read_json(tmp_path)
-    # nothing is learnt at rate 0, so the second epoch isn't better than the first
-    assert len(results['training']['epochs']) == 2 and results['training']['steps'] < 40
-    assert results['best']['epoch'] == 1
-    assert 'stopping early' in (tmp_path / 'log_custom.txt').read_text()
-    assert own.read_text() == 'kept'
 
 
 @pytest.mark.parametrize(

@@ -73,15 +73,6 @@ def test_pairs_train_and_scores_evaluate(script, data, triplets, tmp_path):
     assert 'spearman' in report['dev']['dev'] and report['predictions'] == ['test_similarities.tsv']
 
 
-def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
-    argv = sentences(data, tmp_path)
-    place = argv.index('--data_dir')
-    argv[place : place + 2] = ['--train_file', data / 'train.tsv']
-    assert run(script, *argv, '--training_steps', 2) == 0
-    assert set(read_json(tmp_path)['best']) == {'epoch', 'parameters'}
-    assert (tmp_path / 'best_model' / 'modules.json').exists()
-
-
 def test_trains_its_own_folder_on(script, trained, data, tmp_path):
     """In float16, and without normalization."""
     argv = ['--data_dir', data, '--model', trained / 'best_model', '--max_length', 12]

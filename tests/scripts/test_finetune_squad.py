@@ -114,21 +114,6 @@ def test_debug_takes_a_part(script, data, tmp_path, monkeypatch):
     assert 'train: 20 questions' in (tmp_path / 'log_squad.txt').read_text()
 
 
-def test_gluonnlps_files_without_local_ones(script, trained, data, tmp_path, monkeypatch):
-    wanted = []
-
-    def find(segment, version_2):
-        wanted.append((segment, version_2))
-        return str(data / f'{segment}-{1 + version_2}.json')
-
-    monkeypatch.setattr(squad_task, 'find_squad', find)
-    argv = evaluate_squad(data, trained / 'best_model', tmp_path)
-    assert run(script, *without(argv, '--dev_file')) == 0
-    argv = arguments(data, tmp_path, '--training_steps', '1')[4:]
-    assert run(script, *argv) == 0
-    assert wanted == [('dev', True), ('dev', False), ('train', False)]
-
-
 @pytest.mark.slow
 def test_sentencepiece(script, data, tmp_path):
     sentencepiece = pytest.importorskip('sentencepiece')

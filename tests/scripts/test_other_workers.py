@@ -64,15 +64,6 @@ def test_another_number_of_workers_goes_on(train, tmp_path, case, first, second,
     assert_same_model(tmp_path / 'whole', tmp_path / 'other', tolerance)
 
 
-@pytest.mark.parametrize('case', ['finetune_embedding', 'train_lm gpt2'])
-def test_two_workers_train_as_one(train, tmp_path, case):
-    """But for in-batch negatives: these are the worker's own."""
-    for name, workers, size in (('one', 1, 10), ('two', 2, 5)):
-        flags = ['--batch_size', size, '--lr', '1e-3']
-        train(case, workers, tmp_path / name, *flags)
-    assert_same_model(tmp_path / 'one', tmp_path / 'two', 1e-5)
-
-
 def test_another_size_of_the_update_is_refused(train, toys, tmp_path, capsys):
     toy = toys('finetune_swag')
     train('finetune_swag', 2, tmp_path, '--batch_size', 5)

@@ -7,10 +7,8 @@ import string
 
 import numpy as np
 import pytest
-from contract import killed
 from script_runs import (
     SCRIPTS,
-    assert_same_parameters,
     load_script,
     parameters,
     read_json,
@@ -20,9 +18,8 @@ from script_runs import (
 from test_original_commands import COMMANDS
 
 from bert import BertForPreTraining, BertForSequenceClassification
-from model_zoo.errors import InputError
 from mxnet_pytorchic_bert.models import CONFIG_FIELDS
-from mxnet_pytorchic_bert.training import choose_gpus, linear_rate, name_values
+from mxnet_pytorchic_bert.training import choose_gpus, linear_rate
 
 FOLDER = pathlib.Path(__file__).parents[1] / 'fixtures' / 'pytorchic'
 HERE = SCRIPTS / 'originals' / 'pytorchic_bert'
@@ -102,19 +99,6 @@ def test_pretrain_trains_as_the_original(pretrain, expected, tmp_path):
     assert BertForPreTraining.from_pretrained(str(tmp_path / 'best_model')).config.hidden_size == 16
 
 
-def test_pretraining_that_was_killed_goes_on(pretrain, tmp_path):
-    def words(name):
-        return pretrain_words(tmp_path / name, '--ckpt_interval', 4, '--total_steps', 21)
-
-    assert run(pretrain, *words('whole')) == 0
-    with killed(19):  # in the second epoch, after the checkpoint of step 16
-        run(pretrain, *words('broken'))
-    assert run(pretrain, *words('broken'), '--resume') == 0
-    assert step_files(tmp_path / 'broken') == step_files(tmp_path / 'whole')
-    for name in step_files(tmp_path / 'whole'):
-        assert_same_parameters(tmp_path / 'whole' / name, tmp_path / 'broken' / name)
-
-
 def test_fine_tuning_begins_with_a_pretrained_file(classify, tmp_path):
     words = classify_words('--pretrain_file', FOLDER / 'pretrained.pt')
     words += ['--epochs', 1, '--save_dir', tmp_path]
@@ -174,18 +158,6 @@ def test_the_originals_own_files_and_values_by_position(classify, tmp_path, monk
     assert (args.max_len, args.output_dir) == (128, '../exp/bert/mrpc')
     args = parsed(classify, *data, '--lr', 1e-3, '-max-len=30', '--nodata_parallel')
     assert (args.lr, args.max_len, args.data_parallel) == (1e-3, 30, False)
-
-
-def test_values_by_position():
-    names = ('task', 'max_len', 'data_parallel')
-    assert name_values(['mrpc', '3', '--vocab', 'v'], names) == [
-        '--task=mrpc',
-        '--max_len=3',
-        '--vocab',
-        'v',
-    ]
-    with pytest.raises(InputError):
-        name_values(['1', '2', '3', '4'], names)
 
 
 def test_the_schedule():

@@ -8,17 +8,14 @@ import tempfile
 import local_s3
 import numpy as np
 import pytest
-import tiny
 from script_runs import load_script, refusal, run
 from toy_data import write_shards
 
-import bert_embedding.cli
 from bert import BertForPreTraining
 from model_zoo.training.checkpoint import CheckpointStore
 from model_zoo.util import remote
 from model_zoo.util.reading import read_json
 
-WORDS = [*'abcdefgh', '.']
 SIZE = ['--hparams', 'num_layers=1,units=16', 'hidden_size=32,num_heads=2,max_length=16']
 
 
@@ -113,33 +110,3 @@ def test_a_training_goes_on_at_another_machine(bucket, tmp_path, monkeypatch, ca
     there = BertForPreTraining.from_pretrained(f'{bucket}/out/model').collect_params()
     for mine, other in zip(here.values(), there.values()):
         np.testing.assert_array_equal(mine.data().asnumpy(), other.data().asnumpy())
-
-
-def test_vectors(bucket, tmp_path, capsys):
-    tiny.save_bert(tmp_path, WORDS)
-    put(tmp_path, f'{bucket}/model')
-    text = tmp_path / 'text.txt'
-    text.write_text('a b c.\nb d\nc\n')
-    remote.upload(str(text), f'{bucket}/text.txt')
-    extract = load_script('extract_features')
-    layers = '--layers', '-1,-2', '--max_length', 16
-    argv = ['--input_file', text, '--model', tmp_path, *layers]
-    assert run(extract, *argv, '--output_file', tmp_path / 'out.jsonl') == 0
-    argv = ['--input_file', f'{bucket}/text.txt', '--model', f'{bucket}/model', *layers]
-    assert run(extract, *argv, '--output_file', f'{bucket}/out/out.jsonl') == 0
-    with remote.open_binary(f'{bucket}/out/out.jsonl') as file:
-        assert file.read() == (tmp_path / 'out.jsonl').read_bytes()
-    argv = ['--file', f'{bucket}/text.txt', '--model', f'{bucket}/model', '--pooling', 'mean']
-    bert_embedding.cli.main([*argv, '--output', f'{bucket}/vectors.npz'])
-    with remote.open_binary(f'{bucket}/vectors.npz') as file:
-        vectors = np.load(file)['vectors']
-    assert vectors.shape[0] == 3
-    # a model that has changed is fetched again
-    tiny.save_bert(tmp_path, WORDS, seed=9)
-    put(tmp_path, f'{bucket}/model')
-    bert_embedding.cli.main([*argv, '--output', f'{bucket}/others.npz'])
-    with remote.open_binary(f'{bucket}/others.npz') as file:
-        assert not np.allclose(np.load(file)['vectors'], vectors)
-    argv = ['--model', tmp_path, '--output_file', tmp_path / 'x.jsonl']
-    said = refusal(capsys, extract, '--input_file', f'{bucket}/none.txt', *argv)
-    assert 'no such file' in said

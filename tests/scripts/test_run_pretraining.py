@@ -3,15 +3,12 @@
 import json
 import os
 import re
-import signal
-import subprocess
-import zipfile
 
 import arrays
 import numpy as np
 import pytest
 import warm
-from script_runs import ROOT, SCRIPTS, read_json, refusal, run, start, without
+from script_runs import ROOT, SCRIPTS, read_json, refusal, run, without
 from toy_data import COUNTED, LENGTH, MASKS, SPECIAL, make_samples, write_shards
 
 from bert import BertForPreTraining
@@ -164,24 +161,6 @@ def test_a_training_of_an_earlier_version_is_resumed(script, arguments, tmp_path
     assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000004')
 
 
-def test_the_training_is_saved_before_its_last_evaluation(
-    script, arguments, data, tmp_path, capsys
-):
-    folder = tmp_path / 'data'
-    folder.mkdir()
-    path = str(folder / 'eval.npz')
-    write_shard(path, make_samples(18, 2), load_vocab(str(data / 'vocab.txt')))
-    argv = arguments('--num_steps', 3, '--data_eval', path)
-    with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    members['input_ids.npy'] = members['input_ids.npy'].replace(b'\x2c\x00\x00', b'\x2c\x2c\x00')
-    with zipfile.ZipFile(path, 'w') as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    assert 'the vocabulary 45 tokens' in refusal(capsys, script, *argv)
-    assert checkpoints(tmp_path / 'ckpt')[-1].startswith('step-00000003')
-
-
 def test_start_step(script, arguments, tmp_path, capsys):
     argv = arguments('--num_steps', 6, '--ckpt_interval', 2, '--keep_checkpoints', 9)
     assert run(script, *argv) == 0
@@ -317,16 +296,3 @@ def test_killed_20_times_and_resumed(script, arguments, tmp_path):
             for place in (folder, tmp_path / 'unbroken')
         )
         assert ours == theirs, name
-
-
-def test_ctrl_c_saves_and_ends(arguments, tmp_path):
-    argv = arguments('--num_steps', 100000, '--log_interval', 5)
-    process = start(SCRIPT, *argv, stderr=subprocess.PIPE)
-    for line in process.stderr:
-        if '[step 5]' in line:
-            break
-    process.send_signal(signal.SIGINT)
-    rest = process.stderr.read()
-    assert process.wait(timeout=300) == 130
-    assert 'interrupted: step ' in rest and '--resume to continue' in rest
-    assert len(checkpoints(tmp_path / 'ckpt')) == 1

@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -96,21 +95,6 @@ def test_two_processes_equal_one_on_the_whole_batch(data, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_text_whose_samples_two_processes_make(data, tmp_path):
-    """Each makes those of its own parts of the text, and gets the others' from the other one."""
-    random = np.random.RandomState(0)
-    for part in range(3):
-        lines = [' '.join(random.choice(COUNTED, 6)) if at % 7 else '' for at in range(60)]
-        (tmp_path / f'text{part}.txt').write_text('\n'.join(lines))
-    text = tmp_path / 'text*.txt'
-    more = ['--data', text, '--data_eval', text, '--raw', '--max_length', 16]
-    more += ['--max_predictions_per_seq', 3, '--num_dataset_workers', 1, '--num_steps', 10]
-    for count, size in ((1, 8), (2, 4)):
-        train_in_workers(count, SCRIPT, *arguments(data, tmp_path / str(count), size, *more))
-    assert_close(tmp_path / '2', tmp_path / '1')
-
-
-@pytest.mark.slow
 def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
     argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 6, '--ckpt_interval', 2)
     argv += ['--log_interval', '3', '--keep_checkpoints', '3']
@@ -124,21 +108,6 @@ def test_rank_0_alone_logs_and_saves_and_both_resume(data, tmp_path):
     assert 'step-00000004' in train_in_workers(2, SCRIPT, *argv, '--resume')
     models = (tmp_path / name / 'model.safetensors' for name in ('model', 'ckpt/model'))
     assert_same_parameters(*models)
-
-
-@pytest.mark.slow
-def test_two_workers_go_on_where_one_has_accumulated(data, tmp_path):
-    """1 worker x 2 batches x 4 samples, and then 2 x 1 x 4; within an epoch of 5 updates."""
-    more = ['--num_steps', 7, '--ckpt_interval', 3, '--keep_checkpoints', 9]
-    one = arguments(data, tmp_path / 'one', 4, *more, '--accumulate', 2)
-    train_in_workers(1, SCRIPT, *one)
-    shutil.copytree(tmp_path / 'one', tmp_path / 'two')
-    for path in (tmp_path / 'two' / 'checkpoints').iterdir():
-        if not path.name.startswith('step-00000003'):
-            shutil.rmtree(path)
-    two = arguments(data, tmp_path / 'two', 4, *more, '--resume')
-    assert 'step-00000003-epoch-0-batch-6' in train_in_workers(2, SCRIPT, *two)
-    assert_close(tmp_path / 'two', tmp_path / 'one')
 
 
 def test_batch_that_the_workers_cannot_share(data, tmp_path):

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import threading
-import types
 
 import pytest
 from script_runs import SCRIPTS, load_script, refusal, start
@@ -71,8 +70,6 @@ def test_from_start_to_end(folders, tmp_path):
         assert 'secret' not in served.log
         assert httpx.post(f'{served.url}/models/sentiment', json={}).status_code == 401
         with httpx.Client(base_url=served.url, headers=headers, timeout=300) as client:
-            while client.get('/health').json()['status'] != 'ok':  # the second model is opened
-                pass
             answer = client.post('/models/sentiment', json={'inputs': 'good film .'})
             assert {each['label'] for each in answer.json()[0]} == {'bad', 'good'}
             parameters, whole = {'max_new_tokens': 80, 'stop_at_end': False}, []
@@ -99,27 +96,6 @@ def test_from_start_to_end(folders, tmp_path):
         with pytest.raises(httpx.ConnectError):
             httpx.get(f'{served.url}/health')
     assert 'Traceback' not in served.log
-
-
-def test_a_signal_at_once(folders):
-    with Served(folders[0]) as served:
-        served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(300) == 0
-
-
-def test_the_faster_engine_takes_over(monkeypatch, caplog):
-    """A model whose engine can't be made keeps its own."""
-    serve, used = load_script('serve'), []
-    slow = types.SimpleNamespace(engine=types.SimpleNamespace(name='mxnet'))
-    served = types.SimpleNamespace(name='m', pipeline=slow, use=used.append)
-    models = {'m': served}
-    fast = types.SimpleNamespace(engine=types.SimpleNamespace(name='fast'))
-    monkeypatch.setattr(serve, 'pipeline', lambda model, **options: fast)
-    serve.change_engine(models, 'm', 'folder', {'engine': 'auto'})
-    assert used == [fast.engine]
-    monkeypatch.setattr(serve, 'pipeline', lambda model, **options: 1 / 0)
-    serve.change_engine(models, 'm', 'folder', {'engine': 'auto'})
-    assert used == [fast.engine] and 'ZeroDivisionError' in caplog.text
 
 
 def test_what_must_be_installed_is_said(folders, capsys, without):

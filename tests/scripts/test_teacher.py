@@ -64,11 +64,3 @@ def test_another_teacher_is_another_training(script, data, teacher, tmp_path, ca
     argv = arguments(data, teacher, tmp_path / 'new', '--student_layers', '3')
     said = refusal(capsys, script, *argv)
     assert 'a student of 3 layers has more than its teacher, 2' in said
-
-
-def test_a_new_model_as_the_student(script, data, teacher, tmp_path):
-    """The student has fewer units than the teacher, so the states are left out."""
-    argv = classifier(data, tmp_path, '--epochs', '2', test=False)
-    argv[argv.index('--hparams') + 1] = 'num_layers=1,units=16'
-    assert run(script, *argv, '--teacher', teacher, '--states_weight', '0') == 0
-    assert accuracy(tmp_path) > 0.6

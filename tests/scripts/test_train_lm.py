@@ -58,14 +58,6 @@ def test_transformer_xl_reads_its_folder(trained):
     assert tokenizer.get_sym(scores[0, -1].argmax(0).asscalar()) == 'sea'
 
 
-def test_further_training_of_a_folder(script, trained, data, tmp_path):
-    argv = ['--model', trained['gpt2'] / 'best_model', '--dev_file', data / 'eval.txt']
-    argv += ['--train_file', data / 'train.txt', '--training_steps', '3', '--lr', '1e-4']
-    assert run(script, *argv, '--output_dir', tmp_path) == 0
-    expected = read_json(trained['gpt2'])['best']['dev']
-    assert read_json(tmp_path)['training']['log'][0]['loss'] < 1.5 * expected['loss']
-
-
 def test_vocabulary_and_cutoffs_of_transformer_xl(script, data, tmp_path):
     more = ['--learn_vocab', '9', '--cutoffs', '3', '6', '--training_steps', '2', '--ext_len', '4']
     assert run(script, *arguments(data, tmp_path, 'transfo_xl', *more)) == 0

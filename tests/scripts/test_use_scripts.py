@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import pathlib
 import re
 
 import pytest
@@ -270,18 +269,6 @@ def test_info(classifier, capsys):
     assert wanted in [line.split() for line in lines]
     assert run(script, '--list', '--format', 'json') == 0
     assert {'model', 'dataset', 'names'} == set(json.loads(capsys.readouterr().out)[0])
-
-
-@pytest.mark.parametrize('content', ['[]', '\x80'])
-def test_info_with_damaged_results(classifier, content, capsys):
-    path = pathlib.Path(classifier, 'results.json')
-    path.write_text(content, 'latin1')
-    try:
-        assert run(load_script('info'), classifier, '--format', 'json') == 0
-    finally:
-        path.unlink()
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)['family'] == 'bert' and 'no history: ' in captured.err
 
 
 def test_doctor(capsys, monkeypatch):

@@ -7,7 +7,7 @@ import mxnet as mx
 import numpy as np
 import pytest
 from script_runs import load_script, read_json, refusal, run
-from toy_data import write_questions, write_reviews, write_situations, write_tagged
+from toy_data import write_questions, write_reviews
 from variant_models import MAKERS
 
 import export.export as export
@@ -79,22 +79,6 @@ def test_squad(model, tmp_path):
     found = [(contexts[name], each['text']) for name, row in texts.items() for each in row]
     assert any(text for _, text in found)
     assert all(text in ('', 'empty') or text in context for context, text in found)
-
-
-@pytest.mark.parametrize('model', ['distilbert', 'roberta'], indirect=True)
-@pytest.mark.parametrize(
-    'name, write, task, head',
-    [
-        ('swag', write_situations, ['--do_train', '--max_length', 40], 'ForMultipleChoice'),
-        ('tagging', write_tagged, ['--seq-len', 24], 'ForTokenClassification'),
-    ],
-)
-def test_choices_and_tags(model, tmp_path, name, write, task, head):
-    write(tmp_path, 40)
-    out = tmp_path / 'out'
-    argv = [*task, '--data_dir', tmp_path, '--model', model, *COMMON, '--output_dir', out]
-    assert run(load_script(f'finetune_{name}'), *argv) == 0
-    assert class_of(out / 'best_model') == variant(model, head)
 
 
 def test_extract_features_and_embedding(model, tmp_path):

@@ -122,10 +122,3 @@ def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, cap
         with pytest.raises(SystemExit):
             run(zoo, *words, *wrong)
         assert message in capsys.readouterr().err
-
-
-def test_converters_need_no_torch(zoo, fixtures, tmp_path, capsys, without):
-    without('torch')
-    folder, output = fixtures / 'checkpoints' / 'gpt2_tensorflow', tmp_path / 'pytorch_model.bin'
-    assert run(zoo, 'convert_gpt2_checkpoint', folder, output) == 0, capsys.readouterr().err
-    assert len(read_tensors(str(output))[0]) > 5

@@ -39,6 +39,7 @@ HEAVY = {
 #: module -> what it may import besides, each inside of a function
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
+    'model_zoo.inference': {'import_module'},  # the same
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
     'model_zoo.app.originals': {'import_module'},  # a command's task, after its flags are parsed
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name

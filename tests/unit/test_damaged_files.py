@@ -21,9 +21,8 @@ from hostile import damaged_bytes, damaged_json, damaged_lines, quick
 import bert
 import gpt2
 import transfo_xl
-from export import export_block
 from model_zoo.checkpoint import read_tensors
-from model_zoo.checkpoint.tensor_files import check_graph, write_params
+from model_zoo.checkpoint.tensor_files import write_params
 from model_zoo.errors import ZooError
 from model_zoo.opening import open_model
 from model_zoo.pretrained.places import unpacked
@@ -75,11 +74,6 @@ def write_tfrecord(folder):
 def write_squad(folder):
     content = json.loads((FIXTURES / 'squad.json').read_text())['content']
     (folder / 'squad.json').write_text(json.dumps(content))
-
-
-def write_graph(folder):
-    block = bert.BertForSequenceClassification(tiny.bert_config(20, num_hidden_layers=1))
-    export_block(tiny.initialized(block), str(folder), 'net')
 
 
 def plain_training():
@@ -253,13 +247,6 @@ KINDS = {
         ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
         read_training,
         True,
-        30,
-    ),
-    'graph': Kind(
-        write_graph,
-        ('net-symbol.json',),
-        lambda folder: check_graph(str(folder / 'net-symbol.json')),
-        False,
         30,
     ),
     'SQuAD': Kind(

@@ -10,10 +10,11 @@ import logging
 import time
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
-from ..pipeline import TooLargeError
+from ..pipeline_base import TooLargeError
 from . import huggingface, openai_api, page
-from .models import LoadingError, Models, NoSuchModelError
-from .service import Service, Settings
+from .models import Models, NoSuchModelError
+from .service import Service
+from .settings import Settings
 from .worker import ClosedError, OverloadedError
 
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ STATUSES = (
     (TooLargeError, 413),
     ((InputError, UnknownNameError), 400),
     (OverloadedError, 429),
-    ((ClosedError, LoadingError), 503),
+    (ClosedError, 503),
     ((TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError), 504),
 )
 PROJECT = 'gluon-transformer-zoo'
@@ -44,14 +45,12 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 """
 
 
-def build_app(models, settings=None, loading=()):
+def build_app(models, settings=None):
     """Return the ASGI application that serves pipelines; needs the extra ``serve``.
 
     Each model has its own thread, which makes batches of the texts of all requests. The threads run
     from now on; at the end of the application's lifespan, accepted requests are answered and the
-    threads end. `models` has pipelines by the names that requests use; ``app.state.models`` are the
-    application's `Models`. Its method ``add`` brings the models that `loading` names later; until
-    then they answer with status 503.
+    threads end. `models` has pipelines by the names that requests use.
 
     Examples
     --------
@@ -64,7 +63,7 @@ def build_app(models, settings=None, loading=()):
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     settings, metrics = settings or Settings(), Metrics()
-    models = Models(models, settings, metrics, loading)
+    models = Models(models, settings, metrics)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
@@ -131,11 +130,8 @@ def _add_state(app, models, metrics):
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200: the server answers; `status` is 'loading' until all models do."""
-        state = {'status': 'ok', 'models': [served.name for served in models]}
-        if models.waiting:
-            state.update(status='loading', loading=dict(models.waiting))
-        return state
+        """Status 200: the server answers, with these models."""
+        return {'status': 'ok', 'models': [served.name for served in models]}
 
     @app.get('/metrics', tags=['server'])
     async def counters():

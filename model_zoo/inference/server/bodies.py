@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from ...errors import InputError, reporting
 from ...generation.request import Seed, Share, Temperature
 from ...util.fields import Count, Fields, Number, Whole
-from .. import PIPELINES
+from ..pipelines import PIPELINES
 from ..text import TextGeneration
 
 #: numbers that this server doesn't use, so it takes only the value that changes nothing

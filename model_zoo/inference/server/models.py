@@ -8,8 +8,8 @@ import time
 
 import yaml
 
-from ...errors import InputError, UnknownNameError, ZooError
-from .. import PIPELINES
+from ...errors import InputError, UnknownNameError
+from ..pipelines import PIPELINES
 from ..text import TextGeneration
 from .worker import BatchWorker, GenerationWorker
 
@@ -24,10 +24,6 @@ MORE_TASKS = {
 
 class NoSuchModelError(UnknownNameError):
     """A request for a model that isn't served."""
-
-
-class LoadingError(ZooError):
-    """A request for a model that is not open yet, or could not be opened."""
 
 
 class Served:
@@ -60,11 +56,6 @@ class Served:
             raise InputError(f'the model {self.name} is for {" and ".join(self.tasks)}, not {task}')
         return self.pipelines[task]
 
-    def use(self, engine):
-        """Run the batches from the next one on with another engine of the same model."""
-        for pipeline in self.pipelines.values():
-            pipeline.engine = engine
-
 
 MOST = 5000, 20  # characters of an example's text, and texts of a list
 
@@ -85,40 +76,28 @@ def example_of(files):
 
 
 class Models:
-    """All models of a server, by name; `loading` names those that `add` brings later."""
+    """All models of a server, by name."""
 
-    def __init__(self, pipelines, settings, metrics, loading=()):
-        if not pipelines and not loading:
+    def __init__(self, pipelines, settings, metrics):
+        if not pipelines:
             raise InputError('there is no model to serve: name at least one')
-        self._settings, self._metrics, self._served = settings, metrics, {}
-        #: name of a model that does not answer -> why
-        self.waiting = dict.fromkeys(loading, 'it is being opened')
-        for name, pipeline in pipelines.items():
-            self.add(name, pipeline)
-
-    def add(self, name, pipeline):
-        """Serve a model from now on."""
-        served = Served(name, pipeline, self._settings, self._metrics)
-        self._metrics.watch_queue(served)
-        self._served = {**self._served, name: served}  # others may be reading the dict
-        self.waiting.pop(name, None)
+        self._served = {
+            name: Served(name, pipeline, settings, metrics) for name, pipeline in pipelines.items()
+        }
+        for served in self:
+            metrics.watch_queue(served)
 
     def __iter__(self):
         return iter(self._served.values())
 
     def get(self, name):
         """Return a model by its name."""
-        try:
-            return self._served[name]
-        except KeyError:
-            if name in self.waiting:
-                raise LoadingError(
-                    f'the model {name} does not answer: {self.waiting[name]}'
-                ) from None
-            raise NoSuchModelError.of('model', name, self._served) from None
+        if name not in self._served:
+            raise NoSuchModelError.of('model', name, self._served)
+        return self._served[name]
 
     def close(self):
         """Answer what is accepted, and end the threads."""
-        with concurrent.futures.ThreadPoolExecutor(max(1, len(self._served))) as threads:
+        with concurrent.futures.ThreadPoolExecutor(len(self._served)) as threads:
             for served in self:
                 threads.submit(served.worker.close)

@@ -4,15 +4,12 @@ import asyncio
 import concurrent.futures
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pydantic_core
 
 from ...errors import InputError
-from ...training import settings
-from ...training.settings import setting
-from ..pipeline import Meter, TooLargeError
+from ..pipeline_base import Meter, TooLargeError
 from .worker import WritingJob
 
 #: threads that read requests and write answers
@@ -170,51 +167,3 @@ class Service:
             return await asyncio.wait_for(waiting, seconds)
         except asyncio.TimeoutError:
             raise TimeoutError(f'no answer within {self.settings.timeout:g} seconds') from None
-
-
-@dataclass
-class Settings(settings.Settings):
-    """Limits of a server; all but the last two are flags of ``zoo serve``."""
-
-    title = 'limits'
-
-    queue_size: int = setting(
-        256,
-        'requests for a model that are accepted and unanswered; a further one is answered '
-        'with status 429',
-        at_least=1,
-    )
-    timeout: float = setting(
-        60.0, 'seconds until an accepted request is answered with status 504', above=0
-    )
-    max_text: int = setting(100_000, 'characters of a text', at_least=1)
-    max_texts: int = setting(1024, 'texts of a request', at_least=1)
-    max_rows: int = setting(
-        4096,
-        'texts of a request with each of their labels or choices, or their windows',
-        at_least=1,
-    )
-    max_tokens: int = setting(2**17, 'tokens of all these rows', at_least=1)
-    max_answer: int = setting(2**25, 'bytes of an answer, about', at_least=1)
-    max_body: int = setting(
-        8 * 2**20, 'bytes of a request; and characters of its rows, before they are cut', at_least=1
-    )
-    max_new_tokens: int = setting(1024, 'tokens that a request may ask for', at_least=1)
-    max_sequences: int = setting(
-        16, 'texts that a language model writes at once; further ones wait', at_least=1
-    )
-    allowed_hosts: list[str] | None = setting(
-        None, 'names that requests may have in their header Host, without a port; by default any'
-    )
-    api_key: str | None = setting(
-        None, "requests without it are refused, except for the server's health and documentation"
-    )
-
-    def check(self):
-        super().check()
-        for host in self.allowed_hosts or ():
-            if '*' in host.removeprefix('*.') and host != '*':
-                raise InputError(
-                    f'{host!r}: give a name, *.NAME for subdomains, or * for any',
-                    field='allowed_hosts',
-                )

@@ -14,7 +14,7 @@ import numpy as np
 from ...batches.sampling import longest_first
 from ...errors import ZooError
 from ...generation import StreamedText, stream
-from ..pipeline import BATCH_ROWS
+from ..pipeline_base import BATCH_ROWS
 
 _log = logging.getLogger(__name__)
 

@@ -42,12 +42,6 @@ def parse(*words, command=None, family=None):
     return parser.parse_args(list(map(str, words)))
 
 
-def test_flags_can_have_other_names_and_defaults():
-    args = parse('--learning_rate', '0.5', '--model_name', 'gpt')
-    assert (args.lr, args.epochs, args.optimizer) == (0.5, 3, 'bertadam')
-    assert not hasattr(args, 'learning_rate') and args.model == 'gpt'
-
-
 def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
     table = {
         'train_batch_size': originals.TABLE['finetune_swag']['train_batch_size'],

@@ -161,12 +161,6 @@ def test_other_tasks(folder, task):
     assert trained.test_scores.keys() == trained.scores.keys()
 
 
-def test_unusual_columns_are_asked_for(folder):
-    rows = [{'one': 'a', 'two': 'b', 'mark': 1.5}, {'one': 'c', 'two': 'd', 'mark': 4.0}] * 6
-    with pytest.raises(InputError):
-        model_zoo.finetune(folder, 'text-classification', rows, **SMALL)
-
-
 def test_a_block_is_trained_in_place(folder):
     block, tokenizer, _ = model_zoo.open_model(folder, 'classification', num_labels=2)
     before = block.classifier.weight.data().asnumpy()
@@ -402,19 +396,6 @@ def test_a_language_model_as_the_script_trains_it(tmp_path, family):
         assert trained.scores == trained.test_scores == best and trained.predictions is None
     held_out = model_zoo.finetune(model, 'text-generation', train, dev=0.2, **options)
     assert held_out.scores['perplexity'] > 1
-
-
-def test_a_language_model_from_scratch_learns_the_vocabulary_of_a_list():
-    trained = model_zoo.finetune(
-        'gpt2',
-        'text-generation',
-        ['a few words here'] * 20,
-        from_scratch=True,
-        learn_vocab=260,
-        hparams='num_layers=1,units=32,num_heads=2,max_length=16',
-        training_steps=1,
-    )
-    assert trained.model.config.vocab_size <= 260
 
 
 def test_a_url_has_all_files_as_soon_as_the_training_has_ended(folder, tmp_path, monkeypatch):

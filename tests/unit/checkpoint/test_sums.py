@@ -11,7 +11,7 @@ from bert import BertForSequenceClassification, BertTokenizer
 from gpt import OpenAIGPTLMHeadModel
 from model_zoo import open_model
 from model_zoo.app.report import write_card
-from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums
+from model_zoo.checkpoint.readers import SUMS, check_sums, read_sums, sums_path, write_sums
 from model_zoo.errors import CheckpointError
 
 
@@ -149,3 +149,19 @@ def test_checksums_that_cannot_be(tmp_path, block, content):
     (tmp_path / SUMS).write_bytes(content)
     with pytest.raises(CheckpointError):
         BertForSequenceClassification.from_pretrained(tmp_path)
+
+
+def test_checksums_of_an_export(tmp_path):
+    files = [tmp_path / 'a-symbol.json', tmp_path / 'a-0000.params']
+    for file in files:
+        file.write_bytes(b'content')
+    path = sums_path(str(files[0]))
+    check_sums(path)  # of an export without them
+    write_sums(path, [str(file) for file in files])
+    check_sums(path)
+    files[1].write_bytes(b'contend')
+    with pytest.raises(CheckpointError):
+        check_sums(path)
+    files[1].unlink()
+    with pytest.raises(CheckpointError):
+        check_sums(path)

@@ -10,7 +10,7 @@ from halves import needs_bfloat16
 
 from bert import BertForPreTraining, BertForSequenceClassification
 from model_zoo.inference import make_engine
-from model_zoo.inference.engine import CastBlock
+from model_zoo.inference.mxnet_engine import CastBlock
 from model_zoo.layers import precision
 
 

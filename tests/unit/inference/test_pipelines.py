@@ -11,9 +11,7 @@ from tiny_models import LENGTH, WORDS
 import bert
 import model_zoo
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
-from model_zoo.tokenization.encoding import Encoding
 
-LONG = 'The cat sleeps in Paris. ' * 50
 TEXTS = ['the cat sleeps in paris .', 'a', 'good film .', 'the dog', '', 'bad ' * 30]
 
 
@@ -153,28 +151,6 @@ def test_an_unknown_word_stands_in_an_entity_as_transformers_has_it(saved):
     tagger = model_zoo.pipeline(saved(bert.BertForTokenClassification, ['X']))
     (found,) = tagger('the Zebra. cats', aggregation_strategy='simple')
     assert found['word'] == 'the Zebra. cats'
-
-
-@pytest.mark.parametrize(
-    'block_class, item',
-    [
-        (bert.BertForQuestionAnswering, {'question': 'where ?', 'context': LONG}),
-        (bert.BertForTokenClassification, LONG),
-    ],
-    ids=['answers', 'tokens'],
-)
-def test_places_of_a_long_text_are_found_once(saved, monkeypatch, block_class, item):
-    """Not for each of its windows or answers: the time would grow with the square of its length."""
-    pipeline, reads = model_zoo.pipeline(saved(block_class)), []
-    for name in ('offsets', 'word_ids'):
-        read = getattr(Encoding, name).fget
-        monkeypatch.setattr(
-            Encoding,
-            name,
-            property(lambda self, name=name, read=read: reads.append(name) or read(self)),
-        )
-    assert pipeline(item)
-    assert sorted(reads) == ['offsets', 'word_ids']
 
 
 def test_masked_words(saved):

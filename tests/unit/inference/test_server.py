@@ -13,7 +13,6 @@ from script_runs import wait_until
 import model_zoo
 from bert import BertForSequenceClassification, BertModel
 from model_zoo.errors import InputError, MissingExtraError
-from model_zoo.inference import MXNetEngine
 from model_zoo.inference.server import Settings, bind, build_app, name_models, read_key
 
 httpx = pytest.importorskip('httpx')
@@ -169,14 +168,6 @@ def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_sho
 
 def test_models_and_health(client, pipelines):
     assert client.get('/health').json() == {'status': 'ok', 'models': list(pipelines)}
-    (name, pipeline), *_ = pipelines.items()
-    other = Client(build_app({}, loading=[name]))
-    assert other.get('/health').json()['status'] == 'loading'
-    assert other.get(f'/v1/models/{name}').status_code == 503
-    other.models.add(name, pipeline)
-    assert other.get('/health').json() == {'status': 'ok', 'models': [name]}
-    assert other.get(f'/v1/models/{name}').json()['id'] == name
-    other.models.close()
     data = client.get('/v1/models').json()['data']
     assert [each['id'] for each in data] == list(pipelines)
     assert data[0]['task'] == 'text-classification' and data[0]['labels'] == ['bad', 'good']
@@ -278,23 +269,6 @@ def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, meth
     assert client.infer(name, 'The')
 
 
-@pytest.mark.parametrize('name', ['nli', 'writer'])
-def test_an_engine_that_is_replaced(small, pipelines, name):
-    """Answers are the same, of the model's other tasks, too."""
-    client, pipeline = small(name), pipelines[name]
-    before, engine = pipeline.engine, MXNetEngine(pipeline.block)
-    engine.name, wanted = 'other', client.infer(name, 'The')
-    try:
-        with before.lock:  # the old one is at work
-            client.models.get(name).use(engine)
-            assert_close(client.infer(name, 'The'), wanted)
-            if name == 'nli':
-                assert client.infer(name, 'The', parameters={'candidate_labels': ['a', 'b']})
-        assert client.get(f'/v1/models/{name}').json()['engine'] == 'other'
-    finally:
-        client.models.get(name).use(before)
-
-
 def test_closing_answers_what_is_accepted(small, pipelines):
     client = small()
     request = ('POST', '/models/sentiment', {'json': {'inputs': 'a'}})
@@ -328,17 +302,6 @@ def test_text_that_streams(client, pipelines):
     assert 'vocabulary' in json.loads(answer.text[5:])['error']
     answer = client.post('/models/writer', {**content, 'parameters': {'num_beams': 4}})
     assert 'num_beams 4' in error_of(answer, 400)
-
-
-def test_texts_that_end_the_output(client, pipelines):
-    text = pipelines['writer']('The', max_new_tokens=20, return_full_text=False)[0]
-    text = text['generated_text']
-    stop = text[len(text) // 2 :][:3]
-    wanted = text[: text.index(stop)]
-    options = {'max_new_tokens': 20, 'return_full_text': False, 'stop': [stop], 'details': True}
-    (found,) = client.infer('writer', 'The', parameters=options)
-    assert found['generated_text'] == wanted
-    assert found['details']['finish_reason'] == 'stop_sequence'
 
 
 def test_texts_of_several_requests_are_written_together(small, pipelines, monkeypatch):

@@ -10,7 +10,6 @@ from script_runs import wait_until
 from serving import serving
 
 from model_zoo.inference.server import Settings, build_app
-from model_zoo.inference.server.run import make_server
 
 pytest.importorskip('uvicorn')
 pytest.importorskip('fastapi')
@@ -123,20 +122,6 @@ def test_requests_of_clients_that_have_gone_are_not_computed(app, address, monke
         assert b' 200 ' in first.recv(65536)
     assert_alive(address)
     assert computed == [1, 1]
-
-
-def test_no_packet_waits_until_the_one_before_is_acknowledged():
-    async def app(scope, receive, send):
-        await send({'type': 'http.response.start', 'status': 200, 'headers': []})
-        await send({'type': 'http.response.body', 'body': b'here'})
-
-    server = make_server(app)
-    with serving(app, server) as address, connect(address) as opened:
-        opened.sendall(head('/', method='GET', length=None))
-        assert opened.recv(65536)
-        (connection,) = server.server_state.connections
-        accepted = connection.transport.get_extra_info('socket')
-        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.parametrize(

@@ -230,18 +230,6 @@ def test_neighbours_on_a_map(visit, pipelines):
     assert sorted(nearest) == sorted(str(n + 1) for n in order[:3])
 
 
-def test_a_second_text_for_models_of_pairs_alone(visit):
-    for model, view, count in [
-        ('nli', 'text-classification', 1),
-        ('nli', 'attention', 1),
-        ('ranker', 'attention', 1),
-        ('masks', 'attention', 0),
-        ('sentiment', 'text-classification', 0),
-    ]:
-        visit.show(model, view)
-        assert visit.find('#field-pair').count() == count, (model, view)
-
-
 def test_choices(visit, pipelines):
     choices = ['a dog', 'a good film', 'paris']
     visit.show('choice', 'multiple-choice')

@@ -1,7 +1,6 @@
 """What requests may ask, and what they may cost."""
 
 import json
-import threading
 
 import pytest
 
@@ -102,30 +101,6 @@ def test_a_template_is_no_format(requests):
         pipeline('the cat', candidate_labels='a', hypothesis_template='{:300000000}')
 
 
-def test_the_event_loop_only_waits(requests, monkeypatch):
-    """Texts are read, prepared and written as JSON in other threads, small ones too."""
-    seen = {}
-
-    def watch(thing, name):
-        function = getattr(thing, name)
-
-        def watched(*args, **options):
-            seen[name] = threading.current_thread().name
-            return function(*args, **options)
-
-        monkeypatch.setattr(thing, name, watched)
-
-    served = requests.app.state.models.get('feature-extraction')
-    watch(served.pipeline, 'prepare')
-    watch(served.pipeline, 'finish')
-    watch(pydantic_core, 'to_json')
-    watch(pydantic_core, 'from_json')
-    status, _ = requests.ask('/models/feature-extraction', b'{"inputs": "the cat"}')
-    assert status == 200
-    assert set(seen) == {'prepare', 'finish', 'to_json', 'from_json'}
-    assert all(name.startswith('request') for name in seen.values())
-
-
 def test_openapi_tells_what_is_taken(requests):
     """Fields and options with their types and bounds."""
 
@@ -209,11 +184,3 @@ def test_at_the_door(requests, path, body, status):
         message = error['message'] if path.startswith('/v1/') else error
         assert isinstance(message, str) and message and '\n' not in message
         assert len(answer) < 4000
-
-
-@pytest.mark.parametrize('name, meant', [('topk', 'top_k'), ('temprature', 'temperature')])
-def test_the_nearest_name_is_told(requests, name, meant):
-    for path in (CLASSIFIER, WRITER):
-        _, answer = requests.ask_json(path, {'inputs': 'a', name: 1})
-        if path == {'top_k': CLASSIFIER, 'temperature': WRITER}[meant]:
-            assert meant in json.loads(answer)['error']

@@ -119,7 +119,7 @@ def _attentions(pipeline, text, pair):
     inputs = (
         mx.nd.array([ids], ctx, 'int32') for ids in (encoding.input_ids, encoding.token_types)
     )
-    with pipeline.block_lock:  # while its heads are watched a block is for one thread
+    with pipeline.engine.lock:  # while its heads are watched a block is for one thread
         layers = attention_of(base, *inputs)
     result = {
         'tokens': encoding.tokens,

@@ -1,9 +1,7 @@
 """Parts that Pytorchic BERT's scripts share: flags, JSON files, the schedule, files of steps."""
 
-import dataclasses
 import itertools
 import logging
-import numbers
 import os
 import sys
 
@@ -13,7 +11,7 @@ from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.trainer import Trainer, make_updater
-from model_zoo.errors import InputError
+from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import YES_OR_NO, TrainingSettings, setting, settings
@@ -105,11 +103,10 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
 def read_fields(flag, path, known):
     """Return the fields of a JSON file, which may be beside the scripts."""
     file = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
-    types = [
-        (name, numbers.Real if isinstance(value, float) else int, None)
-        for name, (_, value) in known.items()
-    ]
-    return read_json(file, f'--{flag}', shape=dataclasses.make_dataclass('Fields', types))
+    fields = read_json(file, flag, {name: type(value) | None for name, (_, value) in known.items()})
+    for name in fields:
+        UnknownNameError.check(f'field of {file}', name, known)
+    return fields
 
 
 def choose_gpus(settings):

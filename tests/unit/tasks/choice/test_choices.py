@@ -191,13 +191,6 @@ def test_bad_stories_are_named(tmp_path, lines, place):
     assert place in str(caught.value)
 
 
-@pytest.mark.data
-def test_the_released_file(data_dir):
-    stories = read_story_cloze(data_dir / 'rocstories' / 'cloze_test_val__spring2016.csv')
-    assert len(stories) == 1871 and {story.label for story in stories} == {0, 1}
-    assert len({story.guid for story in stories}) == 1871
-
-
 def test_the_same_examples_are_held_out():
     kept, held = hold_out(list(range(50)), 10)
     assert (kept, held) == hold_out(list(range(50)), 10)

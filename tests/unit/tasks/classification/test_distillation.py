@@ -73,7 +73,7 @@ def test_losses(labels):
         of_teacher = ((scores - wanted) ** 2).mean()
         of_labels = ((scores[:, 0] - values) ** 2).mean()
     expected = [0.25 * np.mean(errors), 0.7 * of_teacher, 0.3 * of_labels]
-    # the scores differ by float32 rounding; tests/peers compare the loss of equal ones
+    # the scores differ by float32 rounding
     np.testing.assert_allclose(found, expected, rtol=2e-4)
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.errors import InputError
 from model_zoo.records import class_names, find_splits
 from model_zoo.tasks.classification import (
     ClassificationSettings,
@@ -123,13 +123,6 @@ def test_an_empty_label_is_no_label_of_its_own(tmp_path):
         infer_labels(task_of(tmp_path / 'a.tsv', labels=None))
 
 
-def test_a_missing_library_is_told_with_its_extra(tmp_path, without):
-    without('datasets')
-    (tmp_path / 'state.json').write_text('{}')
-    with pytest.raises(MissingExtraError):
-        read_examples(task_of(tmp_path))
-
-
 @pytest.fixture
 def many(tmp_path):
     rows = [
@@ -171,14 +164,6 @@ def test_rows_without_a_text_or_a_label_may_be_left_out(tmp_path):
     examples = read_examples(task_of(path, skip_empty=True))
     assert rows_of(examples) == [('a', 'b', 'neg'), ('e', 'f', 'pos')]
     assert [each.guid for each in examples] == ['1', '3']
-
-
-def test_rows_in_memory(tmp_path):
-    parts = [('good, "really"', 'a b', 'pos'), ('bad\nfilm', 'c', 'neg'), ('天', 'd', 'pos')]
-    named = custom_task(
-        ['text', 'text_pair'], 'label', labels=['neg', 'pos'], files={'train': parts}
-    )
-    assert rows_of(read_examples(named)) == parts
 
 
 @pytest.mark.parametrize(

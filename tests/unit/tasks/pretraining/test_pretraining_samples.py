@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import random
 
 import gluonnlp as nlp
 import numpy as np
@@ -43,17 +42,6 @@ def test_statistics_of_google(name, corpus, tokenizer, fixtures):
         assert probability(ours[what], counts) > 1e-3, what
     masked, kept, replaced = np.array(ours['replaced']) / sum(ours['replaced'])
     assert abs(masked - 0.8) < 0.01 and abs(kept - 0.1) < 0.01 and abs(replaced - 0.1) < 0.01
-
-
-def test_half_of_the_second_segments_are_random(tokenizer, tmp_path):
-    """Where the documents are long: the last sentence of one has none that follows."""
-    rng, path = random.Random(0), tmp_path / 'text.txt'
-    words = ['the', 'rain', 'and', 'morning', 'little', 'man']
-    sentence = '\n'.join(' '.join(rng.choices(words, k=6)) for _ in range(2000))
-    path.write_text(f'{sentence}\n\n{sentence}\n')
-    samples = make(Corpus([str(path)]), tokenizer, max_seq_length=64, dupe_factor=5)
-    assert samples.count > 2000
-    assert abs(samples.next_sentence_labels.mean() - 0.5) < 0.03
 
 
 def test_segments_and_documents(corpus, tokenizer):

@@ -104,17 +104,3 @@ def test_another_number_of_words(tmp_path, predictions):
     with pytest.raises(InputError):
         write_conll(str(out), path, predictions)
     assert not out.exists()
-
-
-@pytest.mark.data
-def test_the_real_files(data_dir, tmp_path):
-    path = data_dir / 'conll2003' / 'valid.txt'
-    sentences = read_conll(path)
-    assert len(sentences) == 3250 and sum(len(each.words) for each in sentences) == 51362
-    labels = {label for each in sentences for label in each.labels}
-    assert len(labels) == 9
-    out = tmp_path / 'out.txt'
-    write_conll(str(out), path, [each.labels for each in sentences])
-    assert [each[:2] for each in read_conll(out)] == [each[:2] for each in sentences]
-    source = path.read_text('utf-8').splitlines()
-    assert [line.rpartition(' ')[0] for line in out.read_text('utf-8').splitlines()] == source

@@ -104,27 +104,6 @@ def random_features(tokenizer, labelled=True):
     return sentences, TaggingFeatures(tokenizer, LABELS, 20)(sentences)
 
 
-def test_batches(tokenizer):
-    sentences, features = random_features(tokenizer)
-    loader = BucketedLoader(features, 5, shuffle=True, seed=1, round_to=4, pad_val=0)
-    words, seen = 0, []
-    for batch in loader.epoch(0):
-        ids, labels = batch.words.asnumpy(), batch.labels.asnumpy()
-        assert ids.shape == labels.shape == batch.token_types.shape and ids.shape[1] % 4 == 0
-        assert labels.dtype == ids.dtype == np.int32 and batch.token_types.sum().asscalar() == 0
-        assert (labels >= 0).sum() == batch.count
-        words += batch.count
-        seen += batch.indices.tolist()
-        for row, index in enumerate(batch.indices):
-            feature = features[index]
-            assert batch.valid_length[row].asscalar() == feature.valid_length
-            np.testing.assert_array_equal(ids[row, : feature.valid_length], feature.input_ids)
-            np.testing.assert_array_equal(labels[row, feature.positions], feature.label)
-            assert (ids[row, feature.valid_length :] == 0).all()
-    assert words == sum(len(each.words) for each in sentences)
-    assert sorted(seen) == list(range(len(features)))
-
-
 @pytest.mark.parametrize('labelled', [True, False])
 def test_predictions_are_in_the_order_of_the_words(tokenizer, labelled):
     sentences, features = random_features(tokenizer, labelled)

@@ -11,7 +11,7 @@ from ..batches.sampling import longest_first
 from ..errors import InputError
 from ..util.arrays import pad_rows
 from ..util.fields import CallOptions
-from .engine import MXNetEngine
+from .mxnet_engine import MXNetEngine
 
 __all__ = [
     'BATCH_ROWS',
@@ -171,8 +171,6 @@ class Pipeline:
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
         self.block, self.tokenizer, self.files = opened
         self.engine = engine or MXNetEngine(self.block)
-        #: for calls of `block`, also when another engine has taken over
-        self.block_lock = self.engine.lock
         limit = self.block.base.context_length
         if max_length is None:
             max_length = min(filter(None, (limit, self.tokenizer.max_len)), default=None)
