@@ -56,15 +56,12 @@ class TransfoXLBlock(ZooBlock):
         base.config.check_lengths(tgt_len, ext_len, mem_len)
         base.tgt_len, base.ext_len, base.mem_len = tgt_len, ext_len, mem_len
 
-    def init_mems(self, batch_size, ctx=None, empty=False):
-        """Return the memory before the first segment.
+    def init_mems(self, batch_size, ctx=None):
+        """Return the memory before the first segment, zeros that take part in the attention.
 
-        Parameters
-        ----------
-        empty : bool
-            Whether all positions are unused, as in the original for PyTorch. By default they hold
-            zeros that take part in the attention, as in pytorch-pretrained-bert, transformers and
-            the original for TensorFlow.
+        This is as in pytorch-pretrained-bert, transformers and the original for TensorFlow. The
+        original for PyTorch begins with an empty memory, whose numbers of used positions, the last
+        item, are 0.
         """
         base = self.base
         if not base.mem_len:
@@ -73,7 +70,7 @@ class TransfoXLBlock(ZooBlock):
         ctx = ctx or parameter.list_ctx()[0]
         shape = (base.mem_len, batch_size, base.config.d_model)
         mems = [mx.nd.zeros(shape, ctx, parameter.dtype) for _ in range(base.config.n_layer)]
-        return [*mems, mx.nd.full((batch_size,), 0 if empty else base.mem_len, ctx)]
+        return [*mems, mx.nd.full((batch_size,), base.mem_len, ctx)]
 
     def check(self, inputs):
         words, mems, base = inputs['words'], inputs['mems'], self.base
