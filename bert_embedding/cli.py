@@ -206,7 +206,7 @@ def _embed_files(args):
     states = [sorted(state_of(path)) for path in paths]
     job = functools.partial(_embed_file, args)
     count = run_over_files(job, args, [settings, *states, args.output_format])
-    logger.info('%d texts in %s', count, args.output_dir)
+    logger.info('texts in %s: %d', args.output_dir, count)
 
 
 def _embed_file(args, task):

@@ -110,19 +110,13 @@ def export_onnx(
     UnknownNameError.check('precision of ONNX', precision, ONNX_PRECISIONS)
     if getattr(block.base, 'output_attentions', False):
         raise InputError('a model with output_attentions=True cannot become ONNX')
-    for change, is_asked in (('optimized', optimize), ('calibrated', measures is not None)):
-        if is_asked and not block.fuses_in_onnx:
-            raise InputError(
-                f'{type(block).__name__} cannot be {change}: only models of BERT with one text an '
-                'example can'
-            )
-    if optimize and measures is not None and measures.static:
+    if (optimize or measures is not None) and not block.fuses_in_onnx:
         raise InputError(
-            'a model with calibration data cannot be optimized: ONNX Runtime joins the operators '
-            'of static INT8 when it loads the file'
+            f'{type(block).__name__} cannot be optimized or calibrated: only models of BERT with '
+            'one text per example can'
         )
-    if measures is not None and precision != 'int8':
-        raise InputError(f'measures are for INT8, and the precision is {precision}')
+    if measures is not None and (precision != 'int8' or (optimize and measures.static)):
+        raise InputError('are for INT8, and static INT8 is not optimized', field='measures')
     directory = make_writable_dir(directory)
     graph = graph_of(block)
     used = set(graph.symbol.list_arguments())
@@ -158,44 +152,42 @@ def measures_path(path):
 
 
 def _check(graph, path, precision):
-    """Raise ExportError unless ONNX Runtime computes what the block does."""
+    """Raise ExportError unless ONNX Runtime computes what the block does; in 8 bits, nearly so."""
     engine = OnnxRuntimeEngine(path)
 
     def run(feed):
         given = {name: feed[name] for name in engine.inputs}
         return dict(zip(engine.outputs, engine.session.run(None, given)))
 
-    largest, kept = 0, []
-    for result, wanted in graph.compare(run):
-        difference = np.inf
-        if result.shape == wanted.shape:
-            difference = np.abs(result - wanted).max() / max(1, np.abs(wanted).max())
-        if precision == 'int8' and np.isfinite(difference):
-            largest = max(largest, difference)
-            kept.append((result.ravel(), wanted.ravel()))
-        elif not difference <= TOLERANCES.get(precision, 0):  # NaN is not
-            raise ExportError(
-                f'ONNX Runtime differs from the block by {difference:.2g} on a result of shape '
-                f'{wanted.shape}; nothing was written'
-            )
-    if kept:
-        _check_cosine(*map(np.concatenate, zip(*kept)), largest)
-
-
-def _check_cosine(results, wanted, largest):
-    """Log how far the results of 8 bits are from the block's; raise ExportError if too far."""
-    cosine = results @ wanted / (np.linalg.norm(results) * np.linalg.norm(wanted))
-    _log.info(
-        'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
-        'cosine is %.4f',
-        largest,
-        cosine,
-    )
-    if not cosine >= LEAST_COSINE:
-        raise ExportError(
-            f'in 8 bits the results are not those of the block: their cosine is {cosine:.2f}; '
-            'nothing was written'
+    pairs = list(graph.compare(run))
+    differences = [
+        np.abs(result - wanted).max() / max(1, np.abs(wanted).max())
+        if result.shape == wanted.shape
+        else np.inf
+        for result, wanted in pairs
+    ]
+    largest = max(differences)
+    if precision == 'int8' and np.isfinite(largest):
+        results, wanted = (np.concatenate([each.ravel() for each in part]) for part in zip(*pairs))
+        cosine = _cosine_of(results, wanted)
+        _log.info(
+            'in 8 bits, results differ from those of float32 by at most %.2g of the largest; their '
+            'cosine is %.4f',
+            largest,
+            cosine,
         )
+        is_right, problem = cosine >= LEAST_COSINE, f'their cosine is {cosine:.2f}'
+    else:
+        is_right = all(each <= TOLERANCES.get(precision, 0) for each in differences)  # NaN is not
+        problem = f'they differ by up to {largest:.2g}'
+    if not is_right:
+        raise ExportError(
+            f"ONNX Runtime's results are not the block's: {problem}; nothing was written"
+        )
+
+
+def _cosine_of(one, other):
+    return float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))
 
 
 #: least cosine with the outputs in float32 if there is no labelled data
@@ -284,7 +276,7 @@ def _cosine(batches, wanted):
         outputs = [forward(batch) for batch in batches]
         outputs = [item if isinstance(item, list) else [item] for item in outputs]
         ours = np.concatenate([_flat([array.asnumpy() for array in item]) for item in outputs])
-        cosine = float(ours @ theirs / (np.linalg.norm(ours) * np.linalg.norm(theirs)))
+        cosine = _cosine_of(ours, theirs)
         return cosine, {'cosine': cosine}
 
     return evaluate
@@ -346,12 +338,13 @@ def _write_tokenizer(tokenizer, block, directory):
     paths = list(tokenizer.save_pretrained(directory))
     named = {f'{role}_token': getattr(tokenizer, f'{role}_token') for role in ROLES}
     named = {name: token for name, token in named.items() if token is not None}
-    special = os.path.join(directory, 'special_tokens_map.json')
+    special, config, library = (
+        os.path.join(directory, name)
+        for name in ('special_tokens_map.json', TOKENIZER_CONFIG, 'tokenizer.json')
+    )
     write_json(special, named)
-    config = os.path.join(directory, TOKENIZER_CONFIG)
     name = type(tokenizer).__name__  # transformers has these names, too, and one for any file
-    if os.path.join(directory, 'tokenizer.json') in paths:
-        name = 'PreTrainedTokenizerFast'
+    name = 'PreTrainedTokenizerFast' if library in paths else name
     fields = {**read_tokenizer_config(directory), **named, 'tokenizer_class': name}
     length = tokenizer.max_len if tokenizer.max_len < UNLIMITED else block.context_length
     if length is not None:
@@ -361,7 +354,6 @@ def _write_tokenizer(tokenizer, block, directory):
     except InputError as error:
         _log.warning('there is no tokenizer.json: %s', error)
     else:
-        library = os.path.join(directory, 'tokenizer.json')
         with atomic_write(library) as file:
             file.write(content)
         paths.append(library)

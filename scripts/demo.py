@@ -14,13 +14,8 @@ import pathlib
 import subprocess
 import sys
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import numpy as np
-
-from bert_embedding import BertEmbedding
 from model_zoo.app import cli
 from model_zoo.errors import ZooError
-from model_zoo.records import read_records
 from model_zoo.util.files import make_writable_dir
 from model_zoo.util.reading import read_json
 
@@ -95,6 +90,10 @@ def main(argv=None):
 
 
 def embed():
+    import numpy as np
+
+    from bert_embedding import BertEmbedding
+
     embedding = BertEmbedding(model=MODEL)
     vectors = embedding.sentence_vectors(SENTENCES, pooling='mean', normalize=True)
     cosine = vectors @ vectors.T  # the vectors have length 1
@@ -114,6 +113,8 @@ def run(script, *args):
 
 def majority_share():
     """Return the share of the dev set that has the most frequent label."""
+    from model_zoo.records import read_records
+
     counts = collections.Counter(row['label'] for _, row in read_records(str(DATA / 'dev.tsv')))
     return max(counts.values()) / counts.total()
 

@@ -9,10 +9,6 @@ labels' names, as finetune_classifier.py writes it.
 import os
 import warnings
 
-import model_zoo  # noqa: F401  isort: skip  before MXNet
-import mxnet as mx
-
-from bert import BertTokenizer
 from model_zoo.app import cli
 from model_zoo.util.reading import read_json
 
@@ -24,6 +20,10 @@ def main(argv=None):
     parser.add_argument('model_dir', help='folder with config.json and vocab.txt')
     parser.add_argument('sentences', nargs='+')
     args = parser.parse_args(argv)
+    import mxnet as mx
+
+    from bert import BertTokenizer
+
     symbol, parameters = f'{args.prefix}-symbol.json', f'{args.prefix}-0000.params'
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # on the inputs' types, which the graph leaves open

@@ -1,8 +1,8 @@
 """Pre-train BERT, on masked words and next sentences, or a model like it, on masked words.
 
     python create_pretraining_data.py --input_file sample_text.txt --output_dir out ...
-    python run_pretraining.py --batch_size 32 --lr 2e-5 --data 'out/*.npz' --warmup_ratio 0.5 \\
-        --num_steps 20 --pretrained --log_interval=2 --data_eval 'out/*.npz' --output_dir ckpt
+    python run_pretraining.py --batch_size 32 --lr 2e-5 --train_file 'out/*.npz' \\
+        --dev_file 'out/*.npz' --training_steps 20 --warmup_ratio 0.5 --pretrained --output_dir ckpt
 
 The flags are the same as in GluonNLP's scripts of this name, 0.7.1 and 0.10, but the default of
 ``--dtype`` is float32. ``--output_dir`` receives the log, checkpoints (``--resume`` with the same

@@ -1,7 +1,7 @@
 """Run `run_pretraining.py` with Horovod, in the processes that ``horovodrun`` starts.
 
     horovodrun -np 2 -H localhost:2 python run_pretraining_hvd.py --batch_size 16 --lr 2e-5 \\
-        --data 'out/*.npz' --num_steps 20 --data_eval 'out/*.npz' --output_dir ckpt
+        --train_file 'out/*.npz' --training_steps 20 --dev_file 'out/*.npz' --output_dir ckpt
 
 The flags are the same; ``--batch_size`` is for each process.
 """

@@ -24,6 +24,7 @@ from ..blocks.block import ZooBlock
 from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
+from ..util.display import in_number
 from ..util.remote import is_url
 from .report import plot_curves, training_results
 from .trainer import Trainer
@@ -53,8 +54,15 @@ _ALIASES = {'sentiment-analysis': 'text-classification', 'ner': 'token-classific
 _KEYWORDS = {
     'dev_file': 'dev',
     'dev_split': 'dev',
+    'text_columns': 'text',
     'test_file': 'test',
     'train_file': 'train',
+}
+#: flag of the originals' commands -> what to do instead
+_OF_COMMANDS = {
+    'bert_config_file': '`model` may be the folder that has it',
+    'init_checkpoint': '`model` may be the checkpoint or its folder',
+    'save_last': 'without `dev` the last epoch is the result, and its method `save` writes it',
 }
 
 
@@ -220,6 +228,8 @@ def _settings(task_class, settings, more):
     cls = task_class.settings_class
     known, more = cls.defaults(), cls.by_names(more)
     for name in more:
+        if name in _OF_COMMANDS:
+            raise InputError(f'is for the commands: {_OF_COMMANDS[name]}', field=name)
         UnknownNameError.check('setting', name, known)
     weights = more.get('class_weights')
     if isinstance(weights, dict):
@@ -381,7 +391,8 @@ class Trained:
 
     def __repr__(self):
         shown = ', '.join(f'{name} {value:.4g}' for name, value in self.scores.items())
-        return f'<Trained {self._title}: {len(self.history)} epochs{shown and ", " + shown}>'
+        epochs = in_number(len(self.history), 'epochs')
+        return f'<Trained {self._title}: {epochs}{shown and ", " + shown}>'
 
     def _repr_html_(self):
         """The epochs' scores as a table, and the curves, for notebooks."""

@@ -130,7 +130,7 @@ def go_on_with_output(args):
 
 def go_on_with_pretraining(args):
     """``--as_estimator`` of the pre-training."""
-    _go_on(args, args.output_dir, args.data, [os.path.join(args.output_dir, 'model')])
+    _go_on(args, args.output_dir, args.train_file, [os.path.join(args.output_dir, 'model')])
 
 
 def _go_on(args, folder, trains, models):
@@ -155,22 +155,22 @@ def name_samples(args):
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
     if args.do_train:
-        args.data = args.data or args.input_file
+        args.train_file = args.train_file or args.input_file
     if args.do_eval:
-        args.data_eval = args.data_eval or args.input_file
+        args.dev_file = args.dev_file or args.input_file
 
 
 def read_warmup_steps(args):
     steps = args.num_warmup_steps
     if steps is None:
         return
-    if not 0 <= steps < args.num_steps:
+    if not 0 <= steps < args.training_steps:
         raise InputError(
-            f'{steps}: give a number from 0 to below `num_train_steps` {args.num_steps}',
+            f'{steps}: give a number from 0 to below `num_train_steps` {args.training_steps}',
             field='num_warmup_steps',
         )
     # the schedule rounds it down to whole updates again
-    args.warmup_ratio = (steps + 0.5) / args.num_steps if steps else 0.0
+    args.warmup_ratio = (steps + 0.5) / args.training_steps if steps else 0.0
 
 
 _DEBUGGER = {
@@ -305,7 +305,7 @@ TABLE = {
         'num_warmup_steps': Original(
             '--warmup_ratio in updates', type=int, convert=read_warmup_steps
         ),
-        'input_file': Original('--data, --data_eval or both', type=str, convert=name_samples),
+        'input_file': Original('--train_file, --dev_file or both', type=str, convert=name_samples),
         'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
         'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
         'as_estimator': Original(
@@ -494,7 +494,7 @@ SCRIPTS = {
             '--do_eval=false',
             '--batch_size=32',
             '--batch_size_eval=8',
-            '--num_steps=100000',
+            '--training_steps=100000',
             '--num_warmup_steps=10000',
             '--ckpt_interval=1000',
             '--max_eval_steps=100',

@@ -6,7 +6,7 @@ import os
 from ..errors import InputError
 from ..tasks.masked_lm import TERMS, formatted_terms
 from ..training.callbacks import Profiler, ProgressLogger
-from ..util.display import new_figure, save_figure
+from ..util.display import in_number, new_figure, save_figure
 from .report import is_picture_due
 from .trainer import Trainer
 
@@ -68,26 +68,28 @@ def plot_pretraining(path, state, title=''):
 class PretrainingTrainer(Trainer):
     """A training with phases, which counts updates instead of epochs, and with GluonNLP's log."""
 
+    logger_class = PretrainingLogger
+
     def open_folder(self):
         return super().open_folder(trains=False, verbose=self.settings.verbose)
 
     def train(self):
         settings, folder, workers = self.settings, self.folder, self.task.workers
         store = self._store(settings.phase2)
-        callbacks = [PretrainingLogger(), self]
+        callbacks = [self]
         if settings.profile and workers.rank == 0:
             callbacks.append(Profiler(settings.profile))
         loop = self.make_loop(
-            settings.num_steps, store, callbacks, evaluate_interval=settings.eval_interval
+            settings.training_steps, store, callbacks, evaluate_interval=settings.eval_interval
         )
         self._resume(loop, store)
         logger.info(
-            'training: %d steps of %d x %d %s, by %d workers with %s',
-            settings.num_steps,
+            'training: %s of %d x %d %s, by %s with %s',
+            in_number(settings.training_steps, 'steps'),
             self.accumulate * workers.size,
             settings.batch_size,
             'tokens' if settings.use_avg_len else 'samples',
-            workers.size,
+            in_number(workers.size, 'workers'),
             ', '.join(map(str, self.contexts)),
         )
         loop.run()

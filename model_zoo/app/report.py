@@ -6,6 +6,7 @@ import html
 import importlib.metadata
 import itertools
 import logging
+import math
 import os
 import pathlib
 import platform
@@ -19,7 +20,7 @@ import jinja2
 import yaml
 
 from ..checkpoint.readers import kept_sums
-from ..util.display import new_figure, save_figure
+from ..util.display import in_number, new_figure, save_figure
 from ..util.files import atomic_write, make_writable_dir, write_json
 from ..util.remote import join
 
@@ -158,6 +159,8 @@ def _charts(results):
     """Return the lines and the dashed levels of the charts of loss and score."""
     metric, training = results['description']['metric'], results['training']
     epochs, (_, examined) = training['epochs'], _first_examination(results)
+    if results['description'].get('fitted'):
+        return []
     losses = [(record['step'], dev_loss(record), record['epoch']) for record in epochs]
     losses = [point for point in losses if point[1] is not None]
     scores = [(record['step'], record['score'], record['epoch']) for record in epochs if metric]
@@ -219,6 +222,7 @@ def write_report(folder, results, is_final=False):
         The content of ``results.json``. Its ``description`` has
 
         - ``title``, and ``metric``, the score that chose the best epoch, or None
+        - ``fitted``, what was fitted instead of a training by updates, or None
         - ``base``, the model that the training began with; ``sizes``, each set's number of rows,
           or of what ``unit`` says; and ``labels``, or None
         - ``use``, a task of `model_zoo.pipeline`, or None; ``command``, which uses the model in
@@ -229,7 +233,9 @@ def write_report(folder, results, is_final=False):
         Its ``examination`` has for each segment what `Task.examine` found.
     """
     curves = os.path.join(folder, 'curves.png')
-    if is_final or is_picture_due(curves):
+    if results['description'].get('fitted'):
+        curves = None
+    elif is_final or is_picture_due(curves):
         plot_curves(curves, results)
     with atomic_write(os.path.join(folder, 'report.html')) as file:
         file.write(_render('report.html', results, is_final=is_final))
@@ -269,6 +275,13 @@ def _render(name, results, **more):
             **more,
             segment=segment,
             examined=examined,
+            caution=_caution(results),
+            chosen=explain_choice(
+                results['training']['epochs'],
+                results['best']['epoch'],
+                results['description']['metric'],
+                examined.get('headline'),
+            ),
             model=shlex.quote(model),
             guess=_guess(examined),
             charts=_charts(results),
@@ -287,9 +300,54 @@ def _environment():
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        short=_short, plain=_plain, yaml=_yaml, scores=_scores, with_path=_with_path, quote=_quoted
+        short=_short,
+        plain=_plain,
+        yaml=_yaml,
+        scores=_scores,
+        with_path=_with_path,
+        quote=_quoted,
+        in_number=in_number,
     )
     return environment
+
+
+def explain_choice(epochs, best, metric, headline=None):
+    """Return which epoch's parameters are the result, and why.
+
+    `epochs` has the records of a training, `best` is the number of one; `metric` and `headline` are
+    as in `write_report`.
+    """
+    text = f'epoch {best} of {len(epochs)}'
+    if metric is None:
+        return text
+    kept = next(record for record in epochs if record['epoch'] == best)
+    equal = sum(record['score'] == kept['score'] for record in epochs)
+    text += f', the best by {metric}, {kept["score"]:.4f}'
+    if equal > 1:
+        text += f', and of {equal} equal ones the '
+        text += 'first' if dev_loss(kept) is None else 'one with the lowest loss'
+    if headline and headline['name'].lower() != metric.replace('_', ' '):
+        text += f' ({headline["name"]} comes first here because the classes are of unequal size)'
+    return text
+
+
+#: a dev set with fewer examples gets a caution
+FEW_EXAMPLES = 50
+
+
+def _caution(results):
+    """Return how far chance may move the accuracy on a small dev set; None for a larger one."""
+    segment, examined = _first_examination(results)
+    count = examined.get('examples', FEW_EXAMPLES)
+    if count >= FEW_EXAMPLES or 'accuracy' not in results['best'].get(segment, ()):
+        return None
+    # the interval of Agresti and Coull
+    share = (results['best'][segment]['accuracy'] * count + 2) / (count + 4)
+    points = 196 * math.sqrt(share * (1 - share) / (count + 4))
+    return (
+        f'the {segment} set has only {in_number(count, "examples")}: on others the accuracy may '
+        f'be {points:.0f} points higher or lower (95 % range)'
+    )
 
 
 def _first_examination(results):
@@ -315,9 +373,10 @@ def _tiles(results):
         tiles.append((score, f'best {metric}', '' if headline else _kind(score, baseline)))
     if baseline is not None:
         tiles.append((baseline, f'{metric}, {_guess(examined)}', ''))
-    epochs = len(training['epochs'])
-    tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
-    tiles.append((training['steps'], 'updates', ''))
+    if not description.get('fitted'):
+        epochs = len(training['epochs'])
+        tiles.append((f'{best["epoch"]} of {epochs}', 'best epoch' if metric else 'epoch', ''))
+        tiles.append((training['steps'], 'update' if training['steps'] == 1 else 'updates', ''))
     tiles.append((_duration(training['seconds']), 'training time', ''))
     return tiles
 

@@ -34,11 +34,12 @@ from ..training.settings import (
 from ..training.updater import HostTrainer, LossScale, Updater, freeze_parameters
 from ..training.workers import make_workers
 from ..util.arrays import check_gpu
+from ..util.display import in_number
 from .arguments import check_engine
 from .cli import get_ctx
 from .engines import calibrate, forward_of, load_exported
 from .model_choice import ModelChoice
-from .report import write_report
+from .report import explain_choice, write_report
 from .run_folder import RunFolder
 
 logger = logging.getLogger(__name__)
@@ -163,7 +164,7 @@ class Trainer(Callback):
         End after this many epochs, if the updates aren't done before; see `TrainingLoop`.
     """
 
-    loop = num_epochs = None
+    loop, num_epochs, logger_class = None, None, ProgressLogger
 
     def __init__(
         self,
@@ -369,7 +370,7 @@ class Trainer(Callback):
         if not has_dev:
             logger.info('there is no dev set: the last epoch is the result')
         store = self.folder.checkpoints(settings.keep_checkpoints) if self._is_kept else None
-        callbacks = [ProgressLogger(), self, *self._callbacks]
+        callbacks = [self, *self._callbacks]
         options = {'early_stop': settings.early_stop, 'num_epochs': self.num_epochs}
         loop = self.make_loop(self.count_steps(), store, callbacks, **options)
         if task.workers.rank == 0 and settings.overwrite_output_dir:
@@ -380,7 +381,9 @@ class Trainer(Callback):
         tokens = settings.batch_tokens if isinstance(settings, BatchTokensSettings) else None
         size = (tokens or settings.batch_size) * self.accumulate * task.workers.size
         unit = 'tokens at most' if tokens else 'examples'
-        logger.info('training: %d steps of %d %s', loop.num_steps, size, unit)
+        logger.info(
+            '%s', task.fitted or f'training: {in_number(loop.num_steps, "steps")} of {size} {unit}'
+        )
         loop.run()
         if task.workers.rank == 0:
             self.write()
@@ -394,13 +397,13 @@ class Trainer(Callback):
         # size, by which GluonNLP counts the steps and so ends within the last epoch.
         # Epochs may be a fraction; TensorFlow's scripts round their updates down.
         batches = len(self.sets['train'].loader)
-        logger.info('%d batches per epoch', batches)
+        logger.info('batches per epoch: %d', batches)
         num_steps = max(1, int(settings.epochs * math.ceil(batches / self.accumulate)))
         if num_steps < FEW_UPDATES:
             logger.warning(
-                'there will be only %d updates, from which a model may learn little: use more '
-                '`epochs`, or a smaller `batch_size`',
-                num_steps,
+                'there will be only %s, from which a model may learn little: use more `epochs`, or '
+                'a smaller `batch_size`',
+                in_number(num_steps, 'updates'),
             )
         return num_steps
 
@@ -408,13 +411,16 @@ class Trainer(Callback):
         """Return the `TrainingLoop`, with further options of it."""
         task, settings, data = self.task, self.settings, self.sets['train']
         described = {name: task.describe(part) for name, part in self.sets.items()}
-        self._results = {'data': described, **task.results()}
-        self._results['description'] = self.describe()
         if settings.mirror:
             self.block.mirror()
         if settings.tensorboard and task.workers.rank == 0:
             callbacks.append(TensorBoardWriter(settings.tensorboard))
+        started = time.perf_counter()
         objective = task.objective(self.model, data)
+        seconds = time.perf_counter() - started
+        self._results = {'data': described, **task.results(), 'description': self.describe()}
+        if task.fitted is None:
+            callbacks = [self.logger_class(), *callbacks]
         job = Job.of(
             settings,
             len(self.contexts),
@@ -438,6 +444,8 @@ class Trainer(Callback):
             workers=task.workers,
             **options,
         )
+        if task.fitted is not None:
+            self.state.seconds = seconds
         return self.loop
 
     def make_updater(self, num_steps):
@@ -480,15 +488,11 @@ class Trainer(Callback):
         last epoch's model, as in the originals; ``eval_results.txt`` and the predictions are then
         this model's.
         """
-        settings, state, has_dev = self.settings, self.state, bool(self.evaluator.dev_sets)
-        logger.info(
-            '%s epoch: %d of %d%s; %.0f s of training',
-            'best' if has_dev else 'last',
-            state.best['epoch'],
-            len(state.epochs),
-            f', {self.task.score_name} {state.best["score"]:.4f}' if has_dev else '',
-            state.seconds,
-        )
+        settings, state, task = self.settings, self.state, self.task
+        metric = task.score_name if self.evaluator.dev_sets else None
+        if task.fitted is None:
+            chosen = explain_choice(state.epochs, state.best['epoch'], metric)
+            logger.info('the result is %s; %.0f s of training', chosen, state.seconds)
         if settings.save_last:
             self.save(self.folder.path, format=settings.save_last)
             self._examine()
@@ -504,13 +508,14 @@ class Trainer(Callback):
 
     def _examine(self):
         """Write the predictions of the model as it is, and note its scores and mistakes."""
-        evaluator, results = self.evaluator, self._results
-        if self.task.predicted is not None:
-            evaluator.keep()
-            results['best_model'] = evaluator.evaluate(segments=evaluator.sets)[1]
-            if 'test' in results['best_model']:
-                results['test'] = results['best_model']['test']
-            results['predictions'] = evaluator.predict(self.folder.path)
+        evaluator, results, state = self.evaluator, self._results, self.state
+        evaluator.keep()
+        report = (state.epochs[-1] if self.settings.save_last else state.best)['report']
+        others = [name for name in evaluator.sets if name not in evaluator.dev_sets]
+        results['best_model'] = {**report, **evaluator.evaluate(segments=others)[1]}
+        if 'test' in results['best_model']:
+            results['test'] = results['best_model']['test']
+        results['predictions'] = evaluator.predict(self.folder.path)
         examination = evaluator.examine()
         if examination is not None:
             results['examination'] = {examination.segment: examination.to_dict()}
@@ -523,6 +528,7 @@ class Trainer(Callback):
         return {
             'title': self.title,
             'metric': task.score_name if dev else None,
+            'fitted': task.fitted,
             'base': task.base,
             'sizes': dict(sorted(sizes.items(), key=lambda item: item[0] != 'train')),
             'unit': task.unit,

@@ -34,7 +34,7 @@ from ..records import (
     is_table_file,
     read_records,
 )
-from ..util.display import counted
+from ..util.display import counted, in_number
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
 from ..util.remote import is_url
@@ -63,11 +63,12 @@ def write_results(job, args, pairs=False):
         if args.texts or args.file or args.text_column:
             raise InputError('names the texts: leave out other texts and `file`', field='files')
         count = run_over_files(job, args, job.settings)
-        logger.info('%d texts in %s', count, args.output_dir)
+        logger.info('%s in %s', in_number(count, 'texts'), args.output_dir)
         return
     if args.output_dir or args.ray:
         raise InputError('and `ray` go with `files`', field='output_dir')
-    write_records(_answered(job, _given(args, args.texts, pairs)), args.format, args.output)
+    known = job.text_columns if args.file and not args.text_column else ()
+    write_records(_answered(job, _given(args, args.texts, pairs, known)), args.format, args.output)
 
 
 def _answered(job, given):
@@ -127,10 +128,10 @@ def texts_of(given):
             yield each.text
         blank += each.is_blank and bool(each.columns)
     if blank:
-        logger.warning('%d rows with a blank text are skipped', blank)
+        logger.warning('%s skipped: the text is blank', in_number(blank, 'rows'))
 
 
-def _given(args, texts, pairs):
+def _given(args, texts, pairs, known=()):
     if not texts and args.file is None:
         raise InputError('there is no text: give texts, or `file` FILE (- for standard input)')
     columns = [args.text_column, args.text_pair_column]
@@ -144,7 +145,8 @@ def _given(args, texts, pairs):
     given = map(Given, map(_split_pair, texts) if pairs else texts)
     if args.file is None:
         return given
-    return itertools.chain(given, read_file(args.file, *columns, pairs, encoding=args.encoding))
+    rows = read_file(args.file, *columns, pairs, encoding=args.encoding, known=known)
+    return itertools.chain(given, rows)
 
 
 def _split_pair(line):
@@ -164,12 +166,14 @@ def read_file(
     field='text_column',
     encoding=None,
     format=None,
+    known=(),
 ):
     """Yield a `Given` for each row of a table, or line of a text; its text may be blank.
 
     Files of known endings are tables, and any file whose columns are named. By default the columns
-    have usual names, such as ``text``; without these, a file with one column, or with two where
-    `pairs` are read, has no header. `pairs` None takes pairs if the columns are called so.
+    have the names that are `known`, or usual ones, such as ``text``; without these, a file with one
+    column, or with two where `pairs` are read, has no header. `pairs` None takes pairs if the
+    columns are called so.
     """
     if path == '-' and column:
         raise InputError('needs a file that ends in .csv, .tsv or .jsonl', field='text_column')
@@ -183,7 +187,8 @@ def read_file(
         raise InputError('goes with `text_column`', field='text_pair_column')
     wanted = None if column is None else [c for c in (column, pair_column) if c is not None]
     usual = {None: (*PAIRS, *TEXTS), True: PAIRS, False: TEXTS}[pairs]
-    has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS)}
+    usual = (tuple(known), *usual) if known else usual
+    has_names, usual_names = True, {*itertools.chain(*PAIRS, *TEXTS), *map(str.lower, known)}
 
     def has_header(cells):
         nonlocal has_names
@@ -451,6 +456,11 @@ class Labeller:
     @property
     def _classifier(self):
         return _opened(pipeline, tuple(self._options.items()))
+
+    @property
+    def text_columns(self):
+        """The texts' columns in the file that the model was trained on, if it says so."""
+        return self._classifier.block.config.extras.get('text_columns', ())
 
     def results(self, texts):
         """Yield a dict for each text, or pair of texts."""

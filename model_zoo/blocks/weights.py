@@ -253,7 +253,7 @@ class BlockFiles:
             _log.warning('%s holds more than is used: %s', weights.path, self._list_names(unused))
         if missing:
             _log.warning(
-                '%s has no %s: initialized at random, so train the model before you use it',
+                '%s has no %s: they are random until the model is trained',
                 weights.path,
                 self._list_names(missing),
             )

@@ -49,19 +49,18 @@ def modules_in_folder(folder):
     path = os.path.join(folder, MODULES_NAME)
     if not os.path.isfile(path):
         return []
-    content = read_json(path)
     try:
-        modules = [Module(module['type'].rpartition('.')[2], module['path']) for module in content]
-        parts = [part for module in modules for part in module.path.split('/')]
-        ''.join(parts).encode()
-        if not modules:
-            raise TypeError
-    except (TypeError, KeyError, AttributeError, UnicodeEncodeError) as error:
+        modules = [
+            Module(module['type'].rpartition('.')[2], module['path']) for module in read_json(path)
+        ]
+        paths = [module.path for module in modules]
+        outside = [each for each in paths if os.path.isabs(each) or '..' in each.split('/')]
+        ''.join(paths).encode()
+        modules[0]
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f'{path!r} is not a list of modules with their types and paths') from error
-    if {'..', '.'}.intersection(parts) or any(
-        module.path.startswith('/') or set(module.path) & set('\\:\0') for module in modules
-    ):
-        raise InputError(f'{path!r} names a folder outside its own')
+    if outside:
+        raise InputError(f'{path!r} names a folder outside its own, {outside[0]!r:.80}')
     return modules
 
 
@@ -205,12 +204,7 @@ def read_tokenizer_config(folder, name=TOKENIZER_CONFIG):
     Empty if it doesn't exist.
     """
     path = os.path.join(folder, name)
-    if not os.path.isfile(path):
-        return {}
-    config = read_json(path)
-    if not isinstance(config, dict):
-        raise InputError(f'cannot read {path!r}: not a JSON object')
-    return config
+    return read_json(path, shape=dict) if os.path.isfile(path) else {}
 
 
 class SourceError(PretrainedNotFoundError):

@@ -116,16 +116,15 @@ def _get_model(name, revision, weights, local):
         get([*_SMALL, 'config.json'], [module.path for module in modules if module.path])
     folder = get(CONFIG_NAMES)
     files = files_in_folder(folder)
-    if files.config is None:
-        raise SourceError(f'{_address(name, revision)} has no config.json')
-    if files.vocab is None:
-        raise SourceError(f'{_address(name, revision)} has none of {", ".join(VOCAB_NAMES)}')
-    if weights:
+    needed = [(files.config, CONFIG_NAMES), (files.vocab, VOCAB_NAMES)]
+    if weights and all(found for found, _ in needed):
+        names = [name for _, names in _WEIGHTS for name in names]
         dense = [module.path for module in modules if module.kind == 'Dense']
-        for path in (*dense, modules[0].path if modules else ''):
-            if not _get_weights(get, path):
-                names = ', '.join(name for _, names in _WEIGHTS for name in names)
-                raise SourceError(f'{_address(name, revision)} has none of {names}')
+        paths = (*dense, modules[0].path if modules else '')
+        needed += [(_get_weights(get, path), names) for path in paths]
+    for found, names in needed:
+        if not found:
+            raise SourceError(f'{_address(name, revision)} has none of {", ".join(names)}')
     return folder
 
 

@@ -153,16 +153,13 @@ def _read_dense(folder):
             f'the dense layer in {folder!r} has the activation {name}, from {source} to {target}; '
             f'supported are {", ".join(_ACTIVATIONS)}, of sentence_embedding'
         )
-    path = weights_in_folder(folder)
-    if path is None:
-        raise InputError(f'{folder!r} has no weights of the dense layer')
+    path = weights_in_folder(folder) or os.path.join(folder, 'model.safetensors')
     tensors, _ = read_tensors(path)
-    if 'linear.weight' not in tensors:
-        raise InputError(f'{path!r} has no linear.weight of a dense layer')
-    weight = tensors['linear.weight'].astype(np.float32)
-    bias = tensors.get('linear.bias', np.zeros(weight.shape[:1])).astype(np.float32)
-    if weight.ndim != 2 or bias.shape != weight.shape[:1]:
-        raise CheckpointError(f'{path!r} has a weight {weight.shape} and a bias {bias.shape}')
+    with reporting(
+        f'{path!r} is not a dense layer', error_class=CheckpointError, errors=LookupError
+    ):
+        weight = tensors['linear.weight'].astype(np.float32)
+        bias = tensors.get('linear.bias', np.zeros(weight.shape[0])).astype(np.float32)
     activate = _ACTIVATIONS[name]
     return lambda vector: activate(weight @ vector + bias)
 

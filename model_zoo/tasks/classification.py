@@ -19,7 +19,7 @@ from ..batches import Sample
 from ..errors import InputError
 from ..pretrained import names_files
 from ..pretrained.sentence_modules import write_sentence_modules
-from ..records import choose_columns, find_splits, is_path, is_table, keep_rows
+from ..records import PAIRS, TEXTS, choose_columns, find_splits, is_path, is_table, keep_rows
 from ..registry import family_of_class
 from ..training.job import describe_model
 from ..training.objective import mean_over_examples
@@ -301,14 +301,11 @@ class ClassificationTask(Task):
         """Fit the head to the encoder's vectors: see `linear.fit_head`."""
         encoder = family_of_class(type(model)).block_class('sentence_embedding')
         encoder = encoder(model.base, pooling=model.pooling)
-        vectors = self.predict(functools.partial(self.forward, encoder), data)
-        fit_head(
-            model.classifier,
-            vectors.astype(np.float32),
-            self.numbers(data.rows),
-            None if weights is None else dict(enumerate(weights)),
-            self.settings.seed,
-        )
+        vectors = self.predict(functools.partial(self.forward, encoder), data).astype(np.float32)
+        weights = None if weights is None else dict(enumerate(weights))
+        labels, seed = self.numbers(data.rows), self.settings.seed
+        fitted = fit_head(model.classifier, vectors, labels, weights, seed)
+        self.fitted = f'{fitted}, on {len(vectors)} vectors of {vectors.shape[1]} numbers'
 
     def schedule(self, num_steps):
         if self.settings.method == 'linear':
@@ -380,6 +377,9 @@ class ClassificationTask(Task):
             extras['problem_type'] = target.problem_type
         if self.record.is_pair:
             extras['text_pairs'] = True  # for the server's page
+        columns = self.record.layouts[0].text if self.record.is_custom else ()
+        if columns not in (*PAIRS, *TEXTS) and all(isinstance(name, str) for name in columns):
+            extras['text_columns'] = list(columns)  # for files to predict
         super().save(folder, model, tokenizer, **options)
         if model.pooling is not None:  # sentence-transformers has this head, transformers not
             layer = model.classifier.weight, model.classifier.bias

@@ -565,7 +565,9 @@ def _read(task, source, segment, parse):
     if first is None:
         raise InputError(f'{name} has no rows')
     where, row = first
-    columns, guid = choose_columns(row, layout.text, (), 'text_columns', where), None
+    columns, guid = (), None
+    for name, field in zip(layout.text, ('text_column', 'text_pair_column')):
+        columns += choose_columns(row, [name], (), field, where)
     if not segment.startswith('test'):
         columns += choose_columns(row, [layout.label], (), 'label_column', where)
     else:

@@ -204,6 +204,7 @@ _OF_A_TASK = (
     'label2id',
     'problem_type',
     'task_specific_params',
+    'text_columns',
     'text_pairs',
     'sentence_transformers',
     'sbert_ce_default_activation_function',

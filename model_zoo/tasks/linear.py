@@ -25,49 +25,59 @@ def fit_head(dense, vectors, labels, class_weight=None, seed=0):
         regression. (samples, labels) of 0 and 1: a logistic regression per label.
     class_weight : dict or 'balanced', optional
         See scikit-learn's ``LogisticRegression``.
+
+    Returns
+    -------
+    str
+        What was fitted, such as 'logistic regression, C = 0.03'.
     """
     units = dense.weight.shape[0]
     scale = float(vectors.std()) or 1.0  # one factor for all: the strengths are comparable
     scaled = vectors / scale
     if labels.ndim == 2:
         fits = [_binary(scaled, column, class_weight, seed) for column in labels.T]
-        weight, bias = (np.concatenate(part) for part in zip(*fits))
+        *parts, strengths = zip(*fits)
+        weight, bias = map(np.concatenate, parts)
     elif labels.dtype.kind == 'f':
-        weight, bias = _ridge(scaled, labels.astype(np.float32))
+        weight, bias, *strengths = _ridge(scaled, labels.astype(np.float32))
     else:
-        weight, bias = _classes(scaled, labels, units, class_weight, seed)
+        weight, bias, *strengths = _classes(scaled, labels, units, class_weight, seed)
     dense.weight.set_data(mx.nd.array(weight / scale))
     dense.bias.set_data(mx.nd.array(bias))
+    strengths = sorted({*strengths} - {None})
+    shown = ' to '.join(f'{each:g}' for each in strengths[:1] + strengths[1:][-1:])
+    kind = 'ridge' if labels.dtype.kind == 'f' and labels.ndim == 1 else 'logistic'
+    return f'{kind} regression{shown and f", C = {shown}"}'
 
 
 def _ridge(vectors, labels):
     from sklearn.linear_model import RidgeCV
 
     model = RidgeCV(alphas=[1 / strength for strength in STRENGTHS]).fit(vectors, labels)
-    return model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1)
+    return model.coef_.reshape(1, -1), np.reshape(model.intercept_, 1), 1 / model.alpha_
 
 
 def _classes(vectors, labels, units, class_weight, seed):
-    """Weights and biases of all classes; those without an example are never predicted."""
+    """Weights, biases and C of all classes; those without an example are never predicted."""
     weight, bias = np.zeros((units, vectors.shape[1])), np.full(units, -100.0)
     classes = np.unique(labels)
     if len(classes) == 1:
         bias[classes] = 0
-        return weight, bias
+        return weight, bias, None
     model = _logistic(vectors, labels, class_weight, seed)
     coefficients, intercepts = model.coef_, model.intercept_
     if len(classes) == 2:  # one function says both: its softmax is the sigmoid
         coefficients = np.concatenate([-coefficients, coefficients]) / 2
         intercepts = np.concatenate([-intercepts, intercepts]) / 2
     weight[classes], bias[classes] = coefficients, intercepts
-    return weight, bias
+    return weight, bias, model.C
 
 
 def _binary(vectors, labels, class_weight, seed):
     if len(np.unique(labels)) == 1:
-        return np.zeros((1, vectors.shape[1])), np.array([100.0 if labels[0] else -100.0])
+        return np.zeros((1, vectors.shape[1])), np.array([100.0 if labels[0] else -100.0]), None
     model = _logistic(vectors, labels.astype(int), class_weight, seed)
-    return model.coef_, model.intercept_
+    return model.coef_, model.intercept_, model.C
 
 
 def _logistic(vectors, labels, class_weight, seed):

@@ -82,6 +82,8 @@ class MaskedLMTask(TextTask):
         text, samples = settings.train_file, settings.pregenerated_data
         if segment == 'dev':
             text, samples = settings.dev_file, settings.dev_data
+        elif segment == 'test':
+            text, samples = settings.test_file, None
         return text or samples, bool(text)
 
     lowers = property(lambda self: self.settings.do_lower_case)
@@ -96,13 +98,13 @@ class MaskedLMTask(TextTask):
             raise InputError('needs `dev_file` or `dev_data`', field='early_stop')
         if self.dev_share and not settings.train_file:
             raise InputError('holds out a part of a text: it needs `train_file`', field='dev_split')
-        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data'):
+        for name in ('train_file', 'pregenerated_data', 'dev_file', 'dev_data', 'test_file'):
             with reporting(f'`{name}`', errors=InputError):
                 if getattr(settings, name) is not None:
                     files = matching_files(getattr(settings, name))
                     if name.endswith('file'):
                         self._copy(name, files)
-        return {name: name for name in ('train', 'dev') if self.files(name)[0]}
+        return {name: name for name in ('train', 'dev', 'test') if self.files(name)[0]}
 
     def _copy(self, name, files):
         """Set a setting to copies of its files if they are tables or not UTF-8."""
@@ -116,14 +118,10 @@ class MaskedLMTask(TextTask):
             self.settings = self.settings.copy(**{name: ','.join(copies)})
 
     def _copy_given(self, sources):
-        if 'test' in sources:
-            raise InputError("is no set of 'fill-mask': use `dev`", field='test')
-        for segment, name in (('train', 'train_file'), ('dev', 'dev_file')):
-            if segment in sources:
-                source = sources[segment]
-                if not is_path(source):
-                    source = self.text_file(source, segment, '\n\n')
-                self.settings = self.settings.copy(**{name: source})
+        for segment, source in sources.items():
+            if not is_path(source):
+                source = self.text_file(source, segment, '\n\n')
+            self.settings = self.settings.copy(**{f'{segment}_file': source})
 
     def split(self, rows, share):
         settings = self.settings
@@ -140,7 +138,7 @@ class MaskedLMTask(TextTask):
         self._has_pairs = 'nsp' in model.pretraining_terms
         self._objective = self._objective or pretraining_objective(model)
         self._context, self._options = model.context_length, None
-        if any(is_text for _, is_text in map(self.files, ('train', 'dev'))):
+        if any(is_text for _, is_text in map(self.files, ('train', 'dev', 'test'))):
             self.settings = self.settings.fit_length('max_length', model.context_length)
             self._options = make_sample_options(self.settings, self._has_pairs)
         return model
@@ -199,10 +197,14 @@ class MaskedLMTask(TextTask):
         return self._objective
 
     def evaluate(self, evaluator, segments, guard=None):
-        if not segments:
-            return 0.0, {}
-        loader = evaluator.sets[segments[0]].loader
-        return evaluate_pretraining(self._objective, loader, self.workers, guard, self.most_batches)
+        score, report = 0.0, {}
+        for segment in segments:
+            loader = evaluator.sets[segment].loader
+            options = self._objective, loader, self.workers, guard, self.most_batches
+            value, part = evaluate_pretraining(*options)
+            score = score if report else value
+            report['eval' if segment == 'dev' else segment] = part['eval']
+        return score, report
 
     def results(self):
         return {}
@@ -254,7 +256,7 @@ class PretrainingTask(MaskedLMTask):
     settings_class, family, in_python = PretrainingSettings, None, {}
 
     name = property(lambda self: f'phase{2 if self.settings.phase2 else 1}')
-    trains = property(lambda self: bool(self.settings.data or self.settings.synthetic_data))
+    trains = property(lambda self: bool(self.settings.train_file or self.settings.synthetic_data))
     lowers = property(lambda self: False if self.settings.cased else None)
     most_batches = property(lambda self: self.settings.max_eval_steps)
     _has_epochs = False
@@ -269,12 +271,15 @@ class PretrainingTask(MaskedLMTask):
     def files(self, segment):
         settings = self.settings
         if segment == 'train':
-            return settings.data, settings.raw
-        return settings.data_eval, settings.raw and not settings.eval_use_npz
+            return settings.train_file, settings.raw
+        return settings.dev_file, settings.raw and not settings.eval_use_npz
 
     def locate(self, given=None):
         settings = self.settings
-        for patterns in (None if settings.synthetic_data else settings.data, settings.data_eval):
+        for patterns in (
+            None if settings.synthetic_data else settings.train_file,
+            settings.dev_file,
+        ):
             if patterns:
                 matching_files(patterns)
         check_files(settings, 'vocab_file', 'sentencepiece')
@@ -282,7 +287,7 @@ class PretrainingTask(MaskedLMTask):
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
             gpus = ','.join(map(str, range(mx.context.num_gpus())))
             self.settings = settings.copy(gpus=gpus)
-        named = {'train': self.trains, 'dev': settings.data_eval}
+        named = {'train': self.trains, 'dev': settings.dev_file}
         return {name: name for name, is_there in named.items() if is_there}
 
     def setup(self, model, tokenizer):
@@ -348,7 +353,7 @@ class PretrainingTask(MaskedLMTask):
         return None if synthetic else super().describe(data)
 
     def job(self, train):
-        return {'vocab_file': describe_vocab(self._vocab), 'data': train}
+        return {'vocab_file': describe_vocab(self._vocab), 'train_file': train}
 
     def schedule(self, num_steps):
         # as GluonNLP's: the first update isn't of rate 0, the last one is

@@ -575,6 +575,9 @@ class MaskedLMSettings(
     dev_data: str | None = setting(
         None, 'instead of `dev_file`: .npz, or their folder', on_resume='free'
     )
+    test_file: str | None = setting(
+        None, 'text to evaluate the trained model on', usual=True, on_resume='free'
+    )
     text_column: str | None = setting(
         None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
     )
@@ -621,14 +624,14 @@ class PretrainingSettings(
     title = 'data'
 
     vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
-    data: str | None = setting(
+    train_file: str | None = setting(
         None,
         'training data: .npz of create_pretraining_data.py; wildcards, commas',
         usual=True,
-        aliases=('train_file',),
+        aliases=('data',),
     )
-    data_eval: str | None = setting(
-        None, 'data to evaluate on', usual=True, on_resume='free', aliases=('dev_file',)
+    dev_file: str | None = setting(
+        None, 'data to evaluate on', usual=True, on_resume='free', aliases=('data_eval',)
     )
     batch_size: int | None = setting(
         None, 'per GPU or worker; default: 8', at_least=1, usual=True, on_resume='size'
@@ -671,8 +674,8 @@ class PretrainingSettings(
         False, 'train on random words, to measure speed', excludes=('batch_tokens',)
     )
     dummy_data_len: int | None = setting(None, 'length of `synthetic_data`', at_least=1)
-    raw: bool = setting(False, '`data` and `data_eval` are text: make samples on the fly')
-    eval_use_npz: bool = setting(False, 'with `raw`: `data_eval` is .npz', on_resume='free')
+    raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
+    eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
     sentencepiece: str | None = setting(
         None, 'SentencePiece model instead of `vocab_file`', excludes=('vocab_file',)
@@ -680,13 +683,13 @@ class PretrainingSettings(
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
-    num_steps: int = setting(
+    training_steps: int = setting(
         20,
         'number of updates',
         at_least=1,
         usual=True,
         on_resume='total',
-        aliases=('training_steps', 'num_train_steps'),
+        aliases=('num_steps', 'num_train_steps'),
     )
     accumulate: int = setting(1, 'number of batches per update', at_least=1, on_resume='number')
     no_compute_acc: bool = setting(False, "don't compute accuracies")
@@ -698,7 +701,7 @@ class PretrainingSettings(
     )
     phase1_num_steps: int | None = setting(
         None,
-        '`num_steps` of the first phase, whose `output_dir` is the same',
+        '`training_steps` of the first phase, whose `output_dir` is the same',
         at_least=1,
         needs=('phase2',),
     )
@@ -738,8 +741,8 @@ class PretrainingSettings(
                 self.num_buckets = NUM_BUCKETS
         if self.dummy_data_len is not None:
             self.synthetic_data, self.max_length = True, self.dummy_data_len
-        if not (self.data or self.data_eval or self.synthetic_data):
-            raise InputError('give `data` to train, `data_eval` to evaluate, or both')
+        if not (self.train_file or self.dev_file or self.synthetic_data):
+            raise InputError('give `train_file` to train, `dev_file` to evaluate, or both')
         if self.phase2 and self.start_step is None:
             self.start_step = self.phase1_num_steps
         if self.phase2 and self.start_step < self.phase1_num_steps:

@@ -132,8 +132,7 @@ class Task:
     metric : str
         The score of `score` that compares epochs; higher is better.
     predicted : tuple of str, or None
-        Segments whose predictions are written. None: nothing is predicted, and the best model isn't
-        evaluated again.
+        Segments whose predictions are written, or None.
     use : str or None
         The trained model's task in `model_zoo.pipeline`.
     command, call : str
@@ -167,6 +166,8 @@ class Task:
         The model's family, files and configuration; None for a block in memory.
     base : str
         Name of the model that the training begins with.
+    fitted : str or None
+        What `objective` has fitted, if the training is no more than that.
     workers : Workers
         The processes that train together; set before `encode`.
     rows_folder : str
@@ -180,7 +181,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = None
+    labels = lowers = located = base = fitted = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()

@@ -10,6 +10,11 @@ import warnings
 from .files import atomic_write
 
 
+def in_number(count, units):
+    """Return a count with its unit, which is given in the plural: '1 update', '2 updates'."""
+    return f'{count} {units.removesuffix("s") if count == 1 else units}'
+
+
 def has_viewer():
     """Return whether a bar can be seen: on a terminal, or in a notebook."""
     shell = getattr(sys.modules.get('IPython'), 'get_ipython', lambda: None)()

@@ -177,9 +177,6 @@ def written_together(directory, prefix=''):
 def replace_files(moves):
     """Move files, source -> path, as `atomic_write` does; all paths are checked first."""
     targets = {source: _writable_target(path) for source, path in moves.items()}
-    for source, path in moves.items():
-        if targets[source] is None:
-            raise InputError(f'cannot write {path!r}: it is not a file')
     for source, target in targets.items():
         if os.path.exists(target):
             shutil.copymode(target, source)
@@ -189,11 +186,9 @@ def replace_files(moves):
 def lock_file(path, message):
     """Lock a file until the lock is released, or the process ends."""
     lock = filelock.FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        raise InputError(message) from None
-    except OSError as error:
-        problem = error.strerror or error
-        raise InputError(f'cannot lock {path!r}: {problem}; remove it') from error
+    with reporting(f'cannot lock {path!r}', '; remove it'):
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            raise InputError(message) from None
     return lock

@@ -57,8 +57,10 @@ def arguments(data, tmp_path):
 
 def test_on_the_fly(script, data, arguments, tmp_path):
     text = ['--train_file', data / 'text.txt', '--dev_file', data / 'dev.txt']
+    text += ['--test_file', data / 'dev.txt']
     assert run(script, *arguments(*text, '--num_train_epochs', 8, '--log_interval', 1)) == 0
     results = read_json(tmp_path / 'out')
+    assert results['test'] == results['best']['eval']
     epochs = results['training']['epochs']
     assert len(epochs) == 8  # whatever the number of samples in each
     assert epochs[-1]['step'] == results['args']['training_steps'] == results['training']['steps']

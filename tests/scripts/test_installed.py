@@ -23,7 +23,9 @@ for name in zoo.list_commands():
     except SystemExit as stop:
         if stop.code or 'usage: zoo ' + name.replace('/', ' ') not in text.getvalue():
             failed.append(name)
-ours = ('bert', 'export', 'gpt', 'gpt2', 'model_zoo', 'transfo_xl', 'zoo_scripts')
+ours = ('bert', 'bert_embedding', 'export', 'gpt', 'gpt2', 'model_zoo', 'transfo_xl', 'zoo_scripts')
+for name in ours:
+    __import__(name)
 files = [sys.modules[name].__file__ for name in ours]
 scripts = pathlib.Path(sys.modules['zoo_scripts'].__file__).parent
 assert (scripts / 'originals/pytorchic_bert/config/pretrain.json').is_file()

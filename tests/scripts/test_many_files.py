@@ -74,18 +74,13 @@ def test_finished_files_are_left_out(folder, tmp_path, capsys):
 
 def test_other_formats(folder, tmp_path):
     parquet = pytest.importorskip('pyarrow.parquet')
-    from safetensors.numpy import load_file
 
-    for kind in ('npz', 'safetensors', 'parquet'):
+    for kind in ('npz', 'parquet'):
         for pooling in ([], ['--pooling', 'mean']):
             where = tmp_path / f'{kind}{len(pooling)}'
             argv = '--output_format', kind, '--num_workers', 1, *pooling
             assert embed(folder, where, *argv) == 0
     npz = np.load(tmp_path / 'npz0' / 'b.txt.npz')
-    arrays = load_file(tmp_path / 'safetensors0' / 'b.txt.safetensors')
-    assert (arrays['vectors'] == npz['vectors']).all()
-    assert (arrays['offsets'] == npz['offsets']).all()
-    assert arrays['tokens'].tobytes().decode().split('\n')[:-1] == npz['tokens'].tolist()
     table = parquet.read_table(tmp_path / 'parquet0' / 'b.txt.parquet')
     assert table['token'].to_pylist() == npz['tokens'].tolist()
     assert (np.array(table['vector'].to_pylist(), np.float32) == npz['vectors']).all()
@@ -93,8 +88,6 @@ def test_other_formats(folder, tmp_path):
     assert table['sentence'].to_pylist() == owners.tolist()
     vectors = np.load(tmp_path / 'npz2' / 'b.txt.npz')['vectors']
     assert len(vectors) == 3
-    arrays = load_file(tmp_path / 'safetensors2' / 'b.txt.safetensors')
-    assert set(arrays) == {'vectors'} and (arrays['vectors'] == vectors).all()
     table = parquet.read_table(tmp_path / 'parquet2' / 'b.txt.parquet')
     assert (np.array(table['vector'].to_pylist(), np.float32) == vectors).all()
 

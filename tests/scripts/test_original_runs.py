@@ -526,7 +526,7 @@ def test_more_steps_of_a_pretraining_go_on(world, here, capsys):
         capsys.readouterr()
         assert run(main, *words, f'--num_train_steps={steps}') == 0
     log = capsys.readouterr().err
-    assert 'resuming with num_steps 6, not 4' in log and 'continuing from' in log
+    assert 'resuming with training_steps 6, not 4' in log and 'continuing from' in log
     assert read_json(here / 'pretrained')['training']['steps'] == 6
 
 

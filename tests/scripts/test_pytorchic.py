@@ -176,7 +176,7 @@ def test_the_schedule():
         ({'train': '{"total_steps": 0}'}, '--total_steps'),
         ({'model': '{"dims": 3}'}, 'dims'),
         ({'model': '{"dim": 6, "n_heads": 4}'}, '6'),
-        ({'words': ['--train_cfg', 'none.json']}, '--train_cfg'),
+        ({'words': ['--train_cfg', 'none.json']}, 'train_cfg'),
         ({'words': ['--mode', 'eval']}, 'model_file'),
         ({'words': ['--max_len', 41, '--model_file', FOLDER / 'classifier.pt']}, '41'),
         ({'words': ['--model_file', FOLDER / 'pretrained.pt']}, 'pretrained.pt'),

@@ -142,19 +142,21 @@ def test_an_earlier_training_is_neither_replaced_nor_resumed_as_another(
     for field, *flags in (
         ('--resume', '--num_steps', 2),
         ('--warmup_ratio', '--num_steps', 4, '--resume', '--warmup_ratio', 0.5),
-        ('--data', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
+        ('--train_file', '--num_steps', 4, '--resume', '--data', data / 'train-0.npz'),
     ):
         assert field in refusal(capsys, script, *arguments(*flags))
     assert checkpoints(tmp_path / 'ckpt') == before
 
 
 def test_a_training_of_an_earlier_version_is_resumed(script, arguments, tmp_path):
-    """Whose job has neither the number of GPUs nor names of classes."""
+    """Whose job has neither the number of GPUs nor names of classes, and GluonNLP's names."""
     assert run(script, *arguments('--num_steps', 2, '--ckpt_interval', 2)) == 0
     (folder,) = (tmp_path / 'ckpt' / 'checkpoints').iterdir()
     state = json.loads((folder / 'state.json').read_text())
     for name in ('gpus', 'class_names', 'batch_tokens'):
         del state['config'][name]
+    for name, older in (('train_file', 'data'), ('training_steps', 'num_steps')):
+        state['config'][older] = state['config'].pop(name)
     (folder / 'state.json').write_text(json.dumps(state))
     write_sums(str(folder / SUMS), [str(path) for path in folder.glob('*.*')])
     assert run(script, *arguments('--num_steps', 4, '--resume')) == 0

@@ -40,6 +40,8 @@ HEAVY = {
 EXCEPTIONS = {
     'model_zoo': {'import_module'},  # its public names, from where they are
     'model_zoo.inference': {'import_module'},  # the same
+    'model_zoo.training': {'import_module'},  # the same
+    'model_zoo.app.originals': {'import_module'},  # a command's task, once its flags are read
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
     'model_zoo.app.originals': {'import_module'},  # a command's task, after its flags are parsed
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name

@@ -80,7 +80,7 @@ def in_new_interpreter(program):
         'export --help',
         'convert --help',
         *[f'{name} --help' for name in ('predict', 'tag', 'fill', 'search', 'generate')],
-        *[f'{name} --help' for name in ('serve', 'embed', 'bertology')],
+        *[f'{name} --help' for name in ('serve', 'embed', 'bertology', 'demo')],
         'create-pretraining-data --help',
         'predict model --no_such_flag 1',
         'pytorch_pretrained_bert run_classifier --help',

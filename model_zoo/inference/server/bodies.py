@@ -3,6 +3,7 @@
 The options of a task are declared by its pipeline, for Python too.
 """
 
+import json
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -44,9 +45,14 @@ class Body(Fields):
     @classmethod
     def of_json(cls, body):
         """Read the request of a body of JSON."""
-        with reporting('the body of the request is not JSON', errors=ValueError):
+        example = (cls.model_config.get('json_schema_extra') or {}).get('example')
+        hint = f'; an example: {json.dumps(example)}' if example else ''
+        with reporting('the body of the request is not JSON', hint, errors=ValueError):
             content = pydantic_core.from_json(bytes(body))
-        return cls.read(content)
+        try:
+            return cls.read(content)
+        except InputError as error:
+            raise InputError(f'{error}{hint}') from error
 
 
 # -- Hugging Face ---------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ CLASSIFIER = [
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
         'no dev set of MRPC: .* has no such file',
     ),
-    (['TOY', '--text_column', 'text'], '--text_columns'),
+    (['TOY', '--text_column', 'text'], '--text_column'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
     (['TOY', '--dataset', 'no_such'], 'no_such'),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),

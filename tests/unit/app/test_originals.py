@@ -48,18 +48,18 @@ def test_nothing_to_do_and_contradictions():
 @pytest.mark.parametrize('steps', [0, 1, 29, 99])
 @pytest.mark.parametrize('total', [100, 123, 1000000])
 def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):
-    found = args(num_warmup_steps=steps, num_steps=total, warmup_ratio=0.5)
+    found = args(num_warmup_steps=steps, training_steps=total, warmup_ratio=0.5)
     conversions.read_warmup_steps(found)
     assert int(total * found.warmup_ratio) == steps  # as finetune_schedule rounds it
 
 
 def test_samples():
-    found = args(input_file='a,b', do_train=True, do_eval=True, data=None, data_eval=None)
+    found = args(input_file='a,b', do_train=True, do_eval=True, train_file=None, dev_file=None)
     conversions.name_samples(found)
-    assert (found.data, found.data_eval) == ('a,b', 'a,b')
-    found = args(input_file='a', do_train=None, do_eval=True, data=None, data_eval=None)
+    assert (found.train_file, found.dev_file) == ('a,b', 'a,b')
+    found = args(input_file='a', do_train=None, do_eval=True, train_file=None, dev_file=None)
     conversions.name_samples(found)
-    assert (found.data, found.data_eval) == (None, 'a')
+    assert (found.train_file, found.dev_file) == (None, 'a')
     with pytest.raises(InputError):
         conversions.name_samples(args(input_file='a', do_train=False, do_eval=False))
 

@@ -57,6 +57,19 @@ FORMS = {
 }
 
 
+def test_a_file_to_predict_has_the_columns_of_the_training(folder, tmp_path, capsys):
+    rows = [{'text': 'a', 'comment': text, 'verdict': label} for text, label in ROWS]
+    trained = model_zoo.finetune(
+        folder, 'text-classification', rows, method='linear', text='comment', label='verdict'
+    )
+    trained.save(tmp_path)
+    file = tmp_path / 'new.csv'
+    file.write_text('text,comment\na,c d\na,a b\n')
+    assert run(load_script('predict'), str(tmp_path), '--file', str(file), '--format', 'json') == 0
+    labels = [row['label'] for row in json.loads(capsys.readouterr().out)]
+    assert labels == [answer['label'] for answer in trained(['c d', 'a b'])]
+
+
 def best_of(folder, segment):
     """The best scores that a script has left, and all of its results."""
     results = json.loads((folder / 'results.json').read_text())
@@ -193,6 +206,7 @@ def test_ctrl_c_returns_the_best_model_so_far(folder):
         {'batch_size': 0},
         {'epochs': 'many'},
         {'wramup_ratio': 0.1},
+        {'save_last': 'native'},
         {'dtype': 'float8'},
         {'dev': 1.5},
         {'dev': 20},

@@ -9,6 +9,7 @@ import yaml
 
 from model_zoo.app.report import (
     dev_loss,
+    explain_choice,
     is_picture_due,
     log_summary,
     loss_points,
@@ -106,10 +107,27 @@ def test_the_page_is_one_file_in_which_no_text_is_markup(tmp_path):
         ),
         ({'never_predicted': ['refund', '<x>']}, 'Never predicted: refund, &lt;x&gt;.'),
         ({'tables': {'x': [{**SCORES, 'predicted': 0}]}}, '<tr class="bad">'),
+        # (0.75 * 4 + 2) / 8 = 0.625, and 1.96 * sqrt(0.625 * 0.375 / 8) = 0.335
+        ({}, 'only 4 examples: on others the accuracy may be 34 points higher or lower'),
     ],
 )
 def test_what_the_page_shows(tmp_path, changes, shown):
     assert shown in page_of(tmp_path, changed(**changes))
+
+
+@pytest.mark.parametrize(
+    ('losses', 'why'),
+    [
+        ((0.5, 0.9), 'of 2 equal ones the one with the lowest loss'),
+        ((), 'of 2 equal ones the first'),
+    ],
+)
+def test_why_an_epoch_is_kept(losses, why):
+    reports = [{'dev': {'loss': loss}} for loss in losses] or [{}, {}]
+    epochs = [
+        {'epoch': number, 'score': 0.75, 'report': report} for number, report in enumerate(reports)
+    ]
+    assert explain_choice(epochs, 0, 'f1') == f'epoch 0 of 2, the best by f1, 0.7500, and {why}'
 
 
 def test_a_negative_correlation_is_not_good(tmp_path):
@@ -162,7 +180,8 @@ def test_card(tmp_path):
         "print(pipe('A text.'))\n```\n",
         "$ zoo predict best_model 'A text.'\n",
         '| `--epochs` | 2 |\n| `--lr` | 0.001 |\n',
-        'epoch 2 of 2, the best by accuracy.',
+        'epoch 2 of 2, the best by accuracy, 0.7500 (macro F1 comes first here ',
+        'Caution: the dev set has only 4 examples',
         'Versions: python 3.11.\n',
     ):
         assert part in body, part

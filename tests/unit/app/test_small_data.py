@@ -87,6 +87,10 @@ def test_a_linear_classifier_of_a_frozen_encoder(folder, form, tmp_path):
     )
     assert len(trained.history) == 1
     assert trained.scores[trained.task.metric] > 0.9
+    (log,) = [path.read_text('utf-8') for path in tmp_path.glob('log_*.txt')]
+    said = log + (tmp_path / 'report.html').read_text('utf-8').partition('<summary>')[0]
+    fitted = 'ridge' if form == 'numbers' else 'logistic'
+    assert f'{fitted} regression, C = ' in said and 'lr=' not in said and 'epoch</span>' not in said
     first = [rows[0][:-1] if form == 'pairs' else rows[0][0]]
     opened = model_zoo.pipeline('text-classification', str(tmp_path / 'best_model'))
     assert opened.block.pooling == 'mean'

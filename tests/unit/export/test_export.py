@@ -12,7 +12,7 @@ from arrays import assert_same, flatten, imported
 
 import bert
 import export
-from export import comparison
+from export import symbol_file
 from model_zoo.errors import InputError
 
 CONFIG = {**tiny.BERT, 'vocab_size': 40, 'num_attention_heads': 4, 'initializer_range': 0.3}
@@ -101,13 +101,13 @@ def test_block_is_not_disturbed(tmp_path):
 
 def test_difference_is_found_and_nothing_is_left(tmp_path, monkeypatch):
     block = make('BertForSequenceClassification')
-    write = comparison.write_params
+    write = symbol_file.write_params
 
     def write_wrong(path, tensors):
         name = next(name for name in tensors if name.endswith('classifier_bias'))
         write(path, {**tensors, name: tensors[name] + np.float32(3e-5)})
 
-    monkeypatch.setattr(comparison, 'write_params', write_wrong)
+    monkeypatch.setattr(symbol_file, 'write_params', write_wrong)
     with pytest.raises(export.ExportError):
         export.export_block(block, str(tmp_path), 'block')
     assert os.listdir(tmp_path) == []

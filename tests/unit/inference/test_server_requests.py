@@ -184,3 +184,9 @@ def test_at_the_door(requests, path, body, status):
         message = error['message'] if path.startswith('/v1/') else error
         assert isinstance(message, str) and message and '\n' not in message
         assert len(answer) < 4000
+
+
+@pytest.mark.parametrize('body', [b'{"text": "x"}', b'text=x'])
+def test_the_answer_to_a_wrong_body_shows_a_right_one(requests, body):
+    _, answer = requests.ask(CLASSIFIER, body)
+    assert '{"inputs": "' in json.loads(answer)['error']

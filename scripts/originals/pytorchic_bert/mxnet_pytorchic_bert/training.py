@@ -103,7 +103,11 @@ def parse(settings_class, doc, argv, names, aliases=(), **defaults):
 def read_fields(flag, path, known):
     """Return the fields of a JSON file, which may be beside the scripts."""
     file = next(filter(os.path.isfile, (path, os.path.join(HERE, path))), path)
-    fields = read_json(file, flag, {name: type(value) | None for name, (_, value) in known.items()})
+    types = {
+        name: (float if isinstance(value, float) else int) | None
+        for name, (_, value) in known.items()
+    }
+    fields = read_json(file, flag, types)
     for name in fields:
         UnknownNameError.check(f'field of {file}', name, known)
     return fields
