@@ -15,18 +15,6 @@ from .config import DistilBertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .tokenizer import BertTokenizer
 
-__all__ = [
-    'DISTILBERT',
-    'DistilBertForMaskedLM',
-    'DistilBertForMultipleChoice',
-    'DistilBertForQuestionAnswering',
-    'DistilBertForSequenceClassification',
-    'DistilBertForTokenClassification',
-    'DistilBertModel',
-    'DistilBertSentenceEncoder',
-    'distilbert_6_768_12',
-]
-
 _NAMES = {
     'encoder.layer.': 'transformer.layer.',
     'self.query': 'q_lin',

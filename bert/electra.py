@@ -17,21 +17,6 @@ from .mapping import huggingface_mapping
 from .model import BertEncoder, BertModel
 from .tokenizer import BertTokenizer
 
-__all__ = [
-    'ELECTRA',
-    'ElectraForMaskedLM',
-    'ElectraForMultipleChoice',
-    'ElectraForPreTraining',
-    'ElectraForQuestionAnswering',
-    'ElectraForSequenceClassification',
-    'ElectraForTokenClassification',
-    'ElectraModel',
-    'ElectraSentenceEncoder',
-    'electra_12_256_4',
-    'electra_12_768_12',
-    'electra_24_1024_16',
-]
-
 _NAMES = {
     'cls.predictions.transform': 'generator_predictions',
     'cls.predictions.decoder': 'generator_lm_head',

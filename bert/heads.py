@@ -26,18 +26,6 @@ from model_zoo.util.choices import POOLINGS
 
 from .model import BertBlock, BertModel
 
-__all__ = [
-    'BertForMaskedLM',
-    'BertForMultipleChoice',
-    'BertForNextSentencePrediction',
-    'BertForPreTraining',
-    'BertForQuestionAnswering',
-    'BertForSequenceClassification',
-    'BertForTokenClassification',
-    'BertSentenceEncoder',
-    'BertTask',
-]
-
 
 class BertTask(TaskMixin, BertBlock):
     """A `BertModel` with a task head.

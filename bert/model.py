@@ -17,8 +17,6 @@ from .catalogue import ARCHITECTURES
 from .config import BertConfig
 from .mapping import bert_mappings
 
-__all__ = ['BertBlock', 'BertModel']
-
 #: values of the input `output_all_encoded_layers`, as lists without arrays
 _ALL_LAYERS, _LAST_LAYER = [], [[]]
 

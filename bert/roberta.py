@@ -14,21 +14,6 @@ from .config import BertConfig
 from .mapping import gluonnlp_mapping, huggingface_mapping
 from .roberta_tokenizer import RobertaTokenizer
 
-__all__ = [
-    'ROBERTA',
-    'RobertaConfig',
-    'RobertaForMaskedLM',
-    'RobertaForMultipleChoice',
-    'RobertaForQuestionAnswering',
-    'RobertaForSequenceClassification',
-    'RobertaForTokenClassification',
-    'RobertaModel',
-    'RobertaSentenceEncoder',
-    'roberta_6_768_12',
-    'roberta_12_768_12',
-    'roberta_24_1024_16',
-]
-
 
 @dataclasses.dataclass
 class RobertaConfig(BertConfig):

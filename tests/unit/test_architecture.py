@@ -43,7 +43,6 @@ EXCEPTIONS = {
     'model_zoo.training': {'import_module'},  # the same
     'model_zoo.app.originals': {'import_module'},  # a command's task, once its flags are read
     'model_zoo.mxnet_import': {'import_module'},  # what MXNet rarely uses
-    'model_zoo.app.originals': {'import_module'},  # a command's task, after its flags are parsed
     'model_zoo.families': {'import_module'},  # the registry's look-up of families by name
     'bert.embedding': {'bert_embedding'},  # `from bert.embedding import BertEmbedding`
     'model_zoo.checkpoint.tensorflow_file': {'tensorflow'},  # its own format
