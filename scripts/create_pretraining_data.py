@@ -76,15 +76,16 @@ class CreateSettings(SampleSettings):
         above=0,
         below=float('inf'),
     )
-    resume: bool = setting(
-        False, 'skip the parts that an earlier run finished', flag={'rank_last': True}
-    )
+    resume: bool = setting(False, 'skip the parts that an earlier run finished')
     ray: str | None = setting(
         None,
         'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
         'this machine) or local',
-        flag={'metavar': 'ADDRESS', 'rank_last': True},
+        flag={'metavar': 'ADDRESS'},
     )
+
+    def derived(self):
+        return {**super().derived(), 'resume': bool(self.resume or self.ray)}
 
     def check(self):
         super().check()
@@ -94,7 +95,6 @@ class CreateSettings(SampleSettings):
             raise InputError(
                 'are written to `output_dir`; `output_file` is a file', field='json_epochs'
             )
-        self.resume = bool(self.resume or self.ray)
         if self.resume and (self.output_file or self.json_epochs):
             name = 'ray' if self.ray else 'resume'
             raise InputError(
@@ -111,13 +111,14 @@ def make_tokenizer(args):
     from bert.tokenizer import BertSPTokenizer
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
     from model_zoo.registry import get_family
+    from model_zoo.tasks.tables import check_files
     from model_zoo.tokenization.vocab_file import find_vocab_file
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
-        path = args.sentencepiece
+        check_files(args, 'sentencepiece')
         tokenizer = BertSPTokenizer(
-            local_path(path)[0] if is_url(path) else path,
+            local_path(args.sentencepiece)[0],
             num_best=args.sp_nbest,
             alpha=args.sp_alpha,
             lower=lowers is not False,
