@@ -289,28 +289,21 @@ class TransfoXLTokenizer(CountedWords, Tokenizer):
         """Return the spans of the words of `text`."""
         start = len(text) - len(text.lstrip())
         text = text.strip()
-        # lower-casing turns some characters into two
-        chars = [
-            (start + n, start + n + 1)
-            for n, char in enumerate(text)
-            for _ in (char.lower() if self.lower_case else char)
-        ]
-        if self.delimiter == '':
-            return chars
-        if self.lower_case:
-            text = text.lower()
-        if self.delimiter is None:
+        lowered = text.lower() if self.lower_case else text
+        if self.delimiter == '':  # lower-casing turns some characters into two
+            spans = [
+                (n, n + 1)
+                for n, char in enumerate(text)
+                for _ in (char.lower() if self.lower_case else char)
+            ]
+        elif self.delimiter is None:
             spans = [match.span() for match in re.finditer(r'\S+', text)]
         else:
             spans, first = [], 0
-            for word in text.split(self.delimiter):
+            for word in (lowered if len(lowered) == len(text) else text).split(self.delimiter):
                 spans.append((first, first + len(word)))
                 first += len(word) + len(self.delimiter)
-        ends = [*chars, (start + len(chars),) * 2]
-        return [
-            (ends[first][0], chars[end - 1][1] if first < end else ends[first][0])
-            for first, end in spans
-        ]
+        return [(start + first, start + end) for first, end in spans]
 
     def _pieces(self, texts):
         return [_Words(self, text) for text in texts]
