@@ -11,7 +11,6 @@ from script_runs import load_script, refusal, run
 
 import bert_embedding.cli
 from bert import BertForSequenceClassification
-from model_zoo.opening import open_tokenizer
 
 WORDS = ['the', 'cat', 'dog', 'sleep', '##s', 'in', 'paris', 'good', 'film', '.', '?', 'where', 'a']
 LINES = ['the cat sleeps .', '', 'good film', 'where a dog ?', 'paris in the film'] * 8
@@ -73,24 +72,19 @@ def test_finished_files_are_left_out(folder, tmp_path, capsys):
     assert times == {name: os.stat(tmp_path / name).st_mtime_ns for name in times}
 
 
-def test_other_formats(folder, tmp_path):
-    parquet = pytest.importorskip('pyarrow.parquet')
-
-    for kind in ('npz', 'parquet'):
-        for pooling in ([], ['--pooling', 'mean']):
-            where = tmp_path / f'{kind}{len(pooling)}'
+def test_json_lines(folder, tmp_path):
+    for pooling in ([], ['--pooling', 'mean']):
+        for kind in ('npz', 'jsonl'):
             argv = '--output_format', kind, '--num_workers', 1, *pooling
-            assert embed(folder, where, *argv) == 0
-    npz = np.load(tmp_path / 'npz0' / 'b.txt.npz')
-    table = parquet.read_table(tmp_path / 'parquet0' / 'b.txt.parquet')
-    assert table['token'].to_pylist() == npz['tokens'].tolist()
-    assert (np.array(table['vector'].to_pylist(), np.float32) == npz['vectors']).all()
-    owners = np.repeat(np.arange(len(npz['offsets']) - 1), np.diff(npz['offsets']))
-    assert table['sentence'].to_pylist() == owners.tolist()
-    vectors = np.load(tmp_path / 'npz2' / 'b.txt.npz')['vectors']
-    assert len(vectors) == 3
-    table = parquet.read_table(tmp_path / 'parquet2' / 'b.txt.parquet')
-    assert (np.array(table['vector'].to_pylist(), np.float32) == vectors).all()
+            assert embed(folder, tmp_path, *argv) == 0
+        arrays = np.load(tmp_path / 'b.txt.npz')
+        lines = (tmp_path / 'b.txt.jsonl').read_text('utf-8').splitlines()
+        records = [json.loads(line) for line in lines]
+        if pooling:
+            assert (np.float32([each['vector'] for each in records]) == arrays['vectors']).all()
+        else:
+            tokens = [token for each in records for token in each['tokens']]
+            assert tokens == arrays['tokens'].tolist()
 
 
 def test_labels(folder, tmp_path, capsys):
@@ -124,38 +118,6 @@ def test_another_model_at_the_same_place(folder, tmp_path, capsys):
         made.append(contents(tmp_path / 'out'))
         assert ('1 of 1 files are there' in capsys.readouterr().err) == (len(made) == 2)
     assert made[0] == made[1] != made[2]
-
-
-def test_ids(folder, tmp_path, capsys):
-    """Those of the tokenizer, for any number of workers."""
-    script = load_script('encode')
-    files = '--files', folder / '?.txt', '--part_mb', '0.0003'
-    for workers in (1, 2):
-        argv = [folder / 'model', *files, '--output_dir', tmp_path / str(workers)]
-        assert run(script, *argv, '--num_workers', workers) == 0
-    one, two = (contents(tmp_path / str(workers)) for workers in (1, 2))
-    assert one == two and len(one) == 3
-    tokenizer, found = open_tokenizer(str(folder / 'model')), []
-    for name in sorted(one):
-        with np.load(tmp_path / '1' / name) as file:
-            assert file['ids'].dtype == np.int32
-            found += [ids.tolist() for ids in np.split(file['ids'], file['offsets'][1:-1])]
-    texts = [line for line in LINES + LINES[3:7] if line]
-    assert found == [list(tokenizer.encode(text)) for text in texts]
-    argv = ['--output_dir', tmp_path / 'lines', '--output_format', 'jsonl', '--num_workers', 1]
-    argv += ['--max_length', 3, '--no_special_tokens']
-    assert run(script, folder / 'model', '--files', folder / 'b.txt', *argv) == 0
-    lines = (tmp_path / 'lines' / 'b.txt.jsonl').read_text().splitlines()
-    assert json.loads(lines[0]) == {
-        'ids': tokenizer.convert_tokens_to_ids(['where', 'a', 'dog']),
-        'tokens': ['where', 'a', 'dog'],
-        'text': LINES[3],
-    }
-    capsys.readouterr()
-    assert run(script, folder / 'model', 'good film', '--format', 'jsonl') == 0
-    assert json.loads(capsys.readouterr().out)['tokens'] == ['[CLS]', 'good', 'film', '[SEP]']
-    assert run(script, folder / 'model', *files, '--output_dir', tmp_path / '1') == 0
-    assert '3 of 3 files are there already' in capsys.readouterr().err
 
 
 COMMANDS = """

@@ -3,16 +3,18 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import hmac
-import importlib.metadata
 import json
 import logging
+import threading
 import time
+import types
 
 from ...errors import InputError, MissingExtraError, UnknownNameError, ZooError
 from ..pipeline_base import TooLargeError
 from . import huggingface, openai_api, page
-from .models import Models, NoSuchModelError
+from .models import LoadingError, Models, NoSuchModelError
 from .service import Service
 from .settings import Settings
 from .worker import ClosedError, OverloadedError
@@ -35,7 +37,7 @@ STATUSES = (
     (TooLargeError, 413),
     ((InputError, UnknownNameError), 400),
     (OverloadedError, 429),
-    (ClosedError, 503),
+    ((ClosedError, LoadingError), 503),
     ((TimeoutError, asyncio.TimeoutError, concurrent.futures.TimeoutError), 504),
 )
 PROJECT = 'gluon-transformer-zoo'
@@ -45,12 +47,13 @@ Models of gluon-transformer-zoo. With an API key, requests have the header
 """
 
 
-def build_app(models, settings=None):
+def build_app(models, settings=None, later=types.MappingProxyType({})):
     """Return the ASGI application that serves pipelines; needs the extra ``serve``.
 
     Each model has its own thread, which makes batches of the texts of all requests. The threads run
     from now on; at the end of the application's lifespan, accepted requests are answered and the
-    threads end. `models` has pipelines by the names that requests use.
+    threads end. `models` has pipelines by the names that requests use. `later` has functions that
+    open further ones while these answer; until then requests for them have status 503.
 
     Examples
     --------
@@ -63,16 +66,17 @@ def build_app(models, settings=None):
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
     settings, metrics = settings or Settings(), Metrics()
-    models = Models(models, settings, metrics)
+    models = Models(models, settings, metrics, later)
 
     @contextlib.asynccontextmanager
     async def lifespan(app):
+        threading.Thread(target=models.open_later, daemon=True).start()
         yield
         models.close()
 
     app = fastapi.FastAPI(
         title=PROJECT,
-        version=_version(),
+        version='1',
         description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
@@ -88,13 +92,6 @@ def build_app(models, settings=None):
     for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
-
-
-def _version():
-    try:
-        return importlib.metadata.version(PROJECT)
-    except importlib.metadata.PackageNotFoundError:  # a checkout that isn't installed
-        return 'unknown'
 
 
 def _add_errors(app):
@@ -130,8 +127,11 @@ def _add_state(app, models, metrics):
 
     @app.get('/health', tags=['server'])
     async def health():
-        """Status 200: the server answers, with these models."""
-        return {'status': 'ok', 'models': [served.name for served in models]}
+        """Status 200: the server answers; `status` is 'loading' until all models do."""
+        state = {'status': 'ok', 'models': [served.name for served in models]}
+        return (
+            {**state, 'status': 'loading', 'loading': models.waiting} if models.waiting else state
+        )
 
     @app.get('/metrics', tags=['server'])
     async def counters():
@@ -167,7 +167,7 @@ def describe(served):
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         description['labels'] = pipeline.labels
-        description['is_regression'] = getattr(pipeline, 'is_regression', False)
+        description['is_regression'] = pipeline.is_regression
     if pipeline.task == 'fill-mask':
         description['mask_token'] = pipeline.tokenizer.mask_token
     return description
@@ -233,9 +233,6 @@ class Gate:
                 error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
                 return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
         length = headers.get('content-length', '')
-        if length and 'transfer-encoding' in headers:  # a proxy may have read another body
-            error = 'Content-Length and Transfer-Encoding exclude each other'
-            return error_response(path, error, 400, {'Connection': 'close'})
         if length.isdecimal() and int(length) > self._settings.max_body:
             # the body is left unread
             return error_response(path, self._too_large(), 413, {'Connection': 'close'})
@@ -270,32 +267,29 @@ class Metrics:
         import prometheus_client as prometheus
 
         self.registry = prometheus.CollectorRegistry()
-
-        def add(metric, name, help, labels=('model',), **options):
-            return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
-
-        counter, histogram = prometheus.Counter, prometheus.Histogram
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.PlatformCollector(registry=self.registry)
+
+        def add(metric, name, help, labels=('model',)):
+            return metric(f'zoo_{name}', help, labels, registry=self.registry)
+
+        counter, gauge = prometheus.Counter, prometheus.Gauge
+        times = functools.partial(prometheus.Histogram, buckets=SECONDS)
+        rows = functools.partial(prometheus.Histogram, buckets=ROWS)
+        route = ['route']
         self._requests = add(
-            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
+            counter, 'requests', 'Requests by route and HTTP status.', [*route, 'status']
         )
         self._seconds = add(
-            histogram,
-            'request_seconds',
-            'Seconds from a request to the end of its answer.',
-            ['route'],
-            buckets=SECONDS,
+            times, 'request_seconds', 'Seconds from a request to the end of its answer.', route
         )
-        self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
-        self._batch_seconds = add(
-            histogram, 'batch_seconds', 'Seconds of a batch.', buckets=SECONDS
-        )
+        self._rows = add(rows, 'batch_rows', 'Rows of a batch.')
+        self._batch_seconds = add(times, 'batch_seconds', 'Seconds of a batch.')
         self._tokens = add(
             counter, 'tokens', 'Tokens that models have read, or a language model written.'
         )
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
-        self._queue = add(prometheus.Gauge, 'queue', 'Requests that are accepted and unanswered.')
+        self._queue = add(gauge, 'queue', 'Requests that are accepted and unanswered.')
 
     def watch_queue(self, served):
         """Show the queue of a model."""
