@@ -72,7 +72,7 @@ def test_predict_with_an_engine(classifier, capsys):
         scores.append(lines_of(capsys)[0]['score'])
     assert scores[1] == pytest.approx(scores[0], abs=1e-5)
     int8 = ['--engine', 'mxnet', '--precision', 'int8']
-    assert 'INT8' in refusal(capsys, script, classifier, 'the cat', *int8)
+    assert 'int8' in refusal(capsys, script, classifier, 'the cat', *int8)
 
 
 def test_predict_as_a_table(classifier, capsys):
