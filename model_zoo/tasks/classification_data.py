@@ -427,9 +427,7 @@ def custom_task(
 
 def _find_columns(name, source, text, label, encoding):
     """Return the columns of texts and label, by default the columns with usual names."""
-    where, row = next(read_records(source, _PARTS, name, encoding=encoding), (None, None))
-    if row is None:
-        raise InputError(f'{source!r:.200} has no rows')
+    where, row = next(read_records(source, _PARTS, name, encoding=encoding))
     if not text:
         text = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
     if label is None:
@@ -522,10 +520,7 @@ def _read(task, source, segment, parse):
     """Read the examples of a set; `parse` makes a label of a text."""
     layout, records = task.open(source, segment)
     name = source if is_path(source) else f'the {segment} set'
-    first = next(records, None)
-    if first is None:
-        raise InputError(f'{name} has no rows')
-    where, row = first
+    first = where, row = next(records)
     columns, guid = (), None
     for name, field in zip(layout.text, ('text_column', 'text_pair_column')):
         columns += choose_columns(row, [name], (), field, where)
