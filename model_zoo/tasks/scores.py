@@ -137,9 +137,14 @@ def class_report(title, classes, labels, predictions, guess=None):
     report, counts = table_report(title, rows), [row['examples'] for row in rows]
     if guess is not None and max(counts) > 2 * min(counts):
         guessed = class_scores(classes, labels, np.full_like(labels, guess))
-        value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
+        value, baseline = macro_f1(rows), macro_f1(guessed)
         report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
     return report
+
+
+def macro_f1(rows):
+    """Return the mean F1 of rows of `score_row`."""
+    return float(np.mean([row['f1'] for row in rows]))
 
 
 def table_report(title, rows):
