@@ -147,6 +147,8 @@ class Task:
         The processes that train together; set before `encode`.
     rows_folder : str
         A folder for copies of rows in memory.
+    output_dir : str or None
+        The run's folder on this machine.
     """
 
     settings_class = FinetuneSettings
@@ -156,7 +158,7 @@ class Task:
     columns = ('text_column', 'text_pair_column', 'label_column')
     predicted, family, in_python, most_lost = ('test',), 'bert', {}, 0.005
     has_own_head, draws_updates, command, call = True, False, '', ''
-    labels = lowers = located = base = fitted = None
+    labels = lowers = located = base = output_dir = fitted = None
 
     def __init__(self, settings):
         self.settings, self.workers = settings, Workers()
