@@ -520,7 +520,10 @@ def _read(task, source, segment, parse):
     """Read the examples of a set; `parse` makes a label of a text."""
     layout, records = task.open(source, segment)
     name = source if is_path(source) else f'the {segment} set'
-    first = where, row = next(records)
+    first = next(records, None)
+    if first is None:
+        raise InputError(f'{name} has no rows')
+    where, row = first
     columns, guid = (), None
     for name, field in zip(layout.text, ('text_column', 'text_pair_column')):
         columns += choose_columns(row, [name], (), field, where)
