@@ -286,6 +286,7 @@ class StoryTask(MultipleChoice):
 
     @property
     def dev_share(self):
+        """The share of the stories that is the dev set, or from 1 on their number, or None."""
         settings = self.settings
         return settings.dev_split or (None if settings.dev_file else settings.n_valid or None)
 

@@ -18,12 +18,14 @@ __all__ = ['Examination']
 
 
 def f1(labels, predictions, **options):
+    """Compute F1, with options of scikit-learn's function."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(labels, predictions, zero_division=0, **options))
 
 
 def matthews(labels, predictions):
+    """Compute Matthews' correlation coefficient."""
     from sklearn.metrics import matthews_corrcoef
 
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
