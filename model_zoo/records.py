@@ -132,18 +132,25 @@ def read_records(
     Raises
     ------
     InputError
-        If the file can't be read, or a row has another number of fields than the header.
+        If the file can't be read or has no rows, or a row has another number of fields than the
+        header.
     """
-    if not is_path(source):
-        return _given_records(source, parts or {}, name)
-    format = format or _format(source)
-    if format == 'datasets':
-        return _dataset_records(_load_dataset(source), os.fspath(source))
-    if format == 'parquet':
-        return _parquet_records(source)
-    if format == 'json':
-        return _json_records(source, encoding)
-    return _cell_records(source, format, encoding, header, keep_blank, is_strict)
+    format = format or (_format(source) if is_path(source) else None)
+    if format is None:
+        records = _given_records(source, parts or {}, name)
+    elif format == 'datasets':
+        records = _dataset_records(_load_dataset(source), os.fspath(source))
+    elif format == 'parquet':
+        records = _parquet_records(source)
+    elif format == 'json':
+        records = _json_records(source, encoding)
+    else:
+        records = _cell_records(source, format, encoding, header, keep_blank, is_strict)
+    first = next(records, None)
+    if first is None:
+        raise InputError(f'{source if is_path(source) else f"the {name} set"} has no rows')
+    yield first
+    yield from records
 
 
 def _format(path):
@@ -333,14 +340,11 @@ def _given_records(rows, parts, name):
         rows = (row for _, row in _dataset_records(rows, name))
     elif hasattr(rows, 'to_dict') and hasattr(rows, 'columns'):
         rows = rows.to_dict('records')
-    number = -1
     for number, row in enumerate(rows):
         where = Where(name, number, unit='row')
         if not isinstance(row, dict):
             row = _named_parts(row, parts, where)
         yield where, {column: _plain(value) for column, value in row.items()}
-    if number < 0:
-        raise InputError(f'the {name} set has no rows')
 
 
 def keep_rows(rows):

@@ -223,8 +223,6 @@ def read_file(
             where.line if where.unit == 'line' else number,
             record if has_names else {},
         )
-    if not number:
-        raise InputError(f'{path!r} is empty')
 
 
 def _standard_input(encoding):

@@ -49,7 +49,7 @@ def read_swag(source, segment='data', encoding=None):
         with 'context', 'choices' and 'label'. Rows in memory have these names, or are tuples in
         this order.
     """
-    return _collected(_swag_examples(source, segment, encoding), source)
+    return _collected(_swag_examples(source, segment, encoding))
 
 
 def _swag_examples(source, segment, encoding):
@@ -80,11 +80,10 @@ def _example(guid, context, start, endings, label, where, first=0):
     """Make an example of a row; `first` is the label of the first ending."""
     endings = list(endings) if isinstance(endings, (list, tuple, np.ndarray)) else []
     texts = [context, start, *endings]
-    if len(endings) < 2 or not all(isinstance(text, str) for text in texts):
-        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
-    context, start, *endings = map(str.strip, texts)
+    is_whole = len(endings) > 1 and all(isinstance(text, str) for text in texts)
+    context, start, *endings = map(str.strip, texts) if is_whole else ('', '')
     if not context or not all(start or ending for ending in endings):
-        raise InputError('the text, or an ending, is empty', where=where)
+        raise InputError(f'a text and two or more endings are expected: {texts!r:.80}', where=where)
     numbers = {str(number + first): number for number in range(len(endings))}
     if label not in (None, '') and str(label).strip() not in numbers:
         raise InputError(
@@ -93,7 +92,7 @@ def _example(guid, context, start, endings, label, where, first=0):
     return SwagExample(guid, context, start, tuple(endings), numbers.get(str(label).strip()))
 
 
-def _collected(examples, source):
+def _collected(examples):
     """Return a list of examples, which must be alike; they come with their places."""
     found = []
     for where, example in examples:
@@ -104,8 +103,6 @@ def _collected(examples, source):
                 where=where,
             )
         found.append(example)
-    if not found:
-        raise InputError(f'{str(source)!r} has no examples')
     return found
 
 
@@ -234,7 +231,7 @@ def read_story_cloze(path, encoding=None):
     list of SwagExample
         Its `context` is the whole story; labels are counted from 0.
     """
-    return _collected(_stories(path, encoding), path)
+    return _collected(_stories(path, encoding))
 
 
 def _stories(path, encoding):
@@ -289,6 +286,7 @@ class StoryTask(MultipleChoice):
 
     @property
     def dev_share(self):
+        """The share of the stories that is the dev set, or from 1 on their number, or None."""
         settings = self.settings
         return settings.dev_split or (None if settings.dev_file else settings.n_valid or None)
 

@@ -99,7 +99,7 @@ def fit_to_rows(settings, count):
     size = 8 if count < 100 else 16
     epochs = min(MOST_EPOCHS, max(3, math.ceil(ENOUGH_UPDATES * size / count)))
     chosen = count, epochs, size
-    logger.info('%d rows: %d epochs in batches of %d, unless you give one of them', *chosen)
+    logger.info('%d rows: %d epochs in batches of %d, unless one of them is given', *chosen)
     return settings.with_defaults(epochs=epochs, batch_size=size)
 
 

@@ -427,9 +427,7 @@ def custom_task(
 
 def _find_columns(name, source, text, label, encoding):
     """Return the columns of texts and label, by default the columns with usual names."""
-    where, row = next(read_records(source, _PARTS, name, encoding=encoding), (None, None))
-    if row is None:
-        raise InputError(f'{source!r:.200} has no rows')
+    where, row = next(read_records(source, _PARTS, name, encoding=encoding))
     if not text:
         text = choose_columns(row, None, (*PAIRS, *TEXTS), 'text_column', where)
     if label is None:

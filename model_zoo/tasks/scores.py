@@ -18,12 +18,14 @@ __all__ = ['Examination']
 
 
 def f1(labels, predictions, **options):
+    """Compute F1, with options of scikit-learn's function."""
     from sklearn.metrics import f1_score
 
     return float(f1_score(labels, predictions, zero_division=0, **options))
 
 
 def matthews(labels, predictions):
+    """Compute Matthews' correlation coefficient."""
     from sklearn.metrics import matthews_corrcoef
 
     if np.ptp(labels) == 0 or np.ptp(predictions) == 0:
@@ -137,9 +139,14 @@ def class_report(title, classes, labels, predictions, guess=None):
     report, counts = table_report(title, rows), [row['examples'] for row in rows]
     if guess is not None and max(counts) > 2 * min(counts):
         guessed = class_scores(classes, labels, np.full_like(labels, guess))
-        value, baseline = (float(np.mean([row['f1'] for row in part])) for part in (rows, guessed))
+        value, baseline = macro_f1(rows), macro_f1(guessed)
         report['headline'] = {'name': 'macro F1', 'value': value, 'baseline': baseline}
     return report
+
+
+def macro_f1(rows):
+    """Return the mean F1 of rows of `score_row`."""
+    return float(np.mean([row['f1'] for row in rows]))
 
 
 def table_report(title, rows):

@@ -17,6 +17,7 @@ from ..records import (
     choose_columns,
     find_column,
     is_path,
+    keep_rows,
     read_records,
 )
 from .scores import pearson, spearman
@@ -105,7 +106,7 @@ def _is_text(value):
 
 
 def _records(source, segment, encoding):
-    rows = source if is_path(source) or hasattr(source, 'columns') else list(source)
+    rows = source if is_path(source) else keep_rows(source)
     # a third part is a score, or a text that doesn't match
     first = rows[0] if isinstance(rows, list) and rows else None
     scored = isinstance(first, tuple) and len(first) == 3 and not isinstance(first[2], str)

@@ -195,9 +195,8 @@ def _read_entries(source, path, digest, encoding):
 
     `digest` is updated with the file's content.
     """
-    is_rows = is_path(source) and (
-        os.path.isdir(source) or os.path.splitext(path)[1].lower() in _ROWS
-    )
+    ending = os.path.splitext(path)[1].lower()
+    is_rows = is_path(source) and (os.path.isdir(source) or ending in _ROWS)
     if isinstance(source, dict) or (is_path(source) and not is_rows):
         content = read_json(source, digest=digest, encoding=encoding) if is_path(source) else source
         rows = content.get('data', content) if isinstance(content, dict) else content
@@ -254,27 +253,23 @@ def _question(name, entry, paragraph, version_2, training):
         raise ValueError("has no answer, and its 'is_impossible' is not true")
     if not training or not texts:
         return question._replace(answers=texts)
-    places = [_place(answer, entry.context) for answer in answers]
-    first = next((number for number, place in enumerate(places) if isinstance(place, int)), None)
-    if first is None:
-        raise ValueError(f'cannot be learned: {places[0]}')
-    texts = (texts[first], *texts[:first], *texts[first + 1 :])
-    return question._replace(answers=texts, start=places[first])
+    for number, answer in enumerate(answers):
+        start = _place(answer, entry.context)
+        if start is not None:
+            texts = (answer.text, *texts[:number], *texts[number + 1 :])
+            return question._replace(answers=texts, start=start)
+    text, start = texts[0], answers[0].answer_start
+    raise ValueError(f'has the answer {text!r}, which is not at its answer_start {start!r:.40}')
 
 
 def _place(answer, context):
-    """Return where an answer begins, or what is wrong with it."""
+    """Return where an answer begins, or None if it isn't there."""
     text, start = answer.text, answer.answer_start
     with contextlib.suppress(TypeError, ValueError, OverflowError):  # 3, 3.0 and "3"
         whole = int(start)
-        start = whole if isinstance(start, str) or whole == start else start
-    if type(start) is not int:
-        return f'the answer {text!r} has the answer_start {start!r:.40}'
-    if not text.strip():
-        return "the answer's text is empty"
-    if start >= 0 and context[start : start + len(text)] == text:
-        return start
-    return f'the answer {text!r} is not at its answer_start {start}'
+        if (whole == start or isinstance(start, str)) and text.strip() and whole >= 0:
+            return whole if context[whole : whole + len(text)] == text else None
+    return None
 
 
 # The white space at which the originals part words; more kinds separate words for the tokenizer.
@@ -490,10 +485,8 @@ def write_answers(folder, answers, prefix=''):
 
     The names begin with `prefix`.
     """
-    files = {'predictions': answers.predictions, 'nbest_predictions': answers.nbest}
-    if answers.null_odds:
-        files['null_odds'] = answers.null_odds
-    files = {f'{prefix}{name}.json': content for name, content in files.items()}
+    parts = zip(('predictions', 'nbest_predictions', 'null_odds'), answers)
+    files = {f'{prefix}{name}.json': content for name, content in parts if content}
     for name, content in files.items():
         write_json(os.path.join(folder, name), content)
     return list(files)

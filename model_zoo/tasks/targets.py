@@ -69,10 +69,7 @@ class Classes:
     def num_outputs(self):
         """Number of the model's outputs."""
         if self.labels is None:
-            raise InputError(
-                'the labels are not known: name them, or give the training file from which they '
-                'are read'
-            )
+            raise InputError('the labels are unknown: name them, or use a training file')
         return len(self.labels)
 
     # -- names
@@ -190,12 +187,10 @@ class Classes:
             try:
                 weights[self.number(self.parse_one(label))] = float(weight)
             except ValueError:
-                raise InputError(
-                    f'{item!r}: must be balanced, or LABEL=WEIGHT with one of the labels',
-                    field='class_weights',
-                ) from None
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise InputError('must be finite and at least 0', field='class_weights')
+                weights[0] = math.nan
+            if not (np.isfinite(weights) & (weights >= 0)).all():
+                problem = f'{item!r}: must be balanced, or LABEL=WEIGHT, a number from 0'
+                raise InputError(problem, field='class_weights')
         return weights
 
     # -- outputs, (texts, outputs)
@@ -227,10 +222,8 @@ class Classes:
         metrics = {
             'accuracy': lambda: float(np.mean(labels == predictions)),
             'f1': lambda: scores.f1(labels == positive, predictions == positive),
-            'macro_f1': lambda: float(
-                np.mean(
-                    [part['f1'] for part in scores.class_scores(self.labels, labels, predictions)]
-                )
+            'macro_f1': lambda: scores.macro_f1(
+                scores.class_scores(self.labels, labels, predictions)
             ),
             'matthews': lambda: scores.matthews(labels, predictions),
         }

@@ -58,7 +58,7 @@ def search(data, folder, edit):
 SEARCH = [
     ([], 'there is no text'),
     (['--corpus', 'empty.txt', 'a'], "'empty.txt' is empty: give a file with one text per line"),
-    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: the columns are title'),
+    (['--corpus', 'texts.jsonl', 'a'], 'texts.jsonl: .* the columns are title'),
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
 ]
 SERVE = [
