@@ -57,7 +57,9 @@ class CreateSettings(SampleSettings):
         'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
         'model; a folder; or a file such as vocab.txt',
     )
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab`', excludes=('vocab',)
+    )
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
     do_lower_case: bool | None = lower_case()
     sp_nbest: int = setting(0, 'sample from this many best segmentations')
@@ -74,15 +76,16 @@ class CreateSettings(SampleSettings):
         above=0,
         below=float('inf'),
     )
-    resume: bool = setting(
-        False, 'skip the parts that an earlier run finished', flag={'rank_last': True}
-    )
+    resume: bool = setting(False, 'skip the parts that an earlier run finished')
     ray: str | None = setting(
         None,
         'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
         'this machine) or local',
-        flag={'metavar': 'ADDRESS', 'rank_last': True},
+        flag={'metavar': 'ADDRESS'},
     )
+
+    def derived(self):
+        return {**super().derived(), 'resume': bool(self.resume or self.ray)}
 
     def check(self):
         super().check()
@@ -92,7 +95,6 @@ class CreateSettings(SampleSettings):
             raise InputError(
                 'are written to `output_dir`; `output_file` is a file', field='json_epochs'
             )
-        self.resume = bool(self.resume or self.ray)
         if self.resume and (self.output_file or self.json_epochs):
             name = 'ray' if self.ray else 'resume'
             raise InputError(
@@ -109,18 +111,14 @@ def make_tokenizer(args):
     from bert.tokenizer import BertSPTokenizer
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
     from model_zoo.registry import get_family
+    from model_zoo.tasks.tables import check_files
     from model_zoo.tokenization.vocab_file import find_vocab_file
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
-        if args.vocab:
-            logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
-        if is_url(args.sentencepiece):
-            args.sentencepiece, _ = local_path(args.sentencepiece)
-        if not os.path.isfile(args.sentencepiece):
-            raise InputError(f'{args.sentencepiece!r}: no such file', field='sentencepiece')
+        check_files(args, 'sentencepiece')
         tokenizer = BertSPTokenizer(
-            args.sentencepiece,
+            local_path(args.sentencepiece)[0],
             num_best=args.sp_nbest,
             alpha=args.sp_alpha,
             lower=lowers is not False,
@@ -140,8 +138,6 @@ def make_tokenizer(args):
                 f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
         family = get_family(get_entry(*name).family)
-        if args.cased and file.do_lower_case:
-            raise InputError(f'the vocabulary {args.vocab} is uncased', field='cased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks

@@ -32,10 +32,13 @@ class CommandSettings(LanguageModelSettings):
         None, 'default: the family of `model`', choices=list(FAMILIES), usual=True
     )
 
+    def derived(self):
+        family = find_family(self)
+        model = self.model or FAMILIES[family]
+        return {**super().derived(), 'family': family, 'model': model}
+
     def check(self):
         super().check()
-        self.family = find_family(self)
-        self.model = self.model or FAMILIES[self.family]
         if self.learn_vocab and self.family == 'gpt':
             raise InputError(
                 "learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give `vocab_file`",
@@ -54,10 +57,6 @@ def find_family(args):
     if family is None and args.family is None:
         raise InputError(
             f'{args.model!r}: its config.json does not say the family; give `family`', field='model'
-        )
-    if family is not None and family not in FAMILIES:
-        raise InputError(
-            f'{args.model!r} is a {family}: give one of {", ".join(FAMILIES)}', field='model'
         )
     if None not in (family, args.family) and family != args.family:
         raise InputError(

@@ -1,5 +1,6 @@
 """The model that a command's flags choose."""
 
+import contextlib
 import functools
 import glob
 import logging
@@ -7,13 +8,8 @@ import os
 
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError
-from ..opening import (
-    check_vocab,
-    locate,
-    open_model,
-    open_tokenizer,
-)
-from ..pretrained import names_files
+from ..opening import locate, open_model, open_tokenizer
+from ..pretrained import local_path, names_files
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class
 from ..tasks.tables import check_files
@@ -24,23 +20,24 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`, and of `CheckpointSettings` if the command has
-    these.
+    They are the fields of `NamedModelSettings`.
     """
 
     def __init__(self, args, family=None):
         self._family = family
         self.model, self.dataset = args.model, args.dataset
         self._pretrained = args.pretrained_parameters
-        checkpoint = getattr(args, 'init_checkpoint', None)
-        self.config = getattr(args, 'bert_config_file', None)
+        checkpoint, self.config = args.init_checkpoint, args.bert_config_file
+        if self.config:
+            check_files(args, 'bert_config_file')
+            self.config, _ = local_path(self.config)
         if checkpoint:
             self.model, folder = _newest_weights(checkpoint)
         self._parameters = args.model_parameters
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self._dtype = args.dtype
         self._given_family = getattr(args, 'family', None)
-        self.vocab_file = args.vocab_file or getattr(args, 'sentencepiece', None)
+        self.vocab_file = args.vocab_file
         if checkpoint and folder is not None:  # that has what belongs to the weights
             files = files_in_folder(folder)
             self.config = self.config or files.config
@@ -52,12 +49,10 @@ class ModelChoice:
                 'begins from random parameters: give it or a file of them', field='from_scratch'
             )
         check_files(args, 'model_parameters', 'vocab_file')
-        if self.config:
-            check_files(args, 'bert_config_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
-                f'{self.model!r} has weights and a size of its own: leave out '
-                '`pretrained_parameters`, `from_scratch` and `hparams`',
+                f'{self.model!r} has weights and a size: leave out `pretrained_parameters`, '
+                '`from_scratch` and `hparams`',
                 field='model',
             )
 
@@ -126,27 +121,19 @@ class ModelChoice:
         did, as in pytorch-pretrained-bert.
         """
         if not trains and not self.has_task:
-            logger.warning(
-                'neither a folder of a trained model nor `model_parameters` is given: the '
-                'predictions come from a random head'
-            )
+            logger.warning('no trained model is given: the predictions come from a random head')
         if not trains:
             self.check_trained_for(task)
         lowers = do_lower_case if self.is_folder or self.vocab_file else None
         model, tokenizer = self.build(task, ctx, do_lower_case=lowers, **task_options)
         if do_lower_case not in (None, tokenizer.do_lower_case):
-            logger.warning(
-                'the vocabulary of %s decides: texts are %s',
-                self.model,
-                'lower-cased' if tokenizer.do_lower_case else 'not lower-cased',
-            )
+            logger.warning('the vocabulary decides: do_lower_case is %s', tokenizer.do_lower_case)
         return model, tokenizer
 
-    def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
-        """The task's block with its parameters, and its tokenizer.
+    def build(self, task, ctx, do_lower_case=None, **options):
+        """Return the task's block with its parameters, and its tokenizer.
 
-        `prepare` may change ``(block, tokenizer)``, for example add special tokens, before
-        ``--model_parameters`` is loaded. Parameters that no file has are initialized at random.
+        Parameters that no file has are initialized at random.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
@@ -155,9 +142,8 @@ class ModelChoice:
             options = {**self.family.fields_of(self.model, self._hparams), **options}
             if self.vocab_file and weights is True:
                 raise InputError(
-                    f'{self.vocab_file!r}: pretrained weights have their own '
-                    'vocabulary; it goes with `from_scratch`, `model_parameters` or '
-                    '`pretrained_parameters`',
+                    'needs `from_scratch`, `model_parameters` or `pretrained_parameters`: '
+                    'pretrained weights have a vocabulary',
                     field='vocab_file',
                 )
         block, tokenizer, _ = open_model(
@@ -171,9 +157,6 @@ class ModelChoice:
             ctx=ctx,
             **options,
         )
-        if prepare is not None:
-            prepare(block, tokenizer)
-            check_vocab(len(tokenizer.vocab), block.config)
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)
@@ -211,16 +194,12 @@ def family_of(model, dataset=None):
 def parse_hparams(words):
     """``['num_layers=2,units=128', 'activation=gelu']`` -> dict, with numbers as int or float."""
     result = {}
-    for item in ','.join(words or ()).split(','):
-        if not item:
-            continue
-        name, equals, value = item.partition('=')
-        if not equals or not name or not value:
+    for item in filter(None, ','.join(words or ()).split(',')):
+        name, _, value = item.partition('=')
+        if not (name and value):
             raise InputError(f'{item!r}: write name=value, such as num_layers=2', field='hparams')
-        for convert in (int, float, str):
-            try:
+        result[name] = value
+        for convert in (float, int):
+            with contextlib.suppress(ValueError):
                 result[name] = convert(value)
-                break
-            except ValueError:
-                continue
     return result

@@ -26,7 +26,6 @@ from ..errors import InputError, reporting
 from ..inference import pipeline
 from ..inference.classification import LIKELY
 from ..inference.pipeline_base import POOL_ITEMS
-from ..opening import open_tokenizer
 from ..records import (
     PAIRS,
     TEXTS,
@@ -35,7 +34,6 @@ from ..records import (
     is_table_file,
     read_records,
 )
-from ..training.job import describe_vocab
 from ..util.display import counted, in_number
 from ..util.files import atomic_write
 from ..util.reading import check_encoding, read_lines, state_of
@@ -47,7 +45,6 @@ logger = logging.getLogger(__name__)
 
 _ENDINGS = {'.csv': 'csv', '.tsv': 'tsv', '.jsonl': 'jsonl', '.ndjson': 'jsonl', '.json': 'json'}
 _ALIGNED = 100  # records of a table whose cells say how wide its columns are
-_MANY = 1000  # texts that are encoded together
 
 
 # -- commands -------------------------------------------------------------------------------------
@@ -76,17 +73,26 @@ def write_results(job, args, pairs=False):
 
 def _answered(job, given):
     """Yield the columns of each text with its result; a blank text's result has no values."""
-    taken, given = set(), iter(given)
+    taken, given, empty = set(), iter(given), None
     while chunk := list(itertools.islice(given, POOL_ITEMS)):
         results = iter(job.results([each.text for each in chunk if not each.is_blank]))
         for each in chunk:
-            result = job.nothing if each.is_blank else next(results)
+            if each.is_blank and empty is None:
+                empty = _without_values(next(iter(job.results(['-']))))
+            result = empty if each.is_blank else next(results)
             if not each.columns:
                 yield {**result, 'text': each.line}
                 continue
             taken.update(each.columns)
             named = {f'predicted_{k}' if k in taken else k: value for k, value in result.items()}
             yield {**each.columns, **named}
+
+
+def _without_values(result):
+    return {
+        name: dict.fromkeys(value) if isinstance(value, dict) else None
+        for name, value in result.items()
+    }
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -272,15 +278,15 @@ class Corpus:
                     return self._write(path, embed(self._texts(), on_batch), count, model)
                 except InputError as error:
                     logger.warning('the vectors are not kept: %s', error)
-            with tempfile.TemporaryFile() as file:
-                return _fill(file, embed(self._texts(), on_batch), count)
+            with tempfile.NamedTemporaryFile() as file:
+                return _fill(file.name, embed(self._texts(), on_batch), count)
 
     def _texts(self):
         return (text for _, text in self)
 
     def _write(self, path, vectors, count, model):
-        with atomic_write(path, 'w+b') as file:
-            _fill(file, vectors, count)
+        with atomic_write(path, None) as temporary:
+            _fill(temporary, vectors, count)
         for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
             if other != path:  # of what the corpus was before
                 with contextlib.suppress(OSError):
@@ -296,17 +302,13 @@ class Corpus:
         return digest.hexdigest(), count
 
 
-def _fill(file, vectors, count):
-    """Write vectors as an array of a .npy file, and map it."""
+def _fill(path, vectors, count):
+    """Write vectors to a .npy file, and return its array."""
     mapped = None
     for number, vector in enumerate(vectors):
         if mapped is None:
             shape = (count, len(vector))
-            header = {'descr': '<f4', 'fortran_order': False, 'shape': shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            start = file.tell()
-            file.truncate(start + 4 * count * len(vector))
-            mapped = np.memmap(file, np.float32, 'r+', start, shape)
+            mapped = np.lib.format.open_memmap(path, 'w+', np.float32, shape)
         mapped[number] = vector
     mapped.flush()
     return mapped
@@ -479,80 +481,9 @@ class Labeller:
             else:
                 yield scores if classifier.is_regression else result[0]
 
-    @property
-    def nothing(self):
-        """A result's names without values."""
-        classifier = self._classifier
-        scores = dict.fromkeys(classifier.labels)
-        if self._all_scores:
-            return {'scores': scores}
-        if classifier.is_regression:
-            return scores
-        return {
-            'label': None,
-            **({'scores': scores} if classifier.is_multi_label else {'score': None}),
-        }
-
     def __call__(self, task):
         given = (
             Given(_split_pair(line) if self._pairs and line.strip() else line)
             for line in task.lines()
         )
         return write_records(_answered(self, given), task.output.rpartition('.')[2], task.output)
-
-
-class FileEncoder:
-    """Turns texts, or a file of them, into ids; for a worker."""
-
-    text_columns = ()
-
-    def __init__(self, options, encoding):
-        self._options, self._encoding = options, encoding
-
-    @property
-    def _tokenizer(self):
-        return _opened(open_tokenizer, tuple(self._options.items()))
-
-    @property
-    def settings(self):
-        """All that the ids depend on, plain JSON."""
-        tokenizer = self._tokenizer
-        settings = tokenizer._settings()  # such as do_lower_case of a folder
-        return [
-            self._options,
-            type(tokenizer).__name__,
-            settings,
-            describe_vocab(tokenizer.vocab),
-            self._encoding,
-        ]
-
-    nothing = types.MappingProxyType({'ids': None, 'tokens': None})  # of a blank text
-
-    def _ids(self, texts):
-        """Yield the ids of each text, or pair of texts."""
-        for is_pair, group in itertools.groupby(texts, lambda text: isinstance(text, tuple)):
-            while some := list(itertools.islice(group, _MANY)):
-                parts = list(map(list, zip(*some))) if is_pair else [some]
-                yield from self._tokenizer.encode_batch(
-                    *parts, pad=False, **self._encoding
-                ).input_ids
-
-    def results(self, texts):
-        """Yield a dict for each text."""
-        for ids in self._ids(texts):
-            yield {'ids': ids.tolist(), 'tokens': self._tokenizer.convert_ids_to_tokens(ids)}
-
-    def __call__(self, task):
-        """Write the ids of a `FileTask`; returns the number of its texts."""
-        texts = (line for line in task.lines() if line.strip())
-        if task.output.endswith('.jsonl'):
-            return write_records(_answered(self, map(Given, texts)), 'jsonl', task.output)
-        rows = list(self._ids(texts))
-        offsets = np.cumsum([0, *map(len, rows)])
-        with atomic_write(task.output, 'wb') as file:
-            np.savez(
-                file,
-                ids=np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32),
-                offsets=offsets,
-            )
-        return len(rows)

@@ -8,7 +8,6 @@ import gluonnlp.optimizer  # noqa: F401  registers its 'bertadam' now, not later
 import mxnet as mx
 import numpy as np
 
-from ..errors import InputError
 from . import host
 from .host import sum_of_squares
 from .schedules import Schedule
@@ -51,18 +50,13 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     # Subclasses define the step's size in `_rates`. On a GPU nothing here waits for the device; in
     # the host's memory NumPy computes.
 
+    has_host_form = True
+
     def __init__(
         self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, max_grad_norm=None, **kwargs
     ):
         if learning_rate is None and kwargs.get('lr_scheduler') is None:
             learning_rate = 0.001
-        if learning_rate is not None and not learning_rate >= 0:
-            raise InputError(f'learning_rate is {learning_rate}; it must be at least 0')
-        for name, beta in (('beta1', beta1), ('beta2', beta2)):
-            if not 0 <= beta < 1:
-                raise InputError(f'{name} is {beta}; it must be at least 0 and below 1')
-        if not epsilon >= 0:
-            raise InputError(f'epsilon is {epsilon}; it must be at least 0')
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1 = beta1
         self.beta2 = beta2
@@ -96,7 +90,7 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(indices, grads)
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
-        if not multi_precision:
+        if self.has_host_form and not multi_precision:
             arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
             if host.are_on_host(itertools.chain(*arrays)):
                 self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
@@ -360,6 +354,8 @@ class LAMB(DecoupledAdam):
     algorithm 2; ``lamb_optimizer.py`` of google-research/albert.
     """
 
+    has_host_form = False  # it is for batches that only GPUs take
+
     def __init__(
         self,
         learning_rate=None,
@@ -394,24 +390,6 @@ class LAMB(DecoupledAdam):
             return parameter.wd_mult != 0
         name = self.idx2name.get(index, index)
         return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
-
-    def _update_on_host(self, indices, arrays, scales, lrs, wds):
-        groups = {True: [], False: []}  # with the ratio of norms, and without
-        for row in zip(indices, arrays, scales, lrs, wds):
-            groups[self._has_ratio(row[0])].append(row)
-        if groups[False]:
-            super()._update_on_host(*zip(*groups[False]))
-        if groups[True]:
-            indices, arrays, scales, lrs, wds = zip(*groups[True])
-            steps = self._steps(indices, arrays, lrs, wds)
-            host.update_by_lamb(
-                arrays,
-                scales,
-                steps,
-                (self.beta1, self.beta2),
-                self.clip_gradient,
-                *map(self._bounds.get, ('lower_bound', 'upper_bound')),
-            )
 
     def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         if not self._has_ratio(index):

@@ -4,16 +4,14 @@ import contextlib
 import datetime
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import time
 
 import mxnet as mx
 
 from ..errors import MissingExtraError
 from ..util.display import has_viewer, open_bar
-from ..util.files import atomic_write, make_writable_dir
+from ..util.files import make_writable_dir
 
 logger = logging.getLogger(__name__)
 
@@ -215,7 +213,7 @@ class Profiler(Callback):
     def __init__(self, path, first=10, last=13):
         make_writable_dir(os.path.dirname(os.path.abspath(path)))
         self._path, self._first, self._last = path, first, last
-        self._begin, self._folder = 0, None
+        self._begin, self._runs = 0, False
 
     def on_start(self, loop):
         self._begin = loop.state.step
@@ -224,29 +222,22 @@ class Profiler(Callback):
         done = loop.state.step - self._begin
         if done == self._first - 1:
             mx.nd.waitall()
-            # MXNet deletes the file of this name, a device, too
-            self._folder = tempfile.TemporaryDirectory(prefix='zoo-')
             mx.profiler.set_config(
                 profile_symbolic=True,
                 profile_imperative=True,
                 aggregate_stats=True,
-                filename=os.path.join(self._folder.name, 'events.json'),
+                filename=self._path,
             )
             mx.profiler.set_state('run')
+            self._runs = True
         elif done == self._last:
-            self._finish()
+            self.on_end(loop)
 
     def on_end(self, loop):
-        if self._folder is not None:
-            self._finish()
-
-    def _finish(self):
-        mx.nd.waitall()
-        mx.profiler.set_state('stop')
-        logger.info('%s', mx.profiler.dumps(reset=True))
-        mx.profiler.dump()
-        events = os.path.join(self._folder.name, 'events.json')
-        with self._folder, open(events, 'rb') as source, atomic_write(self._path, 'wb') as file:
-            shutil.copyfileobj(source, file)
-        self._folder = None
-        logger.info('the events are in %s', self._path)
+        if self._runs:
+            mx.nd.waitall()
+            mx.profiler.set_state('stop')
+            logger.info('%s', mx.profiler.dumps(reset=True))
+            mx.profiler.dump()
+            logger.info('the events are in %s', self._path)
+            self._runs = False

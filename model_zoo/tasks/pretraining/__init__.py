@@ -16,7 +16,7 @@ from .files import (
     write_tfrecords,
 )
 from .loaders import PretrainingLoader, SyntheticLoader, make_batch
-from .sources import ShardFiles, Source, TextFiles
+from .sources import ShardFiles, TextFiles
 from .text import Corpus, SampleMaker, SampleOptions, describe_files, matching_files
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     'Samples',
     'ShardFacts',
     'ShardFiles',
-    'Source',
     'SyntheticLoader',
     'TextFiles',
     'create_shards',

@@ -132,8 +132,7 @@ def create_shards(
     for name in sorted(names_in(output_dir)):
         if re.fullmatch(r'part-\d+\.npz', name) and name not in planned:
             raise InputError(
-                f'{output_dir!r} has {name} of an earlier run, which would be mixed with the '
-                f'{parts} files of this one: remove it, or choose another folder'
+                f'{output_dir!r} has {name} of another run: remove it, or use another folder'
             )
     done = {number: job.finished(number) for number in range(parts)} if resume else {}
     done = {number: facts for number, facts in done.items() if facts is not None}

@@ -25,35 +25,28 @@ CLASSIFIER = [
         '--gpu 0',
         '--epochs 0',
         '--batch_size 0',
-        '--accumulate -1',
-        '--warmup_ratio 1.5',
         '--lr -1',
         '--max_length 41',
         '--hparams num_layers',
         '--resume --only_inference',
         '--deploy',
-        '--model_prefix x',
         '--train_file no.tsv',
-        '--student_layers 1',
-        '--temperature 3',
         '--teacher no',
     ),
     (['--task_name', 'NoTask'], "unknown task 'NoTask'; known: .*MRPC.*custom"),
-    (['--task_name', 'MRPC', '--data_dir', 'no'], 'no train set.*not a folder'),
+    (['--task_name', 'MRPC', '--data_dir', 'no'], "no train set.*'no'"),
     (
         ['--task_name', 'MRPC', '--data_dir', '.', '--only_inference'],
-        'no dev set of MRPC: .* has no such file',
+        'no dev set of MRPC',
     ),
     (['TOY', '--text_column', 'text'], '--text_column'),
     (['TOY', '--model', 'bert_1'], "pretrained model 'bert_1'; known: "),
-    (['TOY', '--dataset', 'no_such'], 'no_such'),
     (['TOY', '--hparams', 'units=33,num_heads=2'], 'multiple'),
     (['TOY', '--deploy', '--only_inference', '--model_prefix', 'x'], 'x-(symbol.json|0000.params)'),
     (['TOY', '--model_parameters', 'none.params'], '--from_scratch'),
     (['LOADED', '--model_parameters', 'none.params'], '--model_parameters'),
     (['LOADED', '--model_parameters', 'cut.params'], 'cut.params.*damaged'),
     (['TOY', '--model', 'NOWHERE'], 'no/folder.: no such folder'),
-    (['TOY', '--model', '.'], 'from_scratch'),
     (['TOY', '--output_dir', 'file'], "cannot write to directory '.*file'"),
     (['TOY', '--train_file', 'file'], 'no rows'),
     (['TOY', '--dev_file', 'latin.tsv'], 'latin.tsv, line 2.*UTF-8'),
@@ -61,12 +54,10 @@ CLASSIFIER = [
     (['TOY', '--text_columns', 'sentence'], "no column 'sentence'; the columns are"),
     (
         ['TOY', '--text_columns', '1', '--label_column', '0'],
-        "label_column 0 of .*'label' in the first line only.*--header",
+        "label_column 0 of .*'label'.*--header",
     ),
     (['TOY', '--regression'], 'not a number'),
     (['TOY', '--teacher', '.', '--temperature', '0'], '--temperature'),
-    (['TOY', '--teacher', '.', '--student_layers', '1'], '--student_layers'),
-    (['TOY', '--teacher', '.', '--only_inference'], '--teacher'),
 ]
 
 
@@ -86,18 +77,14 @@ SQUAD = [
     *values(
         '--train_file no.json',
         '--max_length 49',
-        '--max_query_length 0',
-        '--gpu',
         '--deploy',
-        '--sentencepiece x.model',
+        '--vocab_file x.model',
     ),
     (['TOY', '--train_file', 'text.json'], "text.json': it is not JSON"),
     (['TOY', '--train_file', 'dev-2.json'], 'use --version_2'),
     (['TOY', '--dev_file', 'dev-2.json'], 'no answer: use --version_2'),
     (['TOY', '--train_file', 'shift.json'], 'not at its answer_start'),
     (['TOY', '--train_file', 'blank.json'], 'no paragraph with a word'),
-    (['--sentencepiece', 'x.model', '--from_scratch'], '--sentencepiece'),
-    (['--sentencepiece', 'v.txt'], 'ends in .model or .spiece'),
 ]
 
 
@@ -136,15 +123,16 @@ TAGGING = [
     ([], 'there is no train set: give --train_file, or --data_dir'),
     (['--only_inference'], 'there is no dev set'),
     (['--dev-path', 'none.txt'], '--dev_file'),
-    (['--data_dir', 'DATA', '--label_column', '3'], 'line 3: there is no column 3'),
+    (
+        ['--data_dir', 'DATA', '--label_column', '3'],
+        'line 3: .* 3 columns.*--label_column 3',
+    ),
     (
         ['--data_dir', 'DATA', '--labels', 'O', 'B-PER', '--seq-len', '9'],
         "txt, line \\d+: the label 'I-PER' is unknown",
     ),
-    (['--data_dir', 'DATA', '--labels', 'O', 'O'], 'two different ones are needed'),
     (['--data_dir', 'DATA', '--seq-len', '65'], '--max_length'),
     (['--data_dir', 'DATA', '--only_inference'], 'has no names of labels: use --labels'),
-    (['--cased', '--dataset', 'x'], '--cased'),
 ]
 
 
@@ -164,8 +152,7 @@ GPT = [
     (['--output_dir', 'OUT'], 'there is no train set'),
     (['--do_eval'], 'there is no dev set'),
     (['--do_train', '--train_file', 'TRAIN'], '--n_valid'),
-    (['--do_eval', '--train_file', 'TRAIN', '--n_valid', '0'], 'there is no dev set'),
-    (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no answers'),
+    (['--do_train', '--train_file', 'NO_LABELS', '--n_valid', '9'], 'has no labels'),
     (['--do_eval', '--dev_file', 'TRAIN', '--lm_coef', '-1'], '--lm_coef'),
     (['--do_eval', '--dev_file', 'VOCAB'], "vocab.json, line 1: ',' expected"),
 ]
@@ -185,12 +172,11 @@ def lm_arguments(data, folder, edit):
 
 LM = [
     (['--dev_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
-    (['--dev_file', 'EVAL', '--model', 'bert_12_768_12'], 'is a bert: give one of gpt, gpt2'),
+    (['--dev_file', 'EVAL', '--model', 'bert_12_768_12'], 'cannot generate text'),
     (['--dev_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], '--model'),
     (['--dev_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not say the family'),
     (['--family', 'gpt2', '--mem_len', '4'], '--mem_len'),
     (['--family', 'transfo_xl', '--max_length', '4'], '--max_length'),
-    (['--family', 'transfo_xl', '--cutoffs', '4'], '--cutoffs'),
     (['NEW', '--family', 'gpt', '--learn_vocab', '300'], '--learn_vocab'),
     (
         ['NEW', '--family', 'gpt2', '--learn_vocab', '9'],
@@ -230,7 +216,7 @@ SENTENCES = [
     (['--max_score', '2'], 'the scores are from 0 to 5.*--max_score, which is 2'),
     (['--text_columns', 'sentence1'], '--text_columns'),
     (['--score_column', 'grade'], "train.tsv, line 2: .*there is no column 'grade'"),
-    (['--max_length', '2'], 'a length of 2 is too small'),
+    (['--max_length', '2'], '--max_length 2 must be at least 3'),
     (['--max_length', '17'], '--max_length'),
     (['--engine', 'onnxruntime'], '--engine'),
 ]

@@ -5,7 +5,6 @@ import tiny
 from arrays import assert_same, masked_inputs
 
 import bert
-from model_zoo.errors import InputError
 
 
 def make():
@@ -18,8 +17,6 @@ def test_names_of_the_inputs():
     named = {'input_ids': words, 'token_type_ids': types, 'attention_mask': mask}
     assert_same(block(words, types, mask), block(**named), 0)
     assert_same(block(words, types), block(words, token_type_ids=types), 0)
-    with pytest.raises(InputError):
-        block(words=words, input_ids=words)
     with pytest.raises(TypeError):
         block(input_idz=words)
 
@@ -36,13 +33,3 @@ def test_all_layers_by_call():
     assert_same(every(words)[0], block(words, output_all_encoded_layers=True)[0], 0)
     assert_same([every(words, output_all_encoded_layers=False)[0]], block(words)[:1], 0)
     assert every.output_all_encodings
-
-
-def test_all_layers_by_call_while_outputs_are_kept():
-    block, (words, types, _) = make(), masked_inputs()
-    block.keep_multihead_output = True
-    block.hybridize(static_alloc=True)
-    for wanted in (False, True, False):
-        first = block(words, types, output_all_encoded_layers=wanted)[0]
-        assert isinstance(first, (list, tuple)) == wanted
-        assert len(block.get_multihead_outputs()) == 3

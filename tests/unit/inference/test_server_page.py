@@ -332,6 +332,7 @@ def brightness(visit, selector, name):
     return np.mean(colour) / 255
 
 
+@pytest.mark.slow
 def test_dark_and_narrow(browser, url):
     visit = Visit(browser, url, color_scheme='dark', viewport={'width': 360, 'height': 700})
     visit.enter()
@@ -376,6 +377,7 @@ def minilm_url(minilm_dir):
         yield f'http://{host}:{port}/'
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_real_weights(browser, minilm_url):
     """MiniLM finds what is alike; pictures are taken if they are wanted."""

@@ -94,7 +94,7 @@ def test_processes():
             list(processes.map((number,) for number in range(9)))
     assert [owner for _, owner in Processes(fail, 0).map([(1,), (2,)])] == [os.getpid()] * 2
     with Processes(die, 1) as processes, pytest.raises(InputError):
-        processes.submit(1).result()
+        list(processes.map([(1,)]))
 
 
 def test_finished_parts_are_left_out(maker, tmp_path, monkeypatch):
