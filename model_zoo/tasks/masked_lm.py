@@ -218,7 +218,9 @@ def make_sample_options(settings, next_sentence):
     options = SampleOptions(
         **given, max_seq_length=settings.max_length, next_sentence=next_sentence
     )
-    options.warn_of_lost_masks()
+    count, most = round(options.max_seq_length * options.masked_lm_prob), 'max_predictions_per_seq'
+    if count > settings.max_predictions_per_seq:
+        logger.warning('`%s` cuts off some of the %d masks of a full sequence', most, count)
     return options
 
 
