@@ -27,7 +27,7 @@ __all__ = ['console', 'embed', 'main']
 
 logger = logging.getLogger(__name__)
 
-FORMATS = ('npz', 'jsonl', 'parquet')
+FORMATS = ('npz', 'jsonl')
 
 
 def _parse(argv, model):

@@ -111,13 +111,20 @@ class BertEmbedding:
         if model is None or isinstance(model, mx.Context):  # the originals' order
             model, ctx, dtype = _originals_order(model, ctx, dtype)
         self._name, self.dtype = os.fspath(model), precision_name(dtype)
-        UnknownNameError.check('dtype', self.dtype, (*PRECISIONS, 'int8'))
-        if batch_size < 1:
-            raise InputError(f'batch_size is {batch_size}; it must be at least 1')
         self.ctx = ctx or mx.cpu()
-        opened = self.bert, self.tokenizer, files = _load(
-            os.fspath(model), dataset_name, params_path, sentencepiece, self.ctx, root
+        tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
+        located = locate(
+            self._name,
+            dataset_name=dataset_name,
+            weights=params_path or True,
+            vocab=tokenizer is None,
+            like='bert',
+            root=root,
+            exported=True,
         )
+        base = located.family.base
+        opened = open_model(located, base, tokenizer=tokenizer, ctx=self.ctx, use_pooler=False)
+        self.bert, self.tokenizer, files = opened
         self.vocab = self.tokenizer.vocab
         self.sentence_modules = modules_of(files)
         if self.sentence_modules is not None:
@@ -128,9 +135,8 @@ class BertEmbedding:
             max_seq_length = min(self.sentence_modules.max_length or longest, longest)
         if max_seq_length is not None and not 3 <= max_seq_length <= longest:
             raise InputError(
-                f'max_seq_length is {max_seq_length}; it must be from 3 ([CLS], a piece and [SEP]) '
-                f'to {longest} (the positions of this model), or left out: then longer sentences '
-                'are embedded in overlapping windows'
+                f'max_seq_length is {max_seq_length}; it must be from 3 to {longest}, or left out: '
+                'then longer sentences are embedded in overlapping windows'
             )
         self.max_seq_length = max_seq_length
         self.engine = make_engine(self.bert, engine, self.dtype, self.ctx)
@@ -328,7 +334,7 @@ class BertEmbedding:
         cosines = unit_vectors(self._vectors(a)) @ unit_vectors(self._vectors(b)).T
         return cosines[tuple(0 if isinstance(texts, str) else slice(None) for texts in (a, b))]
 
-    def search(self, queries, corpus, k=10, index='exact'):
+    def search(self, queries, corpus, k=10):
         """Return the texts of a corpus that are most similar to queries.
 
         The corpus is read in blocks, so any number of texts takes the same memory.
@@ -339,8 +345,6 @@ class BertEmbedding:
         corpus : iterable of str, or np.ndarray of shape (texts, units)
             The array may be memory-mapped.
         k : int
-        index : {'exact', 'faiss'}
-            See `model_zoo.inference.nearest`.
 
         Returns
         -------
@@ -351,7 +355,7 @@ class BertEmbedding:
         if not isinstance(corpus, np.ndarray):
             vectors = self.iter_sentence_vectors(corpus)
             corpus = iter(lambda: list(itertools.islice(vectors, _SEARCHED_TOGETHER)), [])
-        numbers, cosines = nearest(self._vectors(queries), corpus, k, index)
+        numbers, cosines = nearest(self._vectors(queries), corpus, k)
         answers = [
             [{'corpus_id': number, 'score': score} for number, score in zip(*row)]
             for row in zip(numbers.tolist(), cosines.tolist())
@@ -377,20 +381,11 @@ class BertEmbedding:
                 yield encoding, vectors
         finally:
             if empty:
-                logger.warning(
-                    '%d of %d sentences have no words; their results are empty, or made of [CLS] '
-                    'and [SEP] alone',
-                    empty,
-                    read,
-                )
+                logger.warning('%d of %d sentences have no words', empty, read)
             if cut:
                 logger.warning(
-                    '%d of %d sentences were cut to max_seq_length %d and lost %d pieces; without '
-                    'max_seq_length nothing is cut',
-                    cut,
-                    read,
-                    options['length'],
-                    lost,
+                    '%d of %d sentences were cut to max_seq_length %d and lost %d pieces',
+                    *(cut, read, options['length'], lost),
                 )
 
     def _words(self, encoding, states, oov_way, filter_spec_tokens):
@@ -482,28 +477,3 @@ def _originals_order(ctx, dtype, model):
         return 'bert_12_768_12', ctx, model
     is_type = isinstance(model, str) and model in (*PRECISIONS, 'int8')
     return 'bert_12_768_12' if is_type else model, ctx, dtype
-
-
-def _load(model, dataset_name, params_path, sentencepiece, ctx, root):
-    """Open the encoder; return it with its tokenizer and its files."""
-    if os.path.isdir(model) and (dataset_name or params_path):
-        raise InputError(
-            f'model is the directory {model!r}, which has its own weights and vocabulary: '
-            'leave dataset_name and params_path out'
-        )
-    if sentencepiece and params_path is None and not os.path.isdir(model):
-        raise InputError(
-            f'sentencepiece {sentencepiece!r} brings its own vocabulary, which the pretrained '
-            'weights do not have: name the weights that belong to it in params_path'
-        )
-    tokenizer = BertSPTokenizer(sentencepiece) if sentencepiece else None
-    located = locate(
-        model,
-        dataset_name=dataset_name,
-        weights=params_path or True,
-        vocab=tokenizer is None,
-        like='bert',
-        root=root,
-        exported=True,
-    )
-    return open_model(located, located.family.base, tokenizer=tokenizer, ctx=ctx, use_pooler=False)

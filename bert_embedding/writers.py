@@ -10,9 +10,6 @@ and for sentence vectors ``vectors`` alone, float32, (sentences, units).
 
 ``.jsonl`` has one JSON object per sentence: ``{"tokens": [...], "vectors": [[...], ...]}``, or
 ``{"vector": [...]}`` for sentence vectors.
-
-``.parquet`` has a row for each word, with the columns ``sentence`` (its number, from 0), ``token``
-and ``vector``; or for each sentence, with ``vector`` alone.
 """
 
 import array
@@ -25,13 +22,13 @@ import zipfile
 
 import numpy as np
 
-from model_zoo.errors import InputError, MissingExtraError
+from model_zoo.errors import InputError
 from model_zoo.util.files import atomic_write
 from model_zoo.util.remote import is_url
 
-__all__ = ['JsonLines', 'Npz', 'Parquet', 'open_writer']
+__all__ = ['JsonLines', 'Npz', 'open_writer']
 
-_ROWS = 8192  # tokens that are turned into an array together, and tokens per row group
+_ROWS = 8192  # tokens that are turned into an array together
 
 
 class JsonLines:
@@ -120,61 +117,7 @@ def array_entry(archive, name, dtype, shape, compression=zipfile.ZIP_STORED):
     return entry
 
 
-class Parquet:
-    """Writes each row group when it is full."""
-
-    mode = 'wb'
-
-    def __init__(self, file, folder, stack):
-        MissingExtraError.check('parquet', 'pyarrow')
-        import pyarrow
-        import pyarrow.parquet
-
-        self._arrow, self._file, self._writer = pyarrow, file, None
-        self._sentences, self._words, self._vectors = [], [], []
-        self._count, self._has_words = 0, False
-
-    def words(self, tokens, vectors):
-        self._has_words = True
-        for token, vector in zip(tokens, vectors):
-            self._sentences.append(self._count)
-            self._words.append(token)
-            self._row(vector)
-        self._count += 1
-
-    def sentence(self, vector):
-        self._row(vector)
-
-    def _row(self, vector):
-        self._vectors.append(np.asarray(vector, np.float32))
-        if len(self._vectors) == _ROWS:
-            self._flush()
-
-    def _flush(self):
-        arrow = self._arrow
-        values = np.concatenate(self._vectors) if self._vectors else np.zeros(0, np.float32)
-        units = len(self._vectors[0]) if self._vectors else 0
-        columns = {}
-        if self._has_words:
-            columns['sentence'] = arrow.array(self._sentences, arrow.int64())
-            columns['token'] = arrow.array(self._words, arrow.string())
-        columns['vector'] = arrow.FixedSizeListArray.from_arrays(
-            arrow.array(values, arrow.float32()), max(1, units)
-        )
-        table = arrow.table(columns)
-        if self._writer is None:
-            self._writer = arrow.parquet.ParquetWriter(self._file, table.schema)
-        if self._vectors:
-            self._writer.write_table(table)
-        self._sentences, self._words, self._vectors = [], [], []
-
-    def finish(self):
-        if self._vectors or self._writer is None:
-            self._flush()
-        self._writer.close()
-
-
-_WRITERS = {'.npz': Npz, '.jsonl': JsonLines, '.parquet': Parquet}
+_WRITERS = {'.npz': Npz, '.jsonl': JsonLines}
 
 
 @contextlib.contextmanager
@@ -187,7 +130,7 @@ def open_writer(path):
     Parameters
     ----------
     path : str or os.PathLike
-        Its extension chooses the format: ``.npz``, ``.jsonl`` or ``.parquet``.
+        Its extension chooses the format: ``.npz`` or ``.jsonl``.
 
     Yields
     ------

@@ -74,7 +74,7 @@ def locate_model(args):
 
 
 def task_of(located):
-    """The task of the model in a folder, or None if that doesn't say it."""
+    """Return the task of the model in a folder, or None if that doesn't say it."""
     if located.model is not None:
         return None
     family, names = located.family, located.architectures
@@ -129,7 +129,7 @@ def _open(args, located):
 
 
 def find_tokenizer(args, block):
-    """The tokenizer that belongs to the weights, or None if it isn't known."""
+    """Return the tokenizer that belongs to the weights, or None if it isn't known."""
     tokenizer = block.own_tokenizer()
     if tokenizer is not None:
         return tokenizer

@@ -43,7 +43,7 @@ def check_exportable(block, name, precisions=PRECISIONS):
 
 
 def make_batch(block, names, batch_size, length, id_type, random, masked=False):
-    """Arrays for the inputs `names` of `block`, with an attention mask for a length if `masked`."""
+    """Return arrays for the inputs `names` of a block, with a mask for the length if `masked`."""
     makers = block.example_makers(batch_size, length, random)
     if masked:
         makers['valid_length'] = makers.get('attention_mask')
@@ -61,7 +61,7 @@ def make_batch(block, names, batch_size, length, id_type, random, masked=False):
 
 
 def map_arrays(function, value):
-    """`function` of an array, or of each array of a list."""
+    """Apply `function` to an array, or to each array of a list."""
     if isinstance(value, (list, tuple)):
         return type(value)([map_arrays(function, item) for item in value])
     return function(value)
@@ -88,7 +88,7 @@ def plain_calls(block):
 
 
 def parameters_of(block):
-    """A block's parameters as NumPy arrays, by their names."""
+    """Return a block's parameters as NumPy arrays, by their names."""
     return {
         parameter.name: parameter.data(parameter.list_ctx()[0]).asnumpy()
         for parameter in block.collect_params().values()

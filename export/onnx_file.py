@@ -257,7 +257,7 @@ def quantize_measured(plain, model, measures):
 
 
 def _engine(model):
-    """An engine of a model that needs no file when it runs."""
+    """Return an engine of a model that needs no file when it runs."""
     copy = type(model)()
     copy.CopyFrom(model)  # saving takes large weights out of the model
     with tempfile.TemporaryDirectory() as folder:
@@ -269,7 +269,7 @@ def _flat(outputs):
 
 
 def _cosine(batches, wanted):
-    """``evaluate(forward)``: how similar the outputs for the calibration data are to `wanted`."""
+    """Return ``evaluate(forward)``, the cosine of the outputs with `wanted`."""
     theirs = np.concatenate(wanted)
 
     def evaluate(forward):

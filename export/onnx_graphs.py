@@ -57,7 +57,7 @@ class Graph(NamedTuple):
 
 
 def graph_of(block):
-    """The `Graph` of a block of any family."""
+    """Return the `Graph` of a block of any family."""
     if isinstance(block, TransfoXLBlock):
         return _transfo_xl(block)
     if isinstance(block, DecoderLM):
@@ -92,9 +92,11 @@ def _encoder(block):
     symbol = mx.sym.Group(flatten(traced))
     outputs = _output_names(block, len(symbol))
     symbol = mx.sym.Group(list(symbol)[: len(outputs)])  # without a decoder's keys and values
-    compare = _compare_masked if isinstance(block, BertBlock) else _compare_lengths
     return Graph(
-        symbol, inputs, dict.fromkeys(outputs), lambda run: compare(block, names, outputs, run)
+        symbol,
+        inputs,
+        dict.fromkeys(outputs),
+        lambda run: _compare_encoder(block, names, outputs, run),
     )
 
 
@@ -115,29 +117,26 @@ def _output_names(block, count):
     return [*hidden, 'last_hidden_state', *named]
 
 
-def _compare_masked(block, names, outputs, run):
-    """BERT's blocks take masks, with holes, as the file does."""
-    random = np.random.RandomState(0)
+def _compare_encoder(block, names, outputs, run):
+    """Compare a BERT for masks with holes, which it takes as the file does; a decoder for lengths.
+
+    A decoder's outputs for padding don't count.
+    """
+    random, takes_masks = np.random.RandomState(0), isinstance(block, BertBlock)
     for rows, length in _sizes(block):
-        batch = make_batch(block, names, rows, length, 'int64', random, masked=True)
+        batch = make_batch(block, names, rows, length, 'int64', random, takes_masks)
         arrays = zip(batch, flatten(list(batch.values())))
-        results = run({INPUTS[name]: array.asnumpy() for name, array in arrays})
-        yield from zip((results[name] for name in outputs), _run_block(block, batch))
-
-
-def _compare_lengths(block, names, outputs, run):
-    """Decoders take lengths, and their outputs for padding don't count."""
-    random = np.random.RandomState(0)
-    for rows, length in _sizes(block):
-        batch = make_batch(block, names, rows, length, 'int64', random)
-        lengths = batch['valid_length'].asnumpy()
-        mask = (np.arange(length) < lengths[..., None]).astype('int64')
-        if 'mc_token_ids' in batch:
-            batch['mc_token_ids'] = mx.nd.array(lengths - 1, dtype='int64')
-        feed = {INPUTS[name]: array.asnumpy() for name, array in batch.items()}
-        results = run({**feed, 'attention_mask': mask})
+        feed, mask = {INPUTS[name]: array.asnumpy() for name, array in arrays}, None
+        if not takes_masks:
+            lengths = feed['attention_mask']
+            mask = (np.arange(length) < lengths[..., None]).astype('int64')
+            feed['attention_mask'] = mask
+            if 'mc_token_ids' in batch:
+                feed['mc_token_ids'] = lengths - 1
+                batch['mc_token_ids'] = mx.nd.array(lengths - 1, dtype='int64')
+        results = run(feed)
         for name, wanted in zip(outputs, _run_block(block, batch)):
-            kept = mask[..., None] if wanted.ndim > mask.ndim else 1
+            kept = 1 if mask is None or wanted.ndim <= mask.ndim else mask[..., None]
             yield results[name] * kept, wanted * kept
 
 
@@ -145,7 +144,7 @@ def _compare_lengths(block, names, outputs, run):
 
 
 def _language_model(block):
-    """As in optimum's files: any number of tokens after any past, which may be empty."""
+    """Return the graph as in optimum's files: any number of tokens after any past, also none."""
     config = block.config
     names = ['input_ids', 'attention_mask', 'position_ids']
     axes = [('batch', 'sequence'), ('batch', 'past_sequence + sequence'), ('batch', 'sequence')]
@@ -174,7 +173,7 @@ def _language_model(block):
 
 
 def empty_past(config, rows):
-    """The past before the first token, by the names of the file's inputs."""
+    """Return the past before the first token, by the names of the file's inputs."""
     return {
         f'past_key_values.{layer}.{part}': np.zeros(
             (rows, len(config.kept_heads(layer)), 0, config.head_size), 'float32'
@@ -185,7 +184,7 @@ def empty_past(config, rows):
 
 
 def _compare_steps(block, run):
-    """A text in two parts, the second one after the first one's past; rows are padded in front."""
+    """Compare a text in two parts, the second after the first one's past, with padding in front."""
     random = np.random.RandomState(0)
     for rows, length in _sizes(block):
         words = make_batch(block, ['words'], rows, length, 'int64', random)['words'].asnumpy()
@@ -243,7 +242,7 @@ def _transfo_xl(block):
 
 
 def _compare_segments(block, outputs, run):
-    """A segment after a memory."""
+    """Compare a segment after a memory."""
     random = np.random.RandomState(0)
     for rows, length in _sizes(block):
         batch = make_batch(block, block.export_inputs, rows, length, 'int64', random)

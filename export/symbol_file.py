@@ -124,7 +124,7 @@ def export_block(
 
 
 def _input_names(block):
-    """Our names of a block's inputs, in its order."""
+    """Return our names of a block's inputs, in its order."""
     return [INPUT_NAMES.get(name, name) for name in inspect.signature(block.__call__).parameters]
 
 
@@ -136,7 +136,7 @@ def example_inputs(block, length):
 
 
 def _batches(block, example_inputs):
-    """Batches of different size, each with arrays by the names of the block's inputs."""
+    """Return batches of different size, by the names of the block's inputs."""
     known = _input_names(block)
     if example_inputs is None:
         names, batches = block.export_inputs, []
@@ -170,7 +170,7 @@ def _mask_for_length(examples):
 
 
 def _trace(block, batch, one_output=False):
-    """The graph of `block` for such inputs, and their names; the block isn't touched."""
+    """Return the graph of `block` for such inputs, and their names; the block isn't touched."""
     names = [f'data{i}' for i in range(len(flatten(list(batch.values()))))]
     left = iter(names)
     variables = {

@@ -91,7 +91,7 @@ def _is_off():
 
 
 def available_processors():
-    """Number of processors that this process may run on.
+    """Return the number of processors that this process may run on.
 
     The smaller of its affinity and a container's CPU quota, rounded up.
     """
@@ -104,13 +104,13 @@ def available_processors():
 
 
 def used_processors():
-    """Number of threads in which MXNet computes."""
+    """Return the number of threads in which MXNet computes."""
     first = os.environ.get('OMP_NUM_THREADS', '').split(',')[0].strip()
     return max(1, int(first)) if first.isdigit() else 1
 
 
 def cpu_flags():
-    """Linux's names of the processor's features; empty where they aren't known."""
+    """Return Linux's names of the processor's features; empty where they aren't known."""
     return set(_cpu_line('flags').split())
 
 
@@ -130,7 +130,7 @@ def may_use_amx():
 
 
 def blas():
-    """The library of MXNet's ``dot``, ``batch_dot`` and attention: 'MKL' or 'OpenBLAS'."""
+    """Return the library of MXNet's ``dot``, ``batch_dot`` and attention: 'MKL' or 'OpenBLAS'."""
     import mxnet  # noqa: F401  before which it isn't loaded
 
     return 'MKL' if hasattr(ctypes.CDLL(None), 'MKL_Get_Version') else 'OpenBLAS'
@@ -150,7 +150,7 @@ def _use_all_processors(is_late):
 
 
 def _cpu_quota(folder):
-    """Processors' worth of time that the control group mounted at `folder` grants, or None."""
+    """Return the processors' worth of time that the control group at `folder` grants, or None."""
     for names in (['cpu.max'], ['cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us']):  # v2, v1
         words = []
         try:
@@ -181,14 +181,14 @@ def _load_blas():
 
 
 def _kernels():
-    """OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
+    """Return OpenBLAS's kernels with AVX2, which it doesn't find by itself in newer processors."""
     if {'avx2', 'fma'} <= cpu_flags():
         return 'Haswell' if is_intel() else 'Zen'
     return None
 
 
 def _mkl_path():
-    """MKL's library, where pip has put it, or None."""
+    """Return MKL's library, where pip has put it, or None."""
     folders = [sys.prefix, site.getuserbase()]
     paths = [path for folder in folders for path in glob.glob(f'{folder}/lib/libmkl_rt.so*')]
     return max(paths, default=None)
@@ -220,7 +220,7 @@ def _load_mkl(path):
 
 
 def _openblas():
-    """MXNet's OpenBLAS; None in other builds."""
+    """Return MXNet's OpenBLAS; None in other builds."""
     folder = os.path.dirname(importlib.util.find_spec('mxnet').origin)
     try:
         library = ctypes.CDLL(os.path.join(folder, 'libopenblas.so.0'))
@@ -266,7 +266,7 @@ def _is_linux_on_x86():
 
 
 def _cpu_line(name):
-    """A line of Linux's description of the processor; empty if it is missing."""
+    """Return a line of Linux's description of the processor; empty if it is missing."""
     try:
         with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as file:
             line = next((line for line in file if line.startswith(name)), '')

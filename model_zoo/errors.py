@@ -206,12 +206,12 @@ def reporting(problem, cure='', error_class=InputError, errors=OSError):
 
 
 def did_you_mean(name, known):
-    """The end of a message about an unknown name."""
+    """Return the end of a message about an unknown name."""
     by_form = {_form(word): word for word in known}
     close = difflib.get_close_matches(_form(str(name)), by_form, 1)
     return f'; did you mean {by_form[close[0]]}?' if close else ''
 
 
 def _form(name):
-    """A name without case, leading dashes, and the difference of dash and underscore."""
+    """Return a name without case, leading dashes, and the difference of dash and underscore."""
     return name.lstrip('-').lower().replace('-', '_')

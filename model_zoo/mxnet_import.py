@@ -88,7 +88,7 @@ def _write_scalars_as_before():
 
 
 def _old_names(numpy):
-    """Names of NumPy that MXNet 1.9.1 looks up and later versions lack, with their meaning."""
+    """Return the names of NumPy that MXNet 1.9.1 looks up and later versions lack."""
     names = {
         'bool': numpy.bool_,
         'int': int,

@@ -171,7 +171,7 @@ WHERE = frozenset(
 
 
 def _family_of(name, task, family, like, model, files):
-    """The `Family` that a class, a name, a model, or files belong to."""
+    """Return the `Family` that a class, a name, a model, or files belong to."""
     if isinstance(task, type):
         # a class of the user's own needs no registered names
         result = family_of_class(task) or Family(task.__name__, task, {}, ())
@@ -192,7 +192,7 @@ def _family_of(name, task, family, like, model, files):
 
 
 def _family_of_files(name, files):
-    """The family of a release, or the family that the configuration and the other files show."""
+    """Return the family of a release, or the family that the files show."""
     families = list_families()
     names = {os.path.basename(path) for path in (files.weights, files.config) if path}
     released = [family for family in families if names.intersection(family.release_names)]
@@ -218,7 +218,7 @@ def _family_of_files(name, files):
 
 
 def _families_like(fields):
-    """The families whose configurations share the most fields with this one."""
+    """Return the families whose configurations share the most fields with this one."""
 
     def likeness(family):
         known = {field.name for field in dataclasses.fields(family.base.config_class)}
@@ -303,7 +303,7 @@ def check_vocab(size, config, name='the model'):
 
 
 def fit_block(blocks, named, weights, ctx):
-    """The block that the weights fit best; they must have all of it."""
+    """Return the block that the weights fit best; they must have all of it."""
     misfits = []
     for block in blocks:
         names = block.parameters_by_name()
@@ -481,7 +481,7 @@ def open_tokenizer(
 
 
 def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **options):
-    """The block of the files."""
+    """Return the block of the files."""
     family, files = located.family, located.files
     if state_dict is None and files.weights is None and not located.is_new:
         raise InputError(f'{located.name!r} was located without its weights: locate them, too')
@@ -552,7 +552,7 @@ def _open_block(located, task, tokenizer, state_dict, *, exact, ctx, dtype, **op
 
 
 def _labels(id2label, num_labels=None):
-    """The fields of a configuration that names a block's outputs; InputError for bad names."""
+    """Return the fields that name a block's outputs; InputError for bad names."""
     try:
         names = {int(number): name for number, name in id2label.items()}
     except (AttributeError, TypeError, ValueError):
@@ -574,23 +574,13 @@ def configure(located, vocab):
     """
     family, model, files = located.family, located.model, located.files
     config_class = family.base.config_class
-    architecture = {} if model is None else family.base.architectures[model]
     if files.config is not None:
-        config = config_class.from_fields(files.fields, files.config)
-        other = [name for name, value in architecture.items() if getattr(config, name) != value]
-        if other:
-            _log.warning(
-                '%s makes this another size than %s: %s',
-                files.config,
-                model,
-                ', '.join(f'{name} {getattr(config, name)}' for name in other),
-            )
-        return config
+        return config_class.from_fields(files.fields, files.config)
     if model is None:
         if os.path.basename(files.weights or '') in family.release_names:
             return config_class()  # the usual one: OpenAI published one size, without a file for it
         raise NoConfigurationError.of(files)
-    fields = {**architecture, 'vocab_size': len(vocab())}
+    fields = {**family.base.architectures[model], 'vocab_size': len(vocab())}
     if files.weights is None and family.adapt is not None:
         fields = family.adapt(fields)
     return config_class.from_dict(fields)

@@ -86,11 +86,11 @@ class Family:
         return file.kind in ('tokenizers', *kinds)
 
     def vocab_of(self, file):
-        """The vocabulary of a file; GluonNLP's of byte pairs lack the merges of a tokenizer."""
+        """Return a file's vocabulary; GluonNLP's of byte pairs lack the merges of a tokenizer."""
         return self.make_tokenizer(file).vocab if self.reads(file) else file.vocab
 
     def _tokenizers_for(self, file):
-        """The family's classes first, then the classes of families like it, or of all."""
+        """Return the family's classes first, then the classes of families like it, or of all."""
         # a class that the folder names may be any family's; without one only a family like this
         named, like = file.settings.tokenizer_class, self.variant_of or self.name
         others = [
@@ -108,12 +108,12 @@ class Family:
         )
 
     def task_named(self, architectures):
-        """The task of the head that a configuration's ``architectures`` name, or None."""
+        """Return the task of the head that a configuration's ``architectures`` name, or None."""
         heads = {cls.__name__: task for task, cls in self.tasks.items() if task != 'pretraining'}
         return next((heads[name] for name in architectures or () if name in heads), None)
 
     def block_class(self, task):
-        """The class for a task, a class's name here or on the Hugging Face hub, or a class.
+        """Return the class for a task, a class's name here or on the Hugging Face hub, or a class.
 
         None means the backbone's class.
         """
@@ -128,7 +128,7 @@ class Family:
         raise UnknownNameError.of(f'task or block of {self.name}', task, [*self.tasks, *names])
 
     def fields_of(self, model, hparams, allowed=True, options=()):
-        """Fields of the configuration for GluonNLP's hyper-parameters of a model.
+        """Return the configuration's fields for GluonNLP's hyper-parameters of a model.
 
         Raises InputError for unknown ones, and for changes of the architecture unless `allowed`.
         `options` are names that the model's function takes besides.
@@ -169,19 +169,19 @@ def register_family(family):
 
 
 def list_families():
-    """The registered families (:class:`Family`)."""
+    """Return the registered families (:class:`Family`)."""
     load_families()
     return list(_FAMILIES.values())
 
 
 def get_family(name):
-    """The family of this name."""
+    """Return the family of this name."""
     load_families()
     UnknownNameError.check('family', name, _FAMILIES)
     return _FAMILIES[name]
 
 
 def family_of_class(block_class):
-    """The family that a class of blocks belongs to, by its configuration; or None."""
+    """Return the family that a class of blocks belongs to, by its configuration; or None."""
     wanted = block_class.config_class
     return next((family for family in list_families() if family.base.config_class is wanted), None)

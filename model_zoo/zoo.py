@@ -40,7 +40,7 @@ def register_model(builder, name=None):
 
 
 def list_models(pattern=None, pretrained=None):
-    """Names of the registered models, sorted.
+    """Return the names of the registered models, sorted.
 
     Parameters
     ----------
@@ -192,17 +192,10 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
     build.__module__ = module
     build.__doc__ = f"""{summary}
 
+    The other arguments are those of `model_zoo.get_model`.
+
     Parameters
     ----------
-    dataset_name : str, optional
-        See ``model_zoo.pretrained.list_pretrained``.
-    vocab : gluonnlp.Vocab, optional
-        With ``pretrained=False``, or for weights from a path.
-    pretrained : bool or str, default True
-        A string is the path of the weights, a file or a directory.
-    ctx : mx.Context or list of mx.Context, default CPU
-    root : str, optional
-        Cache of weights, by default ``$MXNET_HOME/models``.
     hparam_allow_override : bool, default False
         Whether hyper-parameters may differ from the model's: {others}. Always may: {always}.
     {notes or ', '.join(options)}
@@ -216,7 +209,7 @@ def model_function(family, name, summary, module, options=None, may_lack=(), not
 
 
 def _build(located, vocab, ctx, fields, options, may_lack):
-    """A named model; the weights may lack the parts `may_lack`."""
+    """Return a named model; the weights may lack the parts `may_lack`."""
     files, block_class = located.files, located.family.zoo_block
     file = VocabFile.of(files) if vocab is None else None
     vocab = vocab or located.family.vocab_of(file)
@@ -245,7 +238,7 @@ def _model_at(
     hparam_allow_override=False,
     **options,
 ):
-    """The model of the zoo that is at a place, as `get_model` promises."""
+    """Return the model of the zoo that is at a place, as `get_model` promises."""
     if pretrained is not True or dataset_name is not None:
         raise InputError(f'{name!r} is a place of weights: leave out pretrained and dataset_name')
     located = locate(name, root=root, vocab=vocab is None)

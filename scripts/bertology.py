@@ -19,9 +19,8 @@ prunes them, measures metric, speed and size before and after, and writes ``prun
 ``from_pretrained`` and for all scripts.
 """
 
-from model_zoo.app import cli
+from model_zoo.app import cli, originals
 from model_zoo.app.arguments import add_fields, add_settings, check_at_least_one
-from model_zoo.app.originals import add_originals, convert_originals
 from model_zoo.errors import InputError
 from model_zoo.tasks.settings import ClassificationSettings
 from model_zoo.training.settings import DeviceSettings, NamedModelSettings
@@ -78,9 +77,7 @@ def parse_arguments(argv=None):
     parser.add_argument('--seed', type=int, default=42, help='seed of missing parameters')
     parser.add_argument('--output_dir', default='./output_dir')
     parser.set_defaults(dtype='float32')
-    add_originals(parser, 'bertology')
-    args = parser.parse_args(argv)
-    convert_originals(args, 'bertology')
+    args = originals.parse(parser, argv, 'bertology')
     if args.data_subset == -1:  # the original's value for all
         args.data_subset = None
     args.metric_name = METRICS.get(args.metric_name, args.metric_name)

@@ -74,15 +74,16 @@ class CreateSettings(SampleSettings):
         above=0,
         below=float('inf'),
     )
-    resume: bool = setting(
-        False, 'skip the parts that an earlier run finished', flag={'rank_last': True}
-    )
+    resume: bool = setting(False, 'skip the parts that an earlier run finished')
     ray: str | None = setting(
         None,
         'make the parts on a Ray cluster, with `resume`: HOST:PORT, auto (the cluster of '
         'this machine) or local',
-        flag={'metavar': 'ADDRESS', 'rank_last': True},
+        flag={'metavar': 'ADDRESS'},
     )
+
+    def derived(self):
+        return {**super().derived(), 'resume': bool(self.resume or self.ray)}
 
     def check(self):
         super().check()
@@ -92,7 +93,6 @@ class CreateSettings(SampleSettings):
             raise InputError(
                 'are written to `output_dir`; `output_file` is a file', field='json_epochs'
             )
-        self.resume = bool(self.resume or self.ray)
         if self.resume and (self.output_file or self.json_epochs):
             name = 'ray' if self.ray else 'resume'
             raise InputError(
@@ -109,18 +109,16 @@ def make_tokenizer(args):
     from bert.tokenizer import BertSPTokenizer
     from model_zoo.pretrained import get_entry, is_alias, is_place, local_path, resolve_alias
     from model_zoo.registry import get_family
+    from model_zoo.tasks.tables import check_files
     from model_zoo.tokenization.vocab_file import find_vocab_file
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
         if args.vocab:
             logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
-        if is_url(args.sentencepiece):
-            args.sentencepiece, _ = local_path(args.sentencepiece)
-        if not os.path.isfile(args.sentencepiece):
-            raise InputError(f'{args.sentencepiece!r}: no such file', field='sentencepiece')
+        check_files(args, 'sentencepiece')
         tokenizer = BertSPTokenizer(
-            args.sentencepiece,
+            local_path(args.sentencepiece)[0],
             num_best=args.sp_nbest,
             alpha=args.sp_alpha,
             lower=lowers is not False,

@@ -24,7 +24,6 @@ EXTRAS = {
     'openvino': ('openvino', 'OpenVINO, the fastest engine on many processors'),
     'tensorflow': ('tensorflow', 'writing TensorFlow checkpoints'),
     'horovod': ('horovod', 'several workers'),
-    'faiss': ('search', 'a faster search for similar texts'),
     'datasets': ('datasets', "folders of Hugging Face's datasets"),
     'tensorboard': ('tensorboard', 'curves in TensorBoard'),
     'wandb': ('wandb', 'curves in Weights & Biases'),
@@ -34,7 +33,7 @@ EXTRAS = {
     'ray': ('ray', 'work on several machines'),
     'fsspec': ('remote', 'files at URLs'),
     's3fs': ('remote', 'files at s3:// URLs'),
-    'pyarrow': ('parquet', 'vectors in Parquet files'),
+    'pyarrow': ('parquet', 'rows of Parquet files'),
     'ftfy': ('gpt', "GPT's own cleaning of texts"),
     'spacy': ('gpt', "GPT's own splitting of texts"),
 }

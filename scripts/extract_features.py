@@ -34,7 +34,6 @@ from model_zoo.app.originals import parse_settings
 from model_zoo.errors import InputError
 from model_zoo.training.settings import (
     BertSettings,
-    CheckpointSettings,
     lower_case,
     setting,
     settings,
@@ -59,7 +58,7 @@ def layer_numbers(text):
 
 
 @settings()
-class FeatureSettings(CheckpointSettings, BertSettings):
+class FeatureSettings(BertSettings):
     """The flags of the originals' scripts."""
 
     title = 'features'

@@ -11,7 +11,7 @@ query.
 
 from model_zoo.app import cli
 from model_zoo.app.arguments import use_parser
-from model_zoo.util.choices import INDEXES, POOLINGS
+from model_zoo.util.choices import POOLINGS
 
 
 def parse_arguments(argv=None):
@@ -32,7 +32,6 @@ def parse_arguments(argv=None):
         '--max_length', type=int, help="maximum number of tokens per text; default: the model's own"
     )
     parser.add_aliases('max_length', 'max_len')
-    add('--index', default='exact', choices=INDEXES, help='search algorithm')
     add('--no_cache', action='store_true', help="don't keep the vectors beside the corpus")
     return parser.parse_intermixed_args(argv)
 
@@ -61,9 +60,7 @@ def main(argv=None):
     vectors = corpus.vectors(
         lambda texts, on_batch: embed(texts, args.prompt, on_batch), settings, not args.no_cache
     )
-    numbers, cosines = nearest(
-        list(embed(queries, args.query_prompt)), vectors, args.top_k, args.index
-    )
+    numbers, cosines = nearest(list(embed(queries, args.query_prompt)), vectors, args.top_k)
     wanted = set(numbers.reshape(-1).tolist())
     texts = {number: text for number, text in enumerate(corpus) if number in wanted}
 

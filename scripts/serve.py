@@ -15,7 +15,7 @@ import os
 
 import model_zoo
 from model_zoo.app import cli
-from model_zoo.app.arguments import add_fields, add_use_arguments
+from model_zoo.app.arguments import add_fields, add_use_arguments, check_at_least_one
 from model_zoo.errors import InputError, MissingExtraError
 from model_zoo.inference import server
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 #: the settings that are flags without changes
 LIMITS = [name for name in server.Settings.defaults() if name not in ('allowed_hosts', 'api_key')]
-REPLICAS = {'min_replicas': 1, 'max_replicas': 4, 'replica_cpus': 1.0}
+OF_RAY = 'min_replicas', 'max_replicas', 'replica_cpus'
 
 
 def parse_arguments(argv=None):
@@ -63,14 +63,10 @@ def parse_arguments(argv=None):
     ray('--replica_cpus', type=float, help='processors per replica; default: 1')
     add_fields(parser.add_argument_group(server.Settings.title), server.Settings, *LIMITS)
     args = parser.parse_args(argv)
-    for name, default in REPLICAS.items():
-        if getattr(args, name) is None:
-            setattr(args, name, default)
-        elif args.ray is None:
+    for name in OF_RAY if args.ray is None else ():
+        if args.is_given(name):
             raise InputError('needs `ray`', field=name)
-    for name in ('batch_tokens', *REPLICAS):
-        if getattr(args, name) <= 0:
-            raise InputError(f'must be greater than 0, not {getattr(args, name)}', field=name)
+    check_at_least_one(args, 'batch_tokens')
     return args
 
 
@@ -111,7 +107,7 @@ def main(argv=None):
         # replicas have other working folders
         named = {n: os.path.abspath(m) if os.path.exists(m) else m for n, m in named.items()}
         build = functools.partial(open_app, named, options, settings)
-        replicas, cpus = (args.min_replicas, args.max_replicas), args.replica_cpus
+        replicas, cpus = (args.min_replicas or 1, args.max_replicas or 4), args.replica_cpus or 1.0
         address, cluster = (args.host, port), args.ray or 'local'
         bound.close()  # Ray binds it
         server.serve_on_ray(build, address, settings, replicas, cpus, cluster)

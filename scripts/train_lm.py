@@ -32,10 +32,13 @@ class CommandSettings(LanguageModelSettings):
         None, 'default: the family of `model`', choices=list(FAMILIES), usual=True
     )
 
+    def derived(self):
+        family = find_family(self)
+        model = self.model or FAMILIES[family]
+        return {**super().derived(), 'family': family, 'model': model}
+
     def check(self):
         super().check()
-        self.family = find_family(self)
-        self.model = self.model or FAMILIES[self.family]
         if self.learn_vocab and self.family == 'gpt':
             raise InputError(
                 "learns GPT-2's byte pairs, or Transformer-XL's words; for gpt give `vocab_file`",

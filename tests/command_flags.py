@@ -66,7 +66,7 @@ def flags_of(parser):
 
 def _flag(parser, action):
     record = {
-        'flags': parser.names_of(action),
+        'flags': [flag for flag, each in parser._option_string_actions.items() if each is action],
         'dest': action.dest,
         'default': _plain(action.default),
         'const': _plain(action.const),

@@ -43,8 +43,6 @@ TASKS = {
     'text-generation': (None, None, ['The model']),
 }
 LIMITS = {
-    'max_text': 2000,
-    'max_texts': 40,
     'max_rows': 300,
     'max_tokens': 4000,
     'max_answer': 2**18,

@@ -7,9 +7,6 @@ from ..training.settings import DeploySettings, DeviceSettings, value_type
 from ..util.choices import ENGINES, FORMATS
 from . import cli
 
-#: types of the command line by the names that fields have for them
-_TYPES = {'boolean': cli.boolean, 'number': cli.number}
-
 
 def add_settings(parser, cls):
     """Add a flag to a parser for each field of a `Settings` class, grouped by its bases."""
@@ -18,7 +15,7 @@ def add_settings(parser, cls):
     titles, groups = {}, {}
     for base in reversed(cls.__mro__):
         for name in base.__dict__.get('__annotations__', ()):
-            titles.setdefault(name, getattr(base, 'title', None))
+            titles.setdefault(name, base.title)
     defaults = cls.defaults()
     for field in dataclasses.fields(cls):
         title = titles[field.name]
@@ -46,15 +43,11 @@ def _add(parser, field, defaults, group):
         options['choices'] = list(known)
     if is_list:
         options['nargs'] = '+'
-    if value_class is not bool and value_class is not str:
-        options['type'] = value_class
-    elif value_class is bool and 'type' not in field.metadata['flag']:
+    if value_class is bool and not field.metadata['flag']:
         options['action'] = 'store_true'
+    elif value_class is not str:
+        options['type'] = cli.boolean if value_class is bool else value_class
     options.update(field.metadata['flag'])
-    if 'type' in options:
-        options['type'] = _TYPES.get(options['type'], options['type'])
-    if options.pop('rank_last', False):  # an abbreviation is another flag's
-        parser.rank_last(field.name)
     action = group.add_argument(f'--{field.name}', **options)
     action.is_usual = field.metadata['usual']
 
@@ -112,7 +105,6 @@ def add_encoding(parser):
     parser.add_argument(
         '--encoding', help='of the text files, such as latin-1 or utf-16; default: UTF-8'
     )
-    parser.rank_last('encoding')
 
 
 def take_model(args, flag, words):
@@ -164,8 +156,6 @@ def add_many_files_arguments(parser, source, kinds):
     add('--output_dir', help='with --files: folder or URL for the results')
     add('--output_format', choices=kinds, default=kinds[0], help='with --files: format')
     add_workers_arguments(add, 'with --files: ')
-    for flag in ('files', 'output_dir', 'output_format', 'part_mb', 'num_workers', 'ray'):
-        parser.rank_last(flag)  # abbreviations mean the older flags
 
 
 def add_workers_arguments(add, of=''):

@@ -24,7 +24,6 @@ _running = contextvars.ContextVar('command', default=None)
 
 #: a command with more flags shows the usual ones only, unless asked by ``--help-all``
 MANY = 42
-_NO_FLAG = '\0'  # before a value of a file's list that looks like a flag
 
 
 class _Formatter(argparse.HelpFormatter):
@@ -83,7 +82,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, *args, **kwargs):
-        self._others, self._takes_config = set(), False
+        self._takes_config = False
         super().__init__(*args, **kwargs)
         if self.add_help:
             self.add_argument(
@@ -94,93 +93,62 @@ class Parser(argparse.ArgumentParser):
                 default=argparse.SUPPRESS,
                 help=argparse.SUPPRESS,
             )
-            self.rank_last('help-all')
 
     def parse_known_args(self, args=None, namespace=None):
         if _running.get() is not None:
             _running.get().parser = self
-        preset = [self._spelled(word) for word in args.preset] if isinstance(args, Words) else []
+        for word in args.preset if isinstance(args, Words) else ():
+            flag, equals, value = self._spelled(word).partition('=')
+            self.set_defaults(**{self._option_string_actions[flag].dest: value if equals else True})
         args = [self._spelled(word) for word in (sys.argv[1:] if args is None else args)]
-        for word in preset if {'-h', '--help', '--help-all'}.intersection(args) else ():
-            flag, equals, value = word.partition('=')
-            self._option_string_actions[flag].default = value if equals else True
-        own = [*self._configured(args), *args]
-        words = [*preset, *own]
-        namespace, others = super().parse_known_args(words, namespace or Arguments())
-        flags = {word.partition('=')[0] for word in own}.intersection(self._option_string_actions)
+        configured = self._read_config(args) if self._takes_config else {}
+        self.set_defaults(**configured)
+        namespace, others = super().parse_known_args(args, namespace or Arguments())
+        flags = {word.partition('=')[0] for word in args}.intersection(self._option_string_actions)
         namespace.given = {self._option_string_actions[flag].dest for flag in flags}
+        namespace.given.update(configured)
         namespace._defaults = {name: self.get_default(name) for name in vars(namespace)}
         if self._takes_config:  # which has been read
             vars(namespace).pop('config', None)
-        for name, value in vars(namespace).items():
-            if isinstance(value, list):
-                value = [item.lstrip(_NO_FLAG) if isinstance(item, str) else item for item in value]
-                setattr(namespace, name, value)
         return namespace, others
 
     def add_config(self):
         """Add ``--config``: a YAML file of flags, which the command line's flags override."""
-        self.add_argument(
+        action = self.add_argument(
             '--config',
             metavar='FILE',
             default=argparse.SUPPRESS,
             help="YAML file with one FLAG: VALUE per line, such as a run's settings.yaml",
         )
-        self.rank_last('config')
-        self._takes_config = True
+        action.is_usual = self._takes_config = True
 
-    def _configured(self, args):
-        """The words that the file of ``--config`` stands for."""
+    def _read_config(self, args):
+        """The values in the file of ``--config``, which are the flags' defaults."""
         files = [
             word.partition('=')[2] or following
             for word, following in zip(args, [*args[1:], ''])
             if word.partition('=')[0] == '--config'
         ]
-        if not files or not self._takes_config:
-            return []
-        words = []
-        for name, value in _read_yaml(files[-1]).items():
+        values = {}
+        for name, value in (_read_yaml(files[-1]) if files else {}).items():
             flag = self._spelled(f'--{name}')
             flag = flag if flag in self._option_string_actions else self.flag_of(name)
             if flag is None or flag == '--config':
                 hint = did_you_mean(f'--{name}', self._option_string_actions)
                 raise InputError(f'--config {files[-1]!r}: there is no flag --{name}{hint}')
             action = self._option_string_actions[flag]
-            if value is None or (value is False and action.nargs == 0):
-                continue
-            if value is True and (action.nargs == 0 or action.type is not boolean):
-                words.append(flag)
-            elif isinstance(value, list):
-                items = [
-                    f'{_NO_FLAG}{item}'
-                    if isinstance(item, str) and item.startswith('-')
-                    else str(item)
-                    for item in value
-                ]
-                words += [flag, *items] if action.nargs else [f'{flag}={value[-1]}']
-            else:
-                words.append(f'{flag}={str(value).lower() if value is False else value}')
-        return words
-
-    def _is_usual(self, action):
-        return (
-            action.required
-            or action.dest in ('help', 'config')
-            or getattr(action, 'is_usual', False)
-        )
+            if value is not None and action.dest != argparse.SUPPRESS:
+                values[action.dest] = value
+        return values
 
     def format_help(self, everything=False):
         """Return the help; if a command has many flags, only the help of the usual ones."""
-        shown = [
-            action
-            for action in self._actions
-            if action.option_strings and action.help != argparse.SUPPRESS
-        ]
-        hidden = (
-            {}
-            if everything or len(shown) <= MANY
-            else {action: action.help for action in shown if not self._is_usual(action)}
-        )
+        flags = [action for action in self._actions if action.option_strings]
+        hidden = {a: a.help for a in flags if a.help != argparse.SUPPRESS}
+        if everything or len(hidden) <= MANY:
+            hidden = {}
+        for action in [a for a in hidden if a.dest == 'help' or getattr(a, 'is_usual', False)]:
+            del hidden[action]
         for action in hidden:
             action.help = argparse.SUPPRESS
         text = super().format_help()
@@ -195,22 +163,11 @@ class Parser(argparse.ArgumentParser):
             self._option_string_actions.setdefault(
                 f'--{alias}', self._option_string_actions[f'--{flag}']
             )
-            self.rank_last(alias)
 
     def hide(self, *flags):
-        """Leave flags, without dashes, out of the help; not those whose names are aliases."""
-        for flag in map('--{}'.format, flags):
-            action = self._option_string_actions[flag]
-            if flag in action.option_strings:
-                action.help = argparse.SUPPRESS
-
-    def names_of(self, action):
-        """All names of a flag, with those that the help doesn't show."""
-        return [name for name, other in self._option_string_actions.items() if other is action]
-
-    def rank_last(self, flag):
-        """Accept an abbreviation of `flag` (without dashes) only if it fits no other flag."""
-        self._others.add(f'--{flag}')
+        """Leave flags, without dashes, out of the help."""
+        for flag in flags:
+            self._option_string_actions[f'--{flag}'].help = argparse.SUPPRESS
 
     def _spelled(self, word):
         """A word of the command line, with flags spelled our way."""
@@ -226,10 +183,14 @@ class Parser(argparse.ArgumentParser):
             return f'{switch}=false'
         if name.startswith('--'):
             matches = [flag for known, flag in flags.items() if known.startswith(key)]
-            matches = [flag for flag in matches if flag not in self._others] or matches
+            matches = list(filter(self._is_shown, matches)) or matches
             if len({id(self._option_string_actions[flag]) for flag in matches}) == 1:
                 return matches[0] + equals + value
         return word
+
+    def _is_shown(self, flag):
+        action = self._option_string_actions[flag]
+        return flag in action.option_strings and action.help != argparse.SUPPRESS
 
     def parse_args(self, args=None, namespace=None):
         return self._all_known(*self.parse_known_args(args, namespace))
@@ -286,13 +247,7 @@ def _read_yaml(path):
         raise InputError(f'--config {path!r} cannot be read: {reason}') from error
     except OSError as error:
         raise InputError(f'--config {path!r}: {error.strerror}') from error
-    plain = (type(None), bool, int, float, str)
-    if not isinstance(content, dict) or not all(
-        isinstance(name, str)
-        and all(isinstance(item, plain) for item in (value if isinstance(value, list) else [value]))
-        and value != []
-        for name, value in content.items()
-    ):
+    if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         raise InputError(f'--config {path!r}: write one FLAG: VALUE per line, such as lr: 5e-5')
     return content
 
@@ -324,12 +279,6 @@ def boolean(text):
         return values[text.lower()]
     except KeyError:
         raise argparse.ArgumentTypeError(f'{text!r} is neither true nor false') from None
-
-
-def number(text):
-    """An int, also if it is written as 3.0; or a float."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
 
 
 def message_of(error):

@@ -6,12 +6,12 @@ import base64
 import contextlib
 import copy
 import html
+import importlib
 import logging
 import numbers
 import os
 import pathlib
 import random
-import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable
@@ -25,7 +25,6 @@ from ..errors import InputError, UnknownNameError, ZooError
 from ..tasks.task import Task
 from ..training.loop import Interrupted
 from ..util.display import in_number
-from ..util.remote import is_url
 from .report import plot_curves, training_results
 from .trainer import Trainer
 
@@ -157,10 +156,7 @@ def finetune(
             more['output_dir'] = stack.enter_context(tempfile.TemporaryDirectory('_zoo'))
         else:
             more['output_dir'] = os.fspath(output_dir)
-        rows_folder = os.path.join(more['output_dir'], '.rows')
-        if is_url(more['output_dir']):
-            rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
-        stack.enter_context(_naming_keywords(task_class, rows_folder))
+        stack.enter_context(_naming_keywords(task_class))
         opened = None
         if isinstance(model, ZooBlock):
             if tokenizer is None:
@@ -174,17 +170,14 @@ def finetune(
             )
         else:
             more['model'] = os.fspath(model)
-        share = sources.pop('dev') if isinstance(dev, numbers.Real) else None
-        if share is not None and not 0 < share < 1:
-            raise InputError(f'must be a share between 0 and 1, or a set, not {share}', field='dev')
-        if share is not None:
-            more['dev_split'] = share
+        if isinstance(dev, numbers.Real):
+            more['dev_split'] = sources.pop('dev')
         if isinstance(task, Task):
             made = copy.copy(task)
             made.settings = _settings(task_class, settings or task.settings, more)
         else:
             made = task_class(_settings(task_class, settings, more))
-        made.rows_folder = rows_folder
+        made.rows_folder = stack.enter_context(tempfile.TemporaryDirectory('.rows'))
         for name, source in sources.items():
             if isinstance(source, numbers.Number):
                 raise InputError(f'must be a path or rows, not {source}', field=name)
@@ -221,47 +214,31 @@ def _task_class(task):
     if name not in TASKS:
         raise UnknownNameError.of('task', task, TASKS)
     module, attribute = TASKS[name]
-    return getattr(__import__(f'model_zoo.tasks.{module}', fromlist=[attribute]), attribute)
+    return getattr(importlib.import_module(f'model_zoo.tasks.{module}'), attribute)
 
 
 def _settings(task_class, settings, more):
     cls = task_class.settings_class
-    known, more = cls.defaults(), cls.by_names(more)
-    for name in more:
-        if name in _OF_COMMANDS:
-            raise InputError(f'is for the commands: {_OF_COMMANDS[name]}', field=name)
-        UnknownNameError.check('setting', name, known)
-    weights = more.get('class_weights')
-    if isinstance(weights, dict):
-        more['class_weights'] = [f'{label}={weight}' for label, weight in weights.items()]
-    elif isinstance(weights, str):
-        more['class_weights'] = [weights]
+    more = cls.by_names(more)
+    for name in _OF_COMMANDS.keys() & more.keys():
+        raise InputError(f'is for the commands: {_OF_COMMANDS[name]}', field=name)
     for name, value in task_class.in_python.items():
-        if settings is None or getattr(settings, name) == known[name]:
+        if settings is None or not settings.is_given(name):
             more.setdefault(name, value)
-    if settings is None:
-        return cls(**more)
-    return settings.copy(**more)
+    return cls(**more) if settings is None else settings.copy(**more)
 
 
 @contextlib.contextmanager
-def _naming_keywords(task_class, rows_folder):
-    """Name settings as the keywords of `finetune` in messages, and rows of the caller's as such."""
+def _naming_keywords(task_class):
+    """Name settings as the keywords of `finetune` in messages."""
     try:
         yield
     except ZooError as error:
         columns = zip(task_class.columns, ('text', 'text_pair', 'label'))
         keywords = {**_KEYWORDS, **dict(columns)}
-        message = error.naming(keywords.get, '`{}`')
+        error.args = (error.naming(keywords.get, '`{}`'),)
         error.field = keywords.get(error.field, error.field)
-        path = re.escape(os.path.join(rows_folder, ''))
-        error.args = (re.sub(rf"'?{path}(\w+)\.\w+'?(?:, line (\d+))?", _in_rows, message),)
         raise
-
-
-def _in_rows(match):
-    segment, line = match.groups()
-    return f'{segment}, row {int(line) - 1}' if line else f'the {segment} set'
 
 
 @contextlib.contextmanager

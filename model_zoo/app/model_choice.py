@@ -9,7 +9,7 @@ import os
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError
 from ..opening import locate, open_model, open_tokenizer
-from ..pretrained import names_files
+from ..pretrained import local_path, names_files
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class
 from ..tasks.tables import check_files
@@ -20,23 +20,24 @@ logger = logging.getLogger(__name__)
 class ModelChoice:
     """The flags that choose a model, and the model and tokenizer that they choose.
 
-    They are the fields of `NamedModelSettings`, and of `CheckpointSettings` if the command has
-    these.
+    They are the fields of `NamedModelSettings`.
     """
 
     def __init__(self, args, family=None):
         self._family = family
         self.model, self.dataset = args.model, args.dataset
         self._pretrained = args.pretrained_parameters
-        checkpoint = getattr(args, 'init_checkpoint', None)
-        self.config = getattr(args, 'bert_config_file', None)
+        checkpoint, self.config = args.init_checkpoint, args.bert_config_file
+        if self.config:
+            check_files(args, 'bert_config_file')
+            self.config, _ = local_path(self.config)
         if checkpoint:
             self.model, folder = _newest_weights(checkpoint)
         self._parameters = args.model_parameters
         self._from_scratch = args.from_scratch or bool(self.config and not checkpoint)
         self._dtype = args.dtype
         self._given_family = getattr(args, 'family', None)
-        self.vocab_file = args.vocab_file or getattr(args, 'sentencepiece', None)
+        self.vocab_file = args.vocab_file
         if checkpoint and folder is not None:  # that has what belongs to the weights
             files = files_in_folder(folder)
             self.config = self.config or files.config
@@ -48,8 +49,6 @@ class ModelChoice:
                 'begins from random parameters: give it or a file of them', field='from_scratch'
             )
         check_files(args, 'model_parameters', 'vocab_file')
-        if self.config:
-            check_files(args, 'bert_config_file')
         if self.is_folder and (self._pretrained or self._from_scratch or self._hparams):
             raise InputError(
                 f'{self.model!r} has weights and a size: leave out `pretrained_parameters`, '

@@ -1,87 +1,63 @@
 """The originals' flags, command by command, what they mean in our flags, and their scripts."""
 
-import dataclasses
+import argparse
 import importlib
 import importlib.util
 import logging
 import os
 import pathlib
 import sys
-from collections.abc import Callable
-from typing import Any
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ..errors import InputError
-from ..training.settings import YES_OR_NO, CheckpointSettings, Settings, setting, settings
 from . import cli
-from .arguments import add_settings, check_at_least_one
+from .arguments import add_settings
 
 logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Original:
+class Original(NamedTuple):
     """A flag of an original script that is more than another name for a flag of this project.
 
     Parameters
     ----------
     help : str
-        For a flag without effect: why it has none, which is logged when the flag is used.
-    ours : str, optional
-        The flag that it sets, without dashes.
-    type : callable, optional
-        Type of its value, as argparse takes it; with `cli.boolean` the flag can also stand alone.
-        Without a type the flag takes no value.
+    options : dict
+        Keyword arguments of ``add_argument``.
     convert : callable, optional
-        ``convert(args)`` turns its value into values of our flags.
-    with_flag : str, optional
-        Another of these flags, whose conversion includes this one.
+        ``convert(args)`` returns the values of our flags that it means. Without it another flag's
+        conversion includes this one.
     """
 
     help: str
-    ours: str | None = None
-    value: Any = None
-    type: Callable | None = None
-    convert: Callable | None = None
-    with_flag: str | None = None
-
-    @property
-    def has_effect(self):
-        return any(part is not None for part in (self.ours, self.convert, self.with_flag))
-
-    @property
-    def options(self):
-        """Keyword arguments of ``add_argument``."""
-        options = {} if self.ours is None else {'dest': self.ours}
-        if self.value is not None:
-            return {**options, 'action': 'store_const', 'const': self.value}
-        if self.type is None:
-            return {**options, 'action': 'store_true'}
-        if self.type is cli.boolean:
-            return {**options, 'type': cli.boolean, 'nargs': '?', 'const': True}
-        return options if self.type is str else {**options, 'type': self.type}
+    options: Mapping[str, Any]
+    convert: Callable = lambda args: {}
 
 
 def divide_train_batch_size(args):
     """``--train_batch_size``, the examples of an update."""
-    check_at_least_one(args, 'train_batch_size')
-    if args.train_batch_size:
-        parts = (args.accumulate or 1) * len((getattr(args, 'gpus', None) or '0').split(','))
-        args.batch_size = args.train_batch_size // parts
-        if not args.batch_size:
-            raise InputError(
-                f'{args.train_batch_size} cannot be divided into '
-                f'`gradient_accumulation_steps` {parts}, or GPUs',
-                field='train_batch_size',
-            )
-        if args.train_batch_size % parts:
-            logger.warning(
-                '`train_batch_size` %d is not a multiple of `gradient_accumulation_steps` %d, or '
-                'GPUs: batches have %d examples, an update %d',
-                args.train_batch_size,
-                parts,
-                args.batch_size,
-                args.batch_size * parts,
-            )
+    total = args.train_batch_size
+    if total is None:
+        return {}
+    parts = (args.accumulate or 1) * len(str(args.gpus or 0).split(','))
+    size = total // parts
+    if size < 1:
+        raise InputError(
+            f'{total} cannot be divided into `gradient_accumulation_steps` {parts}, or GPUs',
+            field='train_batch_size',
+        )
+    if total % parts:
+        logger.warning(
+            '`train_batch_size` %d is not a multiple of `gradient_accumulation_steps` %d, or '
+            'GPUs: batches have %d examples, an update %d',
+            total,
+            parts,
+            size,
+            size * parts,
+        )
+    return {'batch_size': size}
 
 
 def check_one_process(args):
@@ -92,194 +68,155 @@ def check_one_process(args):
             '`comm_backend`',
             field='local_rank',
         )
-
-
-def check_gpu_unwanted(args):
-    if args.no_cuda and args.gpu is not None:
-        raise InputError('and `gpu` contradict each other: give one', field='no_cuda')
+    return {}
 
 
 def choose_run(args):
     """Choose whether to train: originals need ``--do_...``; our commands train by default."""
-    others = [getattr(args, name, None) for name in ('do_eval', 'do_predict', 'only_inference')]
-    trains = args.do_train
-    if trains is None:
-        trains = not any(others)
-    elif trains and args.only_inference:
+    values = vars(args)
+    others = any(values.get(name) for name in ('do_eval', 'do_predict', 'only_inference'))
+    trains = not others if args.do_train is None else args.do_train
+    if trains and args.only_inference:
         raise InputError('and `only_inference` contradict each other: give one', field='do_train')
-    if not trains and not any(others):
+    if not trains and not others:
         raise InputError('nothing to do: give `do_train`, `do_eval`, `do_predict` or several')
-    is_squad = 'version_2' in args
-    if trains and any(others) and is_squad and args.dev_file is None and args.train_file:
-        raise InputError('needs `dev_file`', field='do_predict')
-    args.only_inference = not trains
+    sets = ('dev_file', 'dev_split', 'test_file', 'data_dir', 'n_valid')
+    if trains and others and args.train_file and not any(values.get(name) for name in sets):
+        raise InputError('there is no dev set: give `dev_file`')
+    return {'only_inference': not trains}
 
 
-def pad_to_max_len(args):
-    if args.pad:
-        args.round_to = args.max_length
-
-
-def go_on_with_output(args):
+def resume_output(args):
     """``--as_estimator``: use an existing output folder as a TensorFlow Estimator does."""
-    models = args.output_dir, os.path.join(args.output_dir, 'best_model')
-    trains = not args.only_inference
-    args.keep_state |= args.as_estimator and trains
-    _go_on(args, args.output_dir, trains, models)
-
-
-def go_on_with_pretraining(args):
-    """``--as_estimator`` of the pre-training."""
-    _go_on(args, args.output_dir, args.train_file, [os.path.join(args.output_dir, 'model')])
-
-
-def _go_on(args, folder, trains, models):
+    values, folder = vars(args), args.output_dir
     if not args.as_estimator:
-        return
-    if trains:
+        return {}
+    if not args.only_inference if 'only_inference' in values else args.train_file:
         checkpoints = os.path.join(folder, 'checkpoints')
         has_training = os.path.isdir(checkpoints) and bool(os.listdir(checkpoints))
-        args.resume |= has_training and not args.overwrite_output_dir
-        return
-    for model in models:
+        keeps = {'keep_state': True} if 'keep_state' in values else {}
+        return {'resume': args.resume or (has_training and not args.overwrite_output_dir), **keeps}
+    for model in (folder, os.path.join(folder, 'best_model'), os.path.join(folder, 'model')):
         if os.path.isfile(os.path.join(model, 'config.json')):
-            args.model = model
-            args.init_checkpoint = args.bert_config_file = args.vocab_file = None
-            return
+            others = ('init_checkpoint', 'bert_config_file', 'vocab_file')
+            return {'model': model, **dict.fromkeys(others)}
+    return {}
 
 
 def name_samples(args):
     """``--input_file`` with ``--do_train`` and ``--do_eval``, of the pre-training."""
     if args.input_file is None:
-        return
+        return {}
     if not (args.do_train or args.do_eval):
         raise InputError('nothing to do: give `do_train`, `do_eval` or both')
-    if args.do_train:
-        args.train_file = args.train_file or args.input_file
-    if args.do_eval:
-        args.dev_file = args.dev_file or args.input_file
+    return {
+        'train_file': args.train_file or (args.input_file if args.do_train else None),
+        'dev_file': args.dev_file or (args.input_file if args.do_eval else None),
+    }
 
 
 def read_warmup_steps(args):
+    """``--num_warmup_steps``, the warm-up in updates."""
     steps = args.num_warmup_steps
     if steps is None:
-        return
+        return {}
     if not 0 <= steps < args.training_steps:
         raise InputError(
-            f'{steps}: give a number from 0 to below `num_train_steps` {args.training_steps}',
+            f'{steps}: must be from 0 to below `training_steps` {args.training_steps}',
             field='num_warmup_steps',
         )
     # the schedule rounds it down to whole updates again
-    args.warmup_ratio = (steps + 0.5) / args.training_steps if steps else 0.0
+    return {'warmup_ratio': (steps + 0.5) / args.training_steps if steps else 0.0}
 
 
-_DEBUGGER = {
-    'server_ip': Original('there is no remote debugger', type=str),
-    'server_port': Original('there is no remote debugger', type=str),
-}
-_PROCESS = {
-    'local_rank': Original(
-        '-1 only: horovodrun starts processes here', type=int, convert=check_one_process
+_SWITCH = types.MappingProxyType({'action': 'store_true'})
+_BOOLEAN = types.MappingProxyType({'type': cli.boolean, 'nargs': '?', 'const': True})
+_INT = types.MappingProxyType({'type': int})
+_CPU = {
+    'no_cuda': Original(
+        'the CPU, as is the default', _SWITCH, lambda args: {'gpu': None} if args.no_cuda else {}
     )
 }
-_CPU = Original('the CPU, as is the default', convert=check_gpu_unwanted)
-_OVERWRITE = Original('a folder with results of another run is not refused')
+_PROCESS = {
+    'local_rank': Original('-1 only: horovodrun starts processes here', _INT, check_one_process)
+}
 _PYTORCH_BERT = {
     **_PROCESS,
-    'fp16': Original('--dtype float16', 'dtype', 'float16'),
+    **_CPU,
+    'fp16': Original(
+        '--dtype float16',
+        {'action': 'store_const', 'const': 'float16'},
+        lambda args: {'dtype': args.fp16} if args.fp16 else {},
+    ),
     'train_batch_size': Original(
         'examples of an update: --batch_size times --gradient_accumulation_steps',
-        type=int,
-        convert=divide_train_batch_size,
+        _INT,
+        divide_train_batch_size,
     ),
 }
-_NO_TPU = 'there is no TPU: the CPU is used, or the GPU that is asked for'
-_TPU = {
-    'use_tpu': Original(_NO_TPU, type=cli.boolean),
-    **{
-        name: Original(_NO_TPU, type=str)
-        for name in ('tpu_name', 'tpu_zone', 'gcp_project', 'master', 'num_tpu_cores')
-    },
-}
-_ESTIMATOR = {**_TPU, 'iterations_per_loop': Original('it is of the TPU estimator', type=int)}
 _DO_TRAIN = {
     'do_train': Original(
         'train; where it is left out but another such flag is given, or as --do_train=false: not',
-        type=cli.boolean,
-        convert=choose_run,
+        _BOOLEAN,
+        choose_run,
     )
 }
-# of the classifier and of SQuAD: pytorch-pretrained-bert's and Google's
-_FINETUNING = {
-    **_PYTORCH_BERT,
-    **_DEBUGGER,
-    **_ESTIMATOR,
-    'no_cuda': _CPU,
+_DO_EVAL = {'do_eval': Original('evaluate, as training does; alone: --only_inference', _SWITCH)}
+_ESTIMATOR = {
+    'as_estimator': Original(
+        'continue the training in --output_dir, if there is one; or evaluate its model',
+        _SWITCH,
+        resume_output,
+    )
+}
+_FINETUNING = {**_PYTORCH_BERT, **_DO_TRAIN, **_ESTIMATOR}
+
+#: command -> flag of an original -> `Original`; conversions are called in this order
+TABLE = {
+    'bertology': {**_PROCESS, **_CPU},
+    'extract_features': {**_PROCESS, **_CPU},
+    'finetune_classifier': {
+        **_FINETUNING,
+        'pad': Original(
+            'pad batches to --max_length',
+            _SWITCH,
+            lambda args: {'round_to': args.max_length} if args.pad else {},
+        ),
+    },
+    'finetune_gpt': {**_DO_TRAIN, **_DO_EVAL},
+    'finetune_lm': {**_PYTORCH_BERT, 'do_train': Original('train, as in any case', _SWITCH)},
+    'finetune_squad': {
+        'do_predict': Original(
+            'write predictions, as is done in any case; alone: --only_inference', _BOOLEAN
+        ),
+        **_FINETUNING,
+    },
+    'finetune_swag': {**_PYTORCH_BERT, **_DO_TRAIN, **_DO_EVAL},
+    'run_pretraining': {
+        'num_warmup_steps': Original('--warmup_ratio in updates', _INT, read_warmup_steps),
+        'input_file': Original('--train_file, --dev_file or both', {}, name_samples),
+        'do_train': Original('train on them', _BOOLEAN),
+        'do_eval': Original('evaluate on them', _BOOLEAN),
+        **_ESTIMATOR,
+    },
+}
+_OF_FINETUNING = {
     'loss_scaling': 'loss_scale',
     'save_checkpoints_steps': 'ckpt_interval',
     'do_lower': 'do_lower_case',
-    **_DO_TRAIN,
-    'as_estimator': Original(
-        'continue the training in --output_dir, if there is one; or evaluate its best model',
-        convert=go_on_with_output,
-    ),
 }
-_READING = Original('data is read in another way than in GluonNLP', type=str)
-
-#: command -> flag of an original -> our flag, both without dashes; or an `Original`
-TABLE = {
-    'bertology': {
-        **_PROCESS,
-        **_DEBUGGER,
-        'no_cuda': _CPU,
-        'overwrite_output_dir': _OVERWRITE,
-    },
+#: command -> flag of an original -> our flag
+ALIASES = {
     'create_pretraining_data': {
         'train_corpus': 'input_file',
         'bert_model': 'vocab',
         'dataset_name': 'vocab',
         'vocab_file': 'vocab',
         'epochs_to_generate': 'dupe_factor',
-        'do_whole_word_mask': Original('--whole_word_mask', 'whole_word_mask', type=cli.boolean),
-        'reduce_memory': Original('the text is read in parts anyhow: see --part_mb'),
     },
-    'eval_transfo_xl': _DEBUGGER,
-    'extract_features': {
-        **_PROCESS,
-        **_TPU,
-        'no_cuda': _CPU,
-        'use_one_hot_embeddings': Original('it is for TPUs', type=cli.boolean),
-    },
-    'finetune_classifier': {
-        **_FINETUNING,
-        'cache_dir': Original('what is downloaded is kept in $MXNET_HOME/models', type=str),
-        'pad': Original('pad batches to --max_length', convert=pad_to_max_len),
-    },
-    'finetune_embedding': {},
-    'finetune_gpt': {
-        **_DO_TRAIN,
-        **_DEBUGGER,
-        'train_batch_size': 'batch_size',
-    },
-    'finetune_lm': {
-        **_PYTORCH_BERT,
-        'do_whole_word_mask': 'whole_word_mask',
-        'do_train': Original('it trains in any case'),
-        'no_cuda': _CPU,
-        'on_memory': Original('the text is read in parts'),
-    },
-    'finetune_squad': {
-        **_FINETUNING,
-        'only_predict': 'only_inference',
-        'do_predict': Original(
-            'write predictions, as is done in any case; alone: --only_inference',
-            type=cli.boolean,
-            with_flag='do_train',
-        ),
-        'version_2_with_negative': Original('--version_2', 'version_2', type=cli.boolean),
-        'verbose_logging': Original('there are no more messages', type=cli.boolean),
-    },
-    'finetune_swag': {**_PYTORCH_BERT, **_DO_TRAIN, 'no_cuda': _CPU},
+    'finetune_classifier': _OF_FINETUNING,
+    'finetune_gpt': {'train_batch_size': 'batch_size'},
+    'finetune_squad': {**_OF_FINETUNING, 'only_predict': 'only_inference'},
     'finetune_tagging': {
         'train_batch_size': 'batch_size',
         # GluonNLP 0.8's
@@ -293,151 +230,70 @@ TABLE = {
     'run_pretraining': {
         'dataset_name': 'dataset',
         'num_data_workers': 'num_dataset_workers',
-        'num_batch_workers': _READING,
-        'repeat': _READING,
-        'num_max_dataset_cached': _READING,
-        'kvstore': _READING,
-        'dataset_cached': Original(_READING.help),
-        # Google's
-        **_ESTIMATOR,
         'train_batch_size': 'batch_size',
         'save_checkpoints_steps': 'ckpt_interval',
-        'num_warmup_steps': Original(
-            '--warmup_ratio in updates', type=int, convert=read_warmup_steps
-        ),
-        'input_file': Original('--train_file, --dev_file or both', type=str, convert=name_samples),
-        'do_train': Original('train on them', type=cli.boolean, with_flag='input_file'),
-        'do_eval': Original('evaluate on them', type=cli.boolean, with_flag='input_file'),
-        'as_estimator': Original(
-            'continue the training in --output_dir, if there is one; or evaluate its model',
-            convert=go_on_with_pretraining,
-        ),
     },
-    'train_lm': {},
 }
-
-
-@settings()
-class TrainsAsOriginal(Settings):
-    """Settings for training as pytorch-pretrained-bert and Google do."""
-
-    title = "originals' flags"
-
-    save_last: str | None = setting(
-        None,
-        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
-        'model.safetensors or model.params; predictions and eval_results.txt come from it',
-        choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
-        on_resume='free',
-    )
-    as_bertadam: bool | None = setting(
-        None,
-        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
-        'all together, and let the warm-up end within an update',
-        flag={'action': 'store_true'},
-    )
-
-
-@settings()
-class ReadsCheckpoints(CheckpointSettings, TrainsAsOriginal):
-    """The same, of commands that begin from Google's files."""
-
-
-@settings()
-class ClassifiesAsOriginal(ReadsCheckpoints):
-    """The same, of the classifier."""
-
-    title = "originals' flags"
-
-    do_predict: bool = setting(
-        False,
-        'also write test_results.tsv for the test set: one line per sample, one column per '
-        'class; alone: `only_inference` on the test set',
-        flag=YES_OR_NO,
-    )
-    do_eval: bool | None = setting(
-        None,
-        'evaluate; training does so anyway; alone: `only_inference`',
-        flag=YES_OR_NO,
-        on_resume='free',
-    )
-
-
-@settings()
-class ChoosesAsOriginal(TrainsAsOriginal):
-    """The same, of multiple choice."""
-
-    title = "originals' flags"
-
-    do_eval: bool = setting(False, 'write predictions; alone: evaluate a model', on_resume='free')
-
-
-#: command -> the settings that only the originals' scripts have
-FIELDS = {
-    'finetune_classifier': ClassifiesAsOriginal,
-    'finetune_gpt': ChoosesAsOriginal,
-    'finetune_squad': ReadsCheckpoints,
-    'finetune_swag': ChoosesAsOriginal,
-    'run_pretraining': CheckpointSettings,
+_TPU = 'use_tpu', 'tpu_name', 'tpu_zone', 'gcp_project', 'master', 'num_tpu_cores'
+_READING = 'num_batch_workers', 'repeat', 'num_max_dataset_cached', 'kvstore', 'dataset_cached'
+#: flag of an original without effect -> the reason, which is logged if the flag is used
+IGNORED = {
+    **dict.fromkeys(('server_ip', 'server_port'), 'there is no remote debugger'),
     **dict.fromkeys(
-        ('finetune_embedding', 'finetune_lm', 'finetune_tagging', 'train_lm'), TrainsAsOriginal
+        (*_TPU, 'iterations_per_loop', 'use_one_hot_embeddings'),
+        'there is no TPU: the CPU is used, or the GPU that is asked for',
     ),
+    **dict.fromkeys(_READING, 'data is read in another way than in GluonNLP'),
+    **dict.fromkeys(('on_memory', 'reduce_memory'), 'texts and samples are read in parts'),
+    'cache_dir': 'what is downloaded is kept in $MXNET_HOME/models',
+    'no_resume_state': 'the default, unless --keep_state is given',
+    'overwrite_output_dir': 'a folder with results of another run is not refused',
+    'verbose_logging': 'there are no more messages',
 }
 
 
-def add_originals(parser, command):
-    """Add a command's flags in `TABLE` to its parser, which must have its own flags already."""
-    groups = {}
-    for flag, original in TABLE[command].items():
-        if isinstance(original, str):
-            parser.add_aliases(original, flag)
-            continue
-        title = "originals' flags" if original.has_effect else 'accepted, without effect'
-        if title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        groups[title].add_argument(f'--{flag}', help=original.help, **original.options)
-        parser.rank_last(flag)
+class _Ignored(argparse.Action):
+    """Logs that a flag has no effect."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        cli.note(f'{option_string} has no effect: {IGNORED[option_string[2:]]}')
 
 
-def convert_originals(args, command):
-    """Convert the originals' flags to our flags, and remove the originals' flags from `args`."""
-    rows = {
-        flag: original
-        for flag, original in TABLE[command].items()
-        if not isinstance(original, str) and original.ours is None
-    }
-    for original in rows.values():
-        if original.convert is not None:
-            original.convert(args)
-    for flag, original in rows.items():
-        if not original.has_effect and getattr(args, flag) not in (None, False):
-            cli.note(f'--{flag} has no effect: {original.help}')
+def parse(parser, argv, command):
+    """Parse a command line with the originals' flags of a command, in values of our flags.
+
+    Only the help of the originals' own scripts shows them, without those that have no effect.
+    """
+    for alias, flag in ALIASES.get(command, {}).items():
+        parser.add_aliases(flag, alias)
+    add = parser.add_argument_group("originals' flags").add_argument
+    converted = TABLE.get(command, {})
+    for flag, original in converted.items():
+        add(f'--{flag}', help=original.help, **original.options)
+    for flag in [flag for flag in IGNORED if parser.flag_of(flag) is None]:
+        hidden = dict.fromkeys(('dest', 'help'), argparse.SUPPRESS)
+        add(f'--{flag}', action=_Ignored, nargs='?', **hidden)
+    if not isinstance(argv, cli.Words):
+        parser.hide(*converted)
+    args = parser.parse_args(argv)
+    for original in converted.values():
+        vars(args).update(original.convert(args))
+    for flag in converted:
         delattr(args, flag)
+    return args
 
 
 def parse_settings(cls, doc, argv=None, originals=None):
     """Return the settings of a command line, whose flags are the fields of a class.
 
     `doc` is the command's; its first line is the description. `originals` names the command whose
-    originals' flags are accepted, too: only the help of the originals' own scripts shows them.
+    originals' flags are accepted, too.
     """
-    parser, made = cli.parser(doc.split('\n')[0]), cls
-    if originals in FIELDS:
-        made = settings()(type(cls)(cls.__name__, (FIELDS[originals], cls), {'title': cls.title}))
-    add_settings(parser, made)
-    theirs = made.defaults().keys() - cls.defaults().keys()
-    if originals is not None:
-        add_originals(parser, originals)
-        if not isinstance(argv, cli.Words):
-            parser.hide(*theirs, *TABLE[originals])
-    args = parser.parse_args(argv)
-    if originals is not None:
-        convert_originals(args, originals)
-    values = vars(args)
-    if all(values[name] == made.defaults()[name] for name in theirs):
-        made, values = cls, {name: values[name] for name in values.keys() - theirs}
-    parsed = made(**values)
-    parsed.given = args.given & values.keys()
+    parser = cli.parser(doc.split('\n')[0])
+    add_settings(parser, cls)
+    args = parser.parse_args(argv) if originals is None else parse(parser, argv, originals)
+    parsed = cls(**vars(args))
+    parsed.given = args.given & vars(args).keys()
     return parsed
 
 
@@ -462,8 +318,7 @@ def training_main(settings_class, task, doc, name):
 # -- scripts --------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     """An original's script: our command `ours` does the same, with the flags `defaults`."""
 
     ours: str
@@ -530,27 +385,26 @@ SCRIPTS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Converter:
+class Converter(NamedTuple):
     """One of the forms of pytorch-pretrained-bert's installed converter.
 
-    `names` has its arguments in their order, and the flags that its older scripts have instead: the
-    weights, the output, and the configuration, which may be left out if it is the last one.
+    Its arguments are values in the order of `flags`, or these flags, as in its older scripts. The
+    configuration may be left out if it is the last one.
     """
 
     source: str
     family: str
     model: str
-    names: dict[str, str]
+    flags: tuple[str, str, str]
     takes_corpus: bool = False
     ours: str = 'convert_checkpoint'
 
     def arguments(self, argv):
         """The arguments of our script."""
         parser = cli.parser('Convert weights, as pytorch-pretrained-bert does.')
-        parser.add_argument('words', nargs='*', metavar=' '.join(self.names))
-        for name, flag in self.names.items():
-            parser.add_argument(f'--{flag}', dest=name, help=f'instead of {name}')
+        parser.add_argument('words', nargs='*', metavar=' '.join(map(str.upper, self.flags)))
+        for flag in self.flags:
+            parser.add_argument(f'--{flag}', help=f'instead of {flag.upper()}')
         if self.takes_corpus:
             parser.add_argument(
                 '--transfo_xl_dataset_file',
@@ -559,25 +413,25 @@ class Converter:
             )
         values = vars(parser.parse_args(argv))
         words, corpus = values.pop('words'), values.pop('corpus', None)
-        for name in self.names:
-            if not values[name] and words:
-                values[name] = words.pop(0)
-        names = list(self.names)
-        optional = {names[-1] if names[-1].endswith('CONFIG') else None, corpus and names[0]}
-        missing = [name for name in names if not values[name] and name not in optional]
+        for flag in self.flags:
+            if not values[flag] and words:
+                values[flag] = words.pop(0)
+        first, last = self.flags[0], self.flags[-1]
+        optional = {last if last.endswith('config_file') else None, corpus and first}
+        missing = [flag for flag in self.flags if not values[flag] and flag not in optional]
         if missing or words:
             parser.error(f'give {", ".join(missing)}' if missing else f'{words[0]} is too many')
-        source, output = list(filter(None, [values[names[0]]])), values[_DUMP]
+        output = next(value for flag, value in values.items() if flag.startswith('pytorch_dump'))
+        config = next(value for flag, value in values.items() if flag.endswith('config_file'))
+        source = [values[first]] if values[first] else []
         if self.takes_corpus and source and is_corpus(source[0]):
             source, corpus = [], source[0]
-        config = next(value for name, value in values.items() if name.endswith('CONFIG'))
-        config = ['--config', config] if config else []
-        # a folder, if the name isn't a file's name
-        is_other = pathlib.Path(output).suffix not in ('', '.bin')
-        target = [] if is_other else ['--to', 'pytorch_pretrained_bert']
         options = ['--from', self.source, '--family', self.family, '--model', self.model]
         options += ['--corpus', corpus] if corpus else []
-        return [*options, *config, *target, *source, output]
+        options += ['--config', config] if config else []
+        if pathlib.Path(output).suffix in ('', '.bin'):  # a folder, or a file of this name
+            options += ['--to', 'pytorch_pretrained_bert']
+        return [*options, *source, output]
 
 
 def is_corpus(path):
@@ -586,49 +440,30 @@ def is_corpus(path):
     return os.path.isfile(path) and not is_weights and 'ckpt' not in path.lower()
 
 
-_DUMP = 'PYTORCH_DUMP_OUTPUT'
+_DUMP = 'pytorch_dump_folder_path'
 #: name of the form -> Converter
 CONVERTERS = {
     'convert_tf_checkpoint_to_pytorch': Converter(
         'tensorflow',
         'bert',
         'BertForPreTraining',
-        {
-            'TF_CHECKPOINT': 'tf_checkpoint_path',
-            'TF_CONFIG': 'bert_config_file',
-            _DUMP: 'pytorch_dump_path',
-        },
+        ('tf_checkpoint_path', 'bert_config_file', 'pytorch_dump_path'),
     ),
     'convert_openai_checkpoint': Converter(
         'numpy',
         'gpt',
         'OpenAIGPTModel',
-        {
-            'OPENAI_GPT_CHECKPOINT_FOLDER_PATH': 'openai_checkpoint_folder_path',
-            _DUMP: 'pytorch_dump_folder_path',
-            'OPENAI_GPT_CONFIG': 'openai_config_file',
-        },
+        ('openai_checkpoint_folder_path', _DUMP, 'openai_config_file'),
     ),
     'convert_transfo_xl_checkpoint': Converter(
         'tensorflow',
         'transfo_xl',
         'TransfoXLLMHeadModel',
-        {
-            'TF_CHECKPOINT_OR_DATASET': 'tf_checkpoint_path',
-            _DUMP: 'pytorch_dump_folder_path',
-            'TF_CONFIG': 'transfo_xl_config_file',
-        },
+        ('tf_checkpoint_path', _DUMP, 'transfo_xl_config_file'),
         takes_corpus=True,
     ),
     'convert_gpt2_checkpoint': Converter(
-        'tensorflow',
-        'gpt2',
-        'GPT2Model',
-        {
-            'TF_CHECKPOINT': 'gpt2_checkpoint_path',
-            _DUMP: 'pytorch_dump_folder_path',
-            'GPT2_CONFIG': 'gpt2_config_file',
-        },
+        'tensorflow', 'gpt2', 'GPT2Model', ('gpt2_checkpoint_path', _DUMP, 'gpt2_config_file')
     ),
 }
 

@@ -317,7 +317,8 @@ def _tiles(results):
         tiles.append((headline['value'], headline['name'], kind))
     if metric is not None:
         score = next(e['score'] for e in training['epochs'] if e['epoch'] == best['epoch'])
-        tiles.append((score, f'best {metric}', '' if headline else _kind(score, baseline)))
+        caption = metric if description.get('fitted') else f'best {metric}'
+        tiles.append((score, caption, '' if headline else _kind(score, baseline)))
     if baseline is not None:
         tiles.append((baseline, f'{metric}, {_guess(examined)}', ''))
     if not description.get('fitted'):

@@ -76,17 +76,26 @@ def write_results(job, args, pairs=False):
 
 def _answered(job, given):
     """Yield the columns of each text with its result; a blank text's result has no values."""
-    taken, given = set(), iter(given)
+    taken, given, empty = set(), iter(given), None
     while chunk := list(itertools.islice(given, POOL_ITEMS)):
         results = iter(job.results([each.text for each in chunk if not each.is_blank]))
         for each in chunk:
-            result = job.nothing if each.is_blank else next(results)
+            if each.is_blank and empty is None:
+                empty = _without_values(next(iter(job.results(['-']))))
+            result = empty if each.is_blank else next(results)
             if not each.columns:
                 yield {**result, 'text': each.line}
                 continue
             taken.update(each.columns)
             named = {f'predicted_{k}' if k in taken else k: value for k, value in result.items()}
             yield {**each.columns, **named}
+
+
+def _without_values(result):
+    return {
+        name: dict.fromkeys(value) if isinstance(value, dict) else None
+        for name, value in result.items()
+    }
 
 
 # -- texts ----------------------------------------------------------------------------------------
@@ -272,15 +281,15 @@ class Corpus:
                     return self._write(path, embed(self._texts(), on_batch), count, model)
                 except InputError as error:
                     logger.warning('the vectors are not kept: %s', error)
-            with tempfile.TemporaryFile() as file:
-                return _fill(file, embed(self._texts(), on_batch), count)
+            with tempfile.NamedTemporaryFile() as file:
+                return _fill(file.name, embed(self._texts(), on_batch), count)
 
     def _texts(self):
         return (text for _, text in self)
 
     def _write(self, path, vectors, count, model):
-        with atomic_write(path, 'w+b') as file:
-            _fill(file, vectors, count)
+        with atomic_write(path, None) as temporary:
+            _fill(temporary, vectors, count)
         for other in glob.glob(f'{glob.escape(self.path)}.{model}-*.npy'):
             if other != path:  # of what the corpus was before
                 with contextlib.suppress(OSError):
@@ -296,17 +305,13 @@ class Corpus:
         return digest.hexdigest(), count
 
 
-def _fill(file, vectors, count):
-    """Write vectors as an array of a .npy file, and map it."""
+def _fill(path, vectors, count):
+    """Write vectors to a .npy file, and return its array."""
     mapped = None
     for number, vector in enumerate(vectors):
         if mapped is None:
             shape = (count, len(vector))
-            header = {'descr': '<f4', 'fortran_order': False, 'shape': shape}
-            np.lib.format.write_array_header_1_0(file, header)
-            start = file.tell()
-            file.truncate(start + 4 * count * len(vector))
-            mapped = np.memmap(file, np.float32, 'r+', start, shape)
+            mapped = np.lib.format.open_memmap(path, 'w+', np.float32, shape)
         mapped[number] = vector
     mapped.flush()
     return mapped
@@ -479,20 +484,6 @@ class Labeller:
             else:
                 yield scores if classifier.is_regression else result[0]
 
-    @property
-    def nothing(self):
-        """A result's names without values."""
-        classifier = self._classifier
-        scores = dict.fromkeys(classifier.labels)
-        if self._all_scores:
-            return {'scores': scores}
-        if classifier.is_regression:
-            return scores
-        return {
-            'label': None,
-            **({'scores': scores} if classifier.is_multi_label else {'score': None}),
-        }
-
     def __call__(self, task):
         given = (
             Given(_split_pair(line) if self._pairs and line.strip() else line)
@@ -525,8 +516,6 @@ class FileEncoder:
             describe_vocab(tokenizer.vocab),
             self._encoding,
         ]
-
-    nothing = types.MappingProxyType({'ids': None, 'tokens': None})  # of a blank text
 
     def _ids(self, texts):
         """Yield the ids of each text, or pair of texts."""

@@ -78,50 +78,43 @@ def read_params(path):
     with reading(path):
         with open(path, 'rb') as file:
             data = memoryview(file.read())
-        return _parse_params(path, data)
+        content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
+        is_ours, position = trailer[:-4] == _TRAILER, 0
+        if not is_ours:
+            content = data
+        elif trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
+            raise ValueError('its checksum is wrong')
 
+        def read(dtype, count=1):
+            """Return the next values, as a view."""
+            nonlocal position
+            start, dtype = position, np.dtype(dtype).newbyteorder('<')
+            position += count * dtype.itemsize
+            if position > len(content):
+                raise ValueError(f'it ends at byte {len(content)}, in the middle of an array')
+            return np.frombuffer(content[start:position], dtype)
 
-def _parse_params(path, data):
-    content, trailer = data[:-_TRAILER_SIZE], bytes(data[-_TRAILER_SIZE:])
-    is_ours, position = trailer[:-4] == _TRAILER, 0
-    if not is_ours:
-        content = data
-    elif trailer[-4:] != struct.pack('<I', zlib.crc32(content)):
-        raise ValueError('its checksum is wrong')
-
-    def read(dtype, count=1):
-        """Return the next values, as a view."""
-        nonlocal position
-        start, dtype = position, np.dtype(dtype).newbyteorder('<')
-        position += count * dtype.itemsize
-        if position > len(content):
-            raise ValueError(f'it ends at byte {len(content)}, in the middle of an array')
-        return np.frombuffer(content[start:position], dtype)
-
-    if read('u8', 2)[0] != _MAGIC:
-        raise CheckpointError(f"{path!r} is not one of MXNet's .params files")
-    arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
-    names = [read('u1', int(read('u8')[0])).tobytes().decode('utf-8') for _ in range(read('u8')[0])]
-    if position != len(content):
-        raise ValueError(f'{len(content) - position} bytes are behind its end')
-    if arrays and not names:
-        raise CheckpointError(
-            f'{path!r} holds arrays without names; save a dict of arrays with their names instead'
-        )
-    if len(names) != len(arrays) or len(set(names)) != len(names):
-        raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
-    tensors = dict(zip(names, arrays))
-    if is_ours != (METADATA in tensors):
-        raise ValueError('its checksum or its metadata is missing')
-    if not is_ours:
-        return tensors, {}
-    metadata = json.loads(tensors.pop(METADATA).tobytes())
-    if metadata['version'] != VERSION:
-        raise CheckpointError(
-            f'{path!r} has version {metadata["version"]} of this format, and version {VERSION} can '
-            'be read: upgrade gluon-transformer-zoo'
-        )
-    return tensors, metadata
+        if read('u8', 2)[0] != _MAGIC:
+            raise ValueError('it does not begin as a .params file')
+        arrays = [_read_array(path, read) for _ in range(read('u8')[0])]
+        sizes = (int(read('u8')[0]) for _ in range(read('u8')[0]))
+        names = [read('u1', size).tobytes().decode('utf-8') for size in sizes]
+        if position != len(content):
+            raise ValueError(f'{len(content) - position} bytes are behind its end')
+        if len(names) != len(arrays) or len(set(names)) != len(names):
+            raise ValueError(f'{len(arrays)} arrays have {len(set(names))} names')
+        tensors = dict(zip(names, arrays))
+        if is_ours != (METADATA in tensors):
+            raise ValueError('its checksum or its metadata is missing')
+        if not is_ours:
+            return tensors, {}
+        metadata = json.loads(tensors.pop(METADATA).tobytes())
+        if metadata['version'] != VERSION:
+            raise CheckpointError(
+                f'{path!r} has version {metadata["version"]} of this format, and version {VERSION} '
+                'can be read: upgrade gluon-transformer-zoo'
+            )
+        return tensors, metadata
 
 
 def _append_checksum(path):

@@ -272,17 +272,13 @@ def write_tensorflow(path, tensors):
     ):
         temporary = index + '.new'  # the prefix of what TensorFlow writes
         parts = [temporary + _INDEX, temporary + data[len(name) :]]
-        v1 = tensorflow.compat.v1
         try:
-            with tensorflow.Graph().as_default(), v1.Session() as session:
-                inputs = [v1.placeholder(array.dtype, array.shape) for array in tensors.values()]
-                save = tensorflow.raw_ops.SaveV2(
-                    prefix=temporary,
-                    tensor_names=list(tensors),
-                    shape_and_slices=[''] * len(tensors),
-                    tensors=inputs,
-                )
-                session.run(save, dict(zip(inputs, tensors.values())))
+            tensorflow.raw_ops.SaveV2(
+                prefix=temporary,
+                tensor_names=list(tensors),
+                shape_and_slices=[''] * len(tensors),
+                tensors=list(tensors.values()),
+            )
             for part, target in zip(parts, (index, values)):
                 os.replace(part, target)
         except tensorflow.errors.OpError as error:

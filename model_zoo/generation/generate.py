@@ -49,7 +49,7 @@ class NewToken(NamedTuple):
     finish: str | None
 
 
-def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
+def generate(block, prompts, max_new_tokens=50, **options):
     """Continue prompts with a language model.
 
     By default the most likely token is taken at every step (greedy). If `temperature`, `top_k` or
@@ -69,12 +69,10 @@ def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
         - ``step(tokens, state) -> (scores, state)``: add a token (batch,) to each row.
         - ``state.select(rows) -> state``: choose, repeat or reorder rows.
         - ``context_length``: the maximum number of tokens that it can attend to, or None.
-    prompts : list of list of int, or (batch, length) mx.nd.NDArray or np.ndarray
+    prompts : list of list of int, or array of shape (batch, length)
         Token ids.
     max_new_tokens : int
         Maximum number of tokens to add.
-    valid_length : (batch,), optional
-        Lengths of the prompts in an array.
 
     Other Parameters
     ----------------
@@ -120,30 +118,33 @@ def generate(block, prompts, max_new_tokens=50, valid_length=None, **options):
     UnknownNameError
         If there is no such option.
     """
-    options['max_new_tokens'] = max_new_tokens
-    request = Request(block, prompts, valid_length, options)
+    request = Request(block, {'prompts': prompts, 'max_new_tokens': max_new_tokens, **options})
     sequences = request.options.num_return_sequences
     if request.options.num_beams > 1:
-        texts = search(request)
         return [
             [
                 Continuation(list(tokens), log_prob, finish)
                 for _, log_prob, tokens, finish in of_prompt[:sequences]
             ]
-            for of_prompt in texts
+            for of_prompt in search(request)
         ]
     result = [[[] for _ in range(sequences)] for _ in request.prompts]
     for new in _stream(request):
         result[new.prompt][new.sequence].append(new)
-    return [[_continuation(tokens) for tokens in of_prompt] for of_prompt in result]
+    return [
+        [
+            Continuation(
+                [new.token for new in tokens],
+                math.fsum(new.log_prob for new in tokens),
+                tokens[-1].finish,
+            )
+            for tokens in of_prompt
+        ]
+        for of_prompt in result
+    ]
 
 
-def _continuation(tokens):
-    log_prob = math.fsum(new.log_prob for new in tokens)
-    return Continuation([new.token for new in tokens], log_prob, tokens[-1].finish)
-
-
-def stream(block, prompts, max_new_tokens=50, valid_length=None, **options):
+def stream(block, prompts, max_new_tokens=50, **options):
     """Continue prompts with a language model, and yield the tokens as they are generated.
 
     Beam search can't be streamed, because it has no text until it ends. The call checks and runs
@@ -151,7 +152,7 @@ def stream(block, prompts, max_new_tokens=50, valid_length=None, **options):
 
     Parameters
     ----------
-    block, prompts, max_new_tokens, valid_length, **options
+    block, prompts, max_new_tokens, **options
         See `generate`, which returns the same tokens.
 
     Returns
@@ -159,8 +160,7 @@ def stream(block, prompts, max_new_tokens=50, valid_length=None, **options):
     iterator of NewToken
         Step by step, in the order of the prompts; a sequence that has ended is left out.
     """
-    options['max_new_tokens'] = max_new_tokens
-    request = Request(block, prompts, valid_length, options)
+    request = Request(block, {'prompts': prompts, 'max_new_tokens': max_new_tokens, **options})
     if request.options.num_beams > 1:
         raise InputError(
             f'num_beams is {request.options.num_beams}: beam search cannot be streamed'

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from ..errors import InputError
-from ..util.arrays import check_range, check_shape, pad_rows
+from ..util.arrays import pad_rows
 from ..util.fields import CallOptions, Count, Number, Size, Whole
 from .search import LogitsProcessor, Sampler
 
@@ -83,14 +83,14 @@ Share = Annotated[Number, Field(gt=0, le=1)]
 Seed = Annotated[Whole, Field(ge=0, le=2**32 - 1)]
 Tokens = Annotated[list[Size], Field(max_length=10_000)]
 Words = Annotated[list[Annotated[Tokens, Field(min_length=1)]], Field(max_length=10_000)]
-_COLDEST = 1e-6  # scores divided by less could overflow
 
 
 class TextOptions(CallOptions):
     """Options of generation that `generate`, pipelines and the server share; see `generate`."""
 
     min_new_tokens: Size = 0
-    temperature: Temperature | None = None
+    # scores divided by less could overflow
+    temperature: Annotated[Number, Field(ge=1e-6, le=1e6)] | None = None
     top_k: Size | None = None
     top_p: Share | None = None
     num_beams: Texts = 1
@@ -103,56 +103,22 @@ class TextOptions(CallOptions):
 
 
 class GenerationOptions(TextOptions):
-    """Options of `generate`."""
+    """Arguments of `generate`."""
 
+    prompts: Annotated[list[Annotated[list[Size], Field(min_length=1)]], Field(min_length=1)]
     max_new_tokens: Count = 50
     stop_tokens: list[Size] | Size = []
     overflow: Literal['error', 'slide'] = 'error'
 
 
-def _read_prompts(prompts, valid_length):
-    """Return the prompts as lists of ids."""
-    if isinstance(prompts, np.ndarray):
-        prompts = mx.nd.array(prompts, dtype=prompts.dtype)
-    if isinstance(prompts, mx.nd.NDArray):
-        check_shape('prompts', prompts, (-1, -1))
-        prompts, longest = list(prompts.asnumpy()), prompts.shape[1]
-        if valid_length is not None:
-            valid_length = mx.nd.array(valid_length)
-            check_shape('valid_length', valid_length, (len(prompts),))
-            check_range('valid_length', valid_length, 0, longest + 1)
-            lengths = valid_length.asnumpy().astype('int64')
-            prompts = [row[:length] for row, length in zip(prompts, lengths)]
-    elif valid_length is not None:
-        raise InputError('valid_length is for prompts in an array, and these are a list')
-    if not isinstance(prompts, (list, tuple)) or not prompts:
-        raise InputError('prompts must be a list of at least one list of token ids')
-    return [_read_prompt(number, prompt) for number, prompt in enumerate(prompts)]
-
-
-def _read_prompt(number, prompt):
-    if isinstance(prompt, mx.nd.NDArray):
-        prompt = prompt.asnumpy()
-    try:
-        ids = np.array(prompt)
-    except ValueError:  # lists of different lengths
-        ids = np.empty(0)
-    is_right = ids.ndim == 1 and ids.size and ids.dtype.kind in 'iuf'
-    # floats, as an NDArray has them by default; NaN is in no range
-    if not is_right or not ((ids >= 0) & (ids < 2**31) & (ids == np.floor(ids))).all():
-        raise InputError(
-            f'prompt {number} is {prompt!r:.80}; it must be a list of at least one token id: '
-            'encode the text with the tokenizer of the model'
-        )
-    return ids.astype('int64').tolist()
-
-
 class Request:
     """The arguments of `generate`, checked; the prompts have been run."""
 
-    def __init__(self, block, prompts, valid_length, options):
+    def __init__(self, block, options):
+        if isinstance(options['prompts'], mx.nd.NDArray):
+            options['prompts'] = options['prompts'].asnumpy().astype('int64')
         self.options = options = GenerationOptions.read(options, 'option of generate')
-        self.prompts = _read_prompts(prompts, valid_length)
+        self.prompts = options.prompts
         ends = options.stop_tokens
         self.stop_tokens = {ends} if isinstance(ends, int) else {*ends}
         self.processor = LogitsProcessor(self.stop_tokens, options)
@@ -167,42 +133,28 @@ class Request:
         temperature, top_k, top_p = options.temperature, options.top_k, options.top_p
         if temperature is top_k is top_p is None:
             return None
-        temperature = 1.0 if temperature is None else temperature
-        if temperature < _COLDEST:
-            raise InputError(
-                f'temperature is {temperature} and must be at least {_COLDEST}; for the likeliest '
-                'token at every step leave out temperature, top_k and top_p: that is greedy'
-            )
-        return Sampler(temperature, top_k or None, top_p)
+        return Sampler(1.0 if temperature is None else temperature, top_k or None, top_p)
 
     def _check_methods(self):
         beams, sequences = self.options.num_beams, self.options.num_return_sequences
         if beams > 1 and self.sampler is not None:
             raise InputError(
-                f'num_beams {beams} looks for the most likely texts, while temperature, top_k and '
-                'top_p draw at random: leave out one or the other'
+                'num_beams and temperature, top_k, top_p exclude each other: search or draw'
             )
-        if beams > 1 and sequences > beams:
+        if sequences > beams and self.sampler is None:
             raise InputError(
-                f'num_return_sequences {sequences} is above num_beams {beams}, the number of texts '
-                'that are found'
-            )
-        if beams == 1 and self.sampler is None and sequences > 1:
-            raise InputError(
-                f'num_return_sequences is {sequences}, but greedy finds one text: pass '
-                'temperature, top_k or top_p to draw several, or num_beams to search for them'
+                f'num_return_sequences is {sequences}; greedy finds one text and a beam search '
+                f'num_beams, {beams}: pass temperature, top_k or top_p to draw several'
             )
 
     def _check_context(self, context):
         if context is None or self.options.overflow == 'slide':
             return
-        longest = max(range(len(self.prompts)), key=lambda number: len(self.prompts[number]))
-        length, new = len(self.prompts[longest]), self.options.max_new_tokens
+        length, new = max(map(len, self.prompts)), self.options.max_new_tokens
         if length + new > context:
             raise InputError(
-                f'prompt {longest} has {length} tokens, {new} are to follow, and the context of '
-                f'this model is {context}: ask for fewer or shorten it, or pass '
-                "overflow='slide' to forget the beginning where it is full"
+                f'a prompt of {length} tokens and {new} new ones exceed the context of this model, '
+                f"{context}: ask for fewer, or pass overflow='slide' to forget the beginning"
             )
 
     def _check_vocabulary(self, size):

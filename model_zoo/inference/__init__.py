@@ -9,7 +9,6 @@ if TYPE_CHECKING:
 #: public name -> the module that has it
 _PLACES = {
     'ENGINES': 'engines',
-    'INDEXES': 'vectors',
     'PIPELINES': 'pipelines',
     'Engine': 'mxnet_engine',
     'MXNetEngine': 'mxnet_engine',

@@ -8,7 +8,7 @@ from pydantic import Field
 from ..errors import InputError
 from ..util.arrays import sigmoid, softmax
 from ..util.fields import AnyText, CallOptions, Count, Fields, Flag, Text
-from .pipeline_base import NUMBER, Pipeline
+from .pipeline_base import Pipeline
 
 __all__ = [
     'MultipleChoice',
@@ -84,7 +84,6 @@ class TextClassification(TextPairs):
         problem = self.block.config.extras.get('problem_type')
         #: whether a text may have several labels, or none
         self.is_multi_label = problem == 'multi_label_classification'
-        #: whether the result is a number
         self.is_regression = problem == 'regression'
 
     class Options(CallOptions):
@@ -112,10 +111,6 @@ class TextClassification(TextPairs):
             return result
         result = result if is_usual else result[0]
         return [result] if isinstance(item, str) else result  # as transformers has it
-
-    def _answer_size(self, item, rows, options):
-        sizes = sorted((len(label) for label in self.labels), reverse=True)[: options['top_k']]
-        return sum(sizes) + 2 * NUMBER * len(sizes)
 
     def _finish(self, item, rows, outputs, options):
         ((scores,),) = outputs
@@ -165,6 +160,22 @@ class ZeroShotClassification(TextPairs):
     task = 'zero-shot-classification'
     block_tasks = ('classification',)
 
+    def __init__(self, opened, *args, **options):
+        super().__init__(opened, *args, **options)
+
+        def places(begin):
+            return [n for n, name in enumerate(self.labels) if name.lower().startswith(begin)]
+
+        if not places('entail'):
+            raise InputError(
+                f'{self.task} needs a model for natural language inference, with a label '
+                f'"entailment"; this one has {", ".join(self.labels)}'
+            )
+        self._entailment = places('entail')[0]
+        # the label that contradicts, or the one furthest from entailment
+        furthest = -1 if self._entailment == 0 else 0
+        self._contradiction = [*places('contradict'), furthest][0]
+
     class Options(CallOptions):
         candidate_labels: Text | Annotated[list[Text], Field(max_length=10_000)] | None = None
         hypothesis_template: Text = 'This example is {}.'
@@ -181,31 +192,11 @@ class ZeroShotClassification(TextPairs):
             raise InputError(
                 f'hypothesis_template is {template!r:.80}; it must have {{}} where the label goes'
             )
-        if self.problem:
-            raise InputError(self.problem)
         return {
             'labels': names,
             'template': template,
             'multi_label': given.multi_label or len(names) == 1,
-            'entailment': self._entailed()[0],
         }
-
-    @property
-    def problem(self):
-        if not self._entailed():
-            return (
-                f'{self.task} needs a model for natural language inference, with a label '
-                f'"entailment"; this one has {", ".join(self.labels)}'
-            )
-        return None
-
-    def _entailed(self):
-        return [n for n, name in enumerate(self.labels) if name.lower().startswith('entail')]
-
-    def _contradiction(self, entailment):
-        """The position of the label that contradicts, or of the one furthest from entailment."""
-        named = [n for n, name in enumerate(self.labels) if name.lower().startswith('contradict')]
-        return named[0] if named else -1 if entailment == 0 else 0
 
     def _is_item(self, inputs):
         return isinstance(inputs, (str, bytes))
@@ -216,16 +207,12 @@ class ZeroShotClassification(TextPairs):
             # str.format would let a template make a text of any length
             yield text, options['template'].replace('{}', label)
 
-    def _answer_size(self, item, rows, options):
-        return len(item) + sum(map(len, options['labels'])) + NUMBER * len(rows)
-
     def _finish(self, item, rows, outputs, options):
         logits = np.stack([row for (row,) in outputs])  # (labels, classes)
-        entailment = options['entailment']
         if options['multi_label']:
-            scores = softmax(logits[:, [self._contradiction(entailment), entailment]])[:, 1]
+            scores = softmax(logits[:, [self._contradiction, self._entailment]])[:, 1]
         else:
-            scores = softmax(logits[:, entailment])
+            scores = softmax(logits[:, self._entailment])
         order = scores.argsort()[::-1]
         return {
             'sequence': item,
@@ -292,9 +279,6 @@ class Reranking(TextPairs):
                 f'{self.task} needs a model with one output, a score; this one has '
                 f'{self.block.num_labels}: {", ".join(self.labels)}'
             )
-        self._activate = self._activation()
-
-    def _activation(self):
         extras = self.block.config.extras
         settings = extras.get('sentence_transformers') or {}
         path = settings.get('activation_fn') or extras.get('sbert_ce_default_activation_function')
@@ -304,15 +288,11 @@ class Reranking(TextPairs):
                 f'the configuration names the activation {path!r}; supported are '
                 f'{", ".join(ACTIVATIONS)}'
             )
-        return ACTIVATIONS[name]
+        self._activate = ACTIVATIONS[name]
 
     class Options(CallOptions):
         top_k: Count | None = None
         return_documents: Flag = False
-
-    def _answer_size(self, item, rows, options):
-        documents = item['documents'] if options.return_documents and isinstance(item, dict) else []
-        return super()._answer_size(item, rows, options) + sum(map(len, documents))
 
     def _pairs(self, item, options):
         if isinstance(item, (tuple, list)) and len(item) == 2:

@@ -7,14 +7,12 @@ import math
 import os
 from typing import NamedTuple
 
-import numpy as np
-
 from ..environment import cpu_flags
 from ..errors import InputError, MissingExtraError, UnknownNameError
 from ..generation import GenerationMixin
 from ..util.choices import ENGINES
 from ..util.reading import read_json
-from .mxnet_engine import Engine, MXNetEngine
+from .mxnet_engine import MXNetEngine
 from .onnx_engine import (
     OnnxGenerationEngine,
     OnnxRuntimeEngine,
@@ -58,8 +56,15 @@ class Choice(NamedTuple):
 
     engine: str
     speed: float
-    is_installed: bool
-    cure: str
+
+    @property
+    def is_installed(self):
+        return has_engine(self.engine)
+
+    @property
+    def cure(self):
+        """The command that installs it."""
+        return f"pip install 'gluon-transformer-zoo[{_EXTRAS[self.engine]}]'"
 
 
 def has_engine(engine):
@@ -90,23 +95,12 @@ def choices(precision, work='forward'):
         ]
         is_of_mxnet = precision in PRECISIONS['mxnet']
         rows = [row for row in rows if len(row) > 1 and (not is_of_mxnet or 'mxnet' in row)]
-    ranked = []
-    for engine in {name: None for row in rows for name in row}:
-        ratios = [
-            row.get('mxnet', next(iter(row.values()))) / row[engine]
-            for row in rows
-            if engine in row
-        ]
-        ranked.append(
-            Choice(
-                engine,
-                math.exp(sum(map(math.log, ratios)) / len(ratios)),
-                has_engine(engine),
-                ''
-                if engine == 'mxnet'
-                else f"pip install 'gluon-transformer-zoo[{_EXTRAS[engine]}]'",
-            )
-        )
+    logs = {}
+    for row in rows:
+        first = row.get('mxnet', next(iter(row.values())))
+        for engine, ms in row.items():
+            logs.setdefault(engine, []).append(math.log(first / ms))
+    ranked = [Choice(engine, math.exp(sum(each) / len(each))) for engine, each in logs.items()]
     return sorted(ranked, key=lambda choice: -choice.speed)
 
 
@@ -147,11 +141,6 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             return _fastest(block, precision, ctx)
         # OpenVINO is faster for batches of one shape, and slower for texts of any lengths
         engine = 'onnxruntime' if has_engine('onnxruntime') else 'mxnet'
-    if precision == 'int8' and engine == 'mxnet':
-        raise InputError(
-            "MXNet's INT8 needs calibration: quantize the model first (only_calibration), or take "
-            "engine='onnxruntime' or 'openvino'"
-        )
     if precision not in PRECISIONS[engine]:
         able = [name for name in PRECISIONS if precision in PRECISIONS[name]]
         hint = f'; {able[0]} does that: engine={able[0]!r}' if able else ''
@@ -159,7 +148,6 @@ def make_engine(block, engine='mxnet', precision='float32', ctx=None):
             f'{engine} computes in {" or ".join(PRECISIONS[engine])}, not {precision}{hint}'
         )
     if engine == 'mxnet':
-        _log_faster(precision, _work_of(block))
         return MXNetEngine(block, ctx, precision)
     if not has_engine(engine):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
@@ -187,47 +175,15 @@ def _of_file(block, engine, precision):
         raise MissingExtraError.of(engine, _EXTRAS[engine])
     is_writer = isinstance(block, GenerationMixin)
     options = {'writer': block} if is_writer else {}
-    made = _CLASSES[engine][is_writer](block.onnx_file, precision, **options)
-    return _SentenceEngine(made) if made.outputs == ['sentence_embedding'] else made
-
-
-class _SentenceEngine(Engine):
-    """Runs a file that computes vectors of texts."""
-
-    pools = True
-
-    def __init__(self, engine):
-        super().__init__()
-        self.name, self._engine = engine.name, engine
-
-    def run(self, words, token_types, valid_length):
-        vectors = self._engine.run(words, token_types, valid_length)
-        return [np.expand_dims(vector, 1) for vector in vectors]
-
-
-def _work_of(block):
-    return 'generation' if isinstance(block, GenerationMixin) else 'forward'
-
-
-def _faster(precision, work):
-    """The choices that are faster than MXNet, the fastest first."""
-    return [choice for choice in choices(precision, work) if choice.speed >= _LEAST_GAIN]
-
-
-@functools.cache  # once in a process
-def _log_faster(precision, work):
-    for choice in _faster(precision, work)[:1]:
-        logger.info(
-            f"engine={choice.engine!r} is {choice.speed:.1f} times as fast as 'mxnet' in "
-            f'{precision} here{"" if choice.is_installed else f": {choice.cure}"}'
-        )
+    return _CLASSES[engine][is_writer](block.onnx_file, precision, **options)
 
 
 def _fastest(block, precision, ctx):
     """The fastest installed engine that can run a block."""
+    work = 'generation' if isinstance(block, GenerationMixin) else 'forward'
     is_on_cpu = ctx is None or ctx.device_type == 'cpu'
-    for choice in _faster(precision, _work_of(block)) if is_on_cpu else ():
-        if choice.is_installed:
+    for choice in choices(precision, work) if is_on_cpu else ():
+        if choice.speed >= _LEAST_GAIN and choice.is_installed:
             try:
                 return make_engine(block, choice.engine, precision)
             except Exception as error:  # the libraries' own have no common base

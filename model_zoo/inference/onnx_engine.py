@@ -1,7 +1,6 @@
 """ONNX Runtime and OpenVINO as engines: both run a block's ONNX file, also to continue texts."""
 
 import abc
-import contextlib
 import hashlib
 import json
 import logging
@@ -37,7 +36,6 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _LIBRARIES = ('onnx', 'onnxruntime')
-SECONDS_OF_EXPORT = 0.2  # for a million parameters, on two processors
 _FORMAT = 2  # raised when the exporter writes other graphs
 
 
@@ -54,18 +52,26 @@ class OnnxEngine(Engine):
         # the libraries' own classes have no common base
         with reporting(problem, error_class=CheckpointError, errors=Exception):
             self.inputs, self.outputs = self._open()
+        self.pools = self.outputs == ['sentence_embedding']
 
     @classmethod
     def of(cls, block, precision='float32', measures=None, **options):
-        """The engine of a block, whose ONNX file is made if the cache lacks it or is damaged."""
-        path = cls._make_file(block, precision, measures)
-        try:
-            return cls(path, precision, **options)
-        except CheckpointError as error:
-            logger.warning('%s; it is made again', error)
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
-        return cls(cls._make_file(block, precision, measures), precision, **options)
+        """The engine of a block, whose ONNX file is made unless it is in the cache."""
+        path = cls.file_of(block, precision, measures is not None)
+        folder, name = os.path.split(path)
+        make_writable_dir(folder)
+        with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
+            if not os.path.exists(path):
+                logger.info('making the ONNX file of this model, once')
+                load_exporter().export_onnx(
+                    block,
+                    folder,
+                    name.removesuffix('.onnx'),
+                    block.fuses_in_onnx and measures is None,
+                    precision if precision == 'int8' else 'float32',
+                    measures,
+                )
+        return cls(path, precision, **options)
 
     @staticmethod
     def file_of(block, precision, is_static=False):
@@ -74,30 +80,6 @@ class OnnxEngine(Engine):
 
         variant = ['int8', is_static, reduces_range()] if precision == 'int8' else 'float32'
         return os.path.join(default_root(), 'engines', f'{_key(block, variant)}.onnx')
-
-    @classmethod
-    def _make_file(cls, block, precision, measures):
-        """Write a block's ONNX file unless it is in the cache; returns its path."""
-        path = cls.file_of(block, precision, measures is not None)
-        folder, name = os.path.split(path)
-        name = name[: -len('.onnx')]
-        make_writable_dir(folder)
-        with filelock.FileLock(os.path.join(folder, f'.{name}.lock')):
-            if not os.path.exists(path):
-                millions = sum(p.data().size for p in block.collect_params().values()) / 1e6
-                logger.info(
-                    'making the ONNX file of this model, once; this takes about %d s',
-                    1 + millions * SECONDS_OF_EXPORT,
-                )
-                load_exporter().export_onnx(
-                    block,
-                    folder,
-                    name,
-                    block.fuses_in_onnx and measures is None,
-                    precision if precision == 'int8' else 'float32',
-                    measures,
-                )
-        return path
 
     def feed(self, words, token_types, valid_length):
         """The file's inputs by their names; see `run`."""
@@ -109,6 +91,10 @@ class OnnxEngine(Engine):
             # each choice is a separate text
             feed[name] = array if len(shape) == 2 else array[:, None]
         return feed
+
+    def _as_states(self, outputs):
+        """Return a text's vector like the state of its only token, if the file computes vectors."""
+        return [np.expand_dims(array, 1) for array in outputs] if self.pools else outputs
 
     @abc.abstractmethod
     def _open(self):
@@ -136,7 +122,7 @@ class OnnxRuntimeEngine(OnnxEngine):
         feed = self.feed(words, token_types, valid_length)
         # several threads may run a session, but each run takes all processors
         with self.lock:
-            return self.session.run(None, feed)
+            return self._as_states(self.session.run(None, feed))
 
 
 def _key(block, about):
@@ -172,8 +158,8 @@ class OpenVINOEngine(OnnxEngine):
     name, library = 'openvino', 'OpenVINO'
     _most_tokens = 0  # the model's limit; 0 pads nothing
 
-    def __init__(self, path, precision='float32', streams=1):
-        self._streams, self._local = streams, threading.local()
+    def __init__(self, path, precision='float32'):
+        self._local = threading.local()
         super().__init__(path, precision)
         wanted = _PRECISIONS[precision]
         if self.model.get_property('INFERENCE_PRECISION_HINT').get_type_name() != wanted:
@@ -196,7 +182,7 @@ class OpenVINOEngine(OnnxEngine):
                 'KV_CACHE_PRECISION': _PRECISIONS[self.precision],
                 'DYNAMIC_QUANTIZATION_GROUP_SIZE': '0',
                 'INFERENCE_NUM_THREADS': used_processors(),
-                'NUM_STREAMS': self._streams,
+                'NUM_STREAMS': 1,
                 'ENABLE_CPU_PINNING': False,
                 # One folder a precision: with one for all, OpenVINO 2026.4 computes NaN in bfloat16
                 # after the same file has been opened in float32.
@@ -228,7 +214,9 @@ class OpenVINOEngine(OnnxEngine):
         more = [(0, 0), (0, max(0, min(-length % step, self._most_tokens - length)))]
         feed = self.feed(np.pad(words, more), np.pad(token_types, more), valid_length)
         outputs = self._local.request.infer(feed, share_inputs=True).values()  # copies
-        return [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
+        return self._as_states(
+            [array[_cut(tensor, length)] for array, tensor in zip(outputs, self.model.outputs)]
+        )
 
 
 def _cut(output, length):

@@ -166,6 +166,8 @@ class Pipeline:
     token_outputs = 0
     #: options of a call
     Options = CallOptions
+    #: whether a classifier's result is a number
+    is_regression = False
     batch_rows = BATCH_ROWS
 
     def __init__(self, opened, max_length=None, batch_tokens=BATCH_TOKENS, engine=None, **defaults):
@@ -181,11 +183,6 @@ class Pipeline:
         self._pad_id = self.tokenizer.pad_token_id or 0  # padding is masked, so any id will do
         self._defaults = self._given(defaults) if defaults else {}
         self._usual = None  # what `checked` returns for a call without options
-
-    @property
-    def problem(self):
-        """Why the model can't do the task, or None."""
-        return None
 
     @overload
     def __call__(self, inputs: list[Any], **options: Any) -> list[Any]: ...
@@ -209,9 +206,6 @@ class Pipeline:
             )
         if hasattr(inputs, 'tolist'):  # such as a column of pandas
             inputs = inputs.tolist()
-        if isinstance(inputs, (list, tuple)):
-            results = self.results(iter(inputs), checked)
-            return [self._shown(result, None, options) for result in results]
         try:
             items = iter(inputs)
         except TypeError:
@@ -219,7 +213,8 @@ class Pipeline:
                 f'{self.task} takes a text, a list or an iterable of them, not '
                 f'{type(inputs).__name__}'
             ) from None
-        return (self._shown(result, None, options) for result in self.results(items, checked))
+        results = (self._shown(result, None, options) for result in self.results(items, checked))
+        return list(results) if isinstance(inputs, (list, tuple)) else results
 
     def __repr__(self):
         labels = f', labels={self.labels!r:.200}' if getattr(self.block, 'num_labels', 0) else ''
@@ -242,34 +237,6 @@ class Pipeline:
             for item, item_rows in zip(items, rows):
                 meter.add('answer', self._answer_size(item, item_rows, options))
         return Work(items, rows, options)
-
-    def prepare_ids(self, lists, options, meter):
-        """`prepare`, for lists of token ids instead of texts; they are used unchanged."""
-        rows, options = [], self.checked(options)
-        for ids in lists:
-            self.check_ids(ids)
-            if self.max_length is not None and len(ids) > self.max_length:
-                raise InputError(
-                    f'a list has {len(ids)} token ids; the model takes {self.max_length} at most'
-                )
-            meter.add('rows', 1)
-            meter.add('tokens', len(ids))
-            reduce = functools.partial(self._reduced, options=options)
-            row = Row(np.array(ids, np.int32), np.zeros(len(ids), np.int32), reduce=reduce)
-            meter.add('answer', self._answer_size(None, [row], options))
-            rows.append([row])
-        return Work([None] * len(rows), rows, options)
-
-    def check_ids(self, ids):
-        """Raise InputError unless a list of int has ids of the model's vocabulary."""
-        if not ids:
-            raise InputError('a list of token ids is empty')
-        size = self.block.config.vocab_size
-        for wrong in (min(ids), max(ids)):
-            if not 0 <= wrong < size:
-                raise InputError(
-                    f'token id {wrong!r:.40} is not in the vocabulary of {size} tokens'
-                )
 
     def run_batch(self, rows):
         """The second step: run the model.

@@ -41,10 +41,7 @@ class _Ranges:
     def __init__(self, clipped):
         self.min_max_dict, self._clipped = {}, clipped
 
-    def collect(self, name, handle):
-        name, array = _output(name, handle)
-        if array is None:
-            return
+    def collect(self, name, array):
         low, high = float(array.min()), float(array.max())
         if self._clipped and ('eltwise' in name or 'gelu' in name):
             high = min(high, self.largest_gelu)
@@ -63,14 +60,12 @@ class _Histograms:
     def __init__(self, ranges):
         self._ranges, self._counts = ranges, {}
 
-    def collect(self, name, handle):
-        name, array = _output(name, handle)
-        if array is not None:
-            high = max(map(abs, self._ranges[name])) or 1.0
-            counts, edges = np.histogram(array, self.bins, (-high, high))
-            if name in self._counts:
-                counts = counts + self._counts[name][0]
-            self._counts[name] = counts, edges
+    def collect(self, name, array):
+        high = max(map(abs, self._ranges[name])) or 1.0
+        counts, edges = np.histogram(array, self.bins, (-high, high))
+        if name in self._counts:
+            counts = counts + self._counts[name][0]
+        self._counts[name] = counts, edges
 
     def best_ranges(self, dtype):
         """The ranges whose values in 8 bits are distributed most like the values themselves."""
@@ -85,15 +80,6 @@ class _Histograms:
             high = float(high.asscalar())
             best[name] = 0.0 if one_sided else -high, high
         return best
-
-
-def _output(name, handle):
-    """Name and values of what a monitor gets; the values are None unless a layer puts them out."""
-    name = name.decode() if isinstance(name, bytes) else name
-    if not name.endswith('_output'):
-        return name, None
-    handle = ctypes.cast(handle, mx.base.NDArrayHandle)
-    return name, mx.nd.NDArray(handle, writable=False).asnumpy()
 
 
 def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
@@ -114,13 +100,12 @@ def quantize(block, batches, mode='customize', dtype='auto', exclude=()):
         ``SymbolBlock.imports`` reads.
     """
     quantizer = Quantizer(block, batches, mode, dtype)
-    return quantizer.block(
-        [
-            layer
-            for layer, names in quantizer.layers.items()
-            if any(part in name for part in exclude for name in names)
-        ]
-    )
+    kept = [
+        layer
+        for layer, names in quantizer.layers.items()
+        if any(part in name for part in exclude for name in names)
+    ]
+    return quantizer.block(kept)
 
 
 class Quantizer:
@@ -243,8 +228,15 @@ class Quantizer:
             {name: array for name, array in values.items() if name in known},
             grad_req='null',
         )
+
+        def watch(name, handle):
+            name = name.decode() if isinstance(name, bytes) else name
+            if name.endswith('_output'):
+                handle = ctypes.cast(handle, mx.base.NDArrayHandle)
+                collect(name, mx.nd.NDArray(handle, writable=False).asnumpy())
+
         if collect is not None:
-            executor.set_monitor_callback(collect, monitor_all=True)
+            executor.set_monitor_callback(watch, monitor_all=True)
         return [output.asnumpy() for output in executor.forward(is_train=False)]
 
 

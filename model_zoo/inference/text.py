@@ -1,6 +1,5 @@
 """Texts that a language model continues."""
 
-import logging
 from itertools import islice
 
 from ..batches.sampling import longest_first
@@ -12,33 +11,11 @@ from .pipeline_base import BATCH_TOKENS, ITEMS_TOGETHER, Pipeline
 
 __all__ = ['TextGeneration', 'end_tokens']
 
-logger = logging.getLogger(__name__)
-
 MAX_NEW_TOKENS = 50
 BATCH_PROMPTS = 8  # run together
 _LENGTHS = ('max_new_tokens', 'max_length')
 _SAMPLING = {'temperature', 'top_k', 'top_p', 'seed'}
 _BEAMS = {'num_beams', 'length_penalty'}
-# fields of generation_config.json that change texts, and have no option here
-_UNUSED = (
-    'begin_suppress_tokens',
-    'constraints',
-    'diversity_penalty',
-    'early_stopping',
-    'encoder_repetition_penalty',
-    'epsilon_cutoff',
-    'eta_cutoff',
-    'force_words_ids',
-    'exponential_decay_length_penalty',
-    'forced_bos_token_id',
-    'forced_eos_token_id',
-    'min_length',
-    'min_p',
-    'penalty_alpha',
-    'sequence_bias',
-    'suppress_tokens',
-    'top_h',
-)
 
 
 class TextGeneration(Pipeline):
@@ -79,9 +56,6 @@ class TextGeneration(Pipeline):
             del usual['max_length']
         self._defaults = self._given(usual)
         self._defaults = self._over_defaults(defaults)
-        unused = [name for name in _UNUSED if own.get(name)]
-        if unused:
-            logger.warning('not used of generation_config.json: %s', ', '.join(unused))
 
     def _over_defaults(self, options):
         given = self._given(options)
@@ -95,7 +69,11 @@ class TextGeneration(Pipeline):
             raise InputError('do_sample and num_beams exclude each other: choose one')
         unused = _BEAMS if given.do_sample else _SAMPLING
         options = given.model_dump(include={*TextOptions.model_fields} - unused)
-        ends = self.end_tokens if given.eos_token_id is None else given.eos_token_id
+        ends = (
+            end_tokens(self.block, self.tokenizer)
+            if given.eos_token_id is None
+            else given.eos_token_id
+        )
         options['stop_tokens'] = ends if given.stop_at_end else []
         # the model forgets the beginning of a text that is longer than its context
         options['overflow'] = 'slide'
@@ -155,25 +133,15 @@ class TextGeneration(Pipeline):
             raise InputError('a stream has one sequence: num_return_sequences is 1')
         streamed = StreamedText(self.tokenizer, ids, skip_special_tokens=True)
         count = self.new_tokens(ids, checked)
-        for new in self._locked(
-            stream(self.engine.language_model, [ids], count, **checked['generate'])
-        ):
+        with self.engine.lock:  # the prompt runs at once
+            steps = stream(self.engine.language_model, [ids], count, **checked['generate'])
+        while True:
+            with self.engine.lock:  # other threads can take their steps in between
+                new = next(steps, None)
+            if new is None:
+                return
             if added := streamed.add(new):
                 yield added
-
-    def _locked(self, steps):
-        """Take the steps one by one, so that other threads can take their steps in between."""
-        while True:
-            with self.engine.lock:
-                step = next(steps, None)
-            if step is None:
-                return
-            yield step
-
-    @property
-    def end_tokens(self):
-        """Ids of the tokens that end a text, a list: the model's and the tokenizer's."""
-        return end_tokens(self.block, self.tokenizer)
 
     def encode_prompt(self, text):
         """The ids of a prompt, a list; InputError for an empty one if the model has no ``bos``."""

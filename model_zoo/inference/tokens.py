@@ -31,6 +31,14 @@ class _Token(NamedTuple):
     word: int
 
 
+#: strategy -> a word's probabilities, from its tokens'
+_OF_WORD = {
+    'first': lambda scores: scores[0],
+    'average': lambda scores: np.mean(scores, axis=0),
+    'max': lambda scores: max(scores, key=np.max),
+}
+
+
 class TokenClassification(Pipeline):
     """Labels of a text's tokens, such as named entities.
 
@@ -102,59 +110,46 @@ class TokenClassification(Pipeline):
             rows.append(Row(seen, types, (pieces[first : first + length], first, head)))
         return rows
 
-    def _answer_size(self, item, rows, options):
-        return 6 * NUMBER * sum(len(row.input_ids) for row in rows)
-
     def _finish(self, item, rows, outputs, options):
-        entities, labels = [], self.labels
+        entities, strategy = [], options['strategy']
         for row, (scores,) in zip(rows, outputs):
-            tokens = self._tokens(row, softmax(scores), item)
-            if options['strategy'] not in ('none', 'simple'):
-                tokens = [
-                    self._merged(list(group), options['strategy'])
-                    for _, group in itertools.groupby(tokens, key=lambda token: token.word)
-                ]
-            row_entities = [self._entity(token, labels) for token in tokens]
-            if options['strategy'] != 'none':
-                groups = groups_of_entities(row_entities, labels)
+            row_entities = list(map(self._entity, self._tokens(row, scores, item, strategy)))
+            if strategy != 'none':
+                groups = groups_of_entities(row_entities, self.labels)
                 row_entities = [self._group(*group) for group in groups]
-            entities += [
-                entity
-                for entity in row_entities
-                if entity.get('entity', entity.get('entity_group')) not in options['ignored']
-            ]
+            kind = 'entity' if strategy == 'none' else 'entity_group'
+            entities += [each for each in row_entities if each[kind] not in options['ignored']]
         if len(rows) > 1:
             entities = _without_overlaps(entities)
         for entity in entities:
             del entity['parts']
-            if self.knows_words and options['strategy'] != 'none':
+            if self.knows_words and strategy != 'none':
                 entity['word'] = item[entity['start'] : entity['end']]
         return entities
 
-    def _tokens(self, row, scores, text):
-        """The tokens of a window, special ones left out."""
+    def _tokens(self, row, scores, text, strategy):
+        """The tokens of a window, special ones left out; with a strategy for words, its words."""
         pieces, first, head = row.about
-        tokens = []
-        for position, (token, (start, end), word) in enumerate(pieces, head):
-            parts = [(token, text[start:end])]
-            tokens.append(_Token(parts, scores[position], start, end, position + first, word))
-        return tokens
+        tokens = [
+            _Token([(piece, text[start:end])], of_token, start, end, index, word)
+            for index, ((piece, (start, end), word), of_token) in enumerate(
+                zip(pieces, softmax(scores)[head:]), first + head
+            )
+        ]
+        if strategy not in _OF_WORD:
+            return tokens
+        words = []
+        for _, group in itertools.groupby(tokens, key=lambda token: token.word):
+            group = list(group)
+            parts = [part for token in group for part in token.parts]
+            scores = _OF_WORD[strategy]([token.scores for token in group])
+            words.append(group[0]._replace(parts=parts, scores=scores, end=group[-1].end))
+        return words
 
-    def _merged(self, tokens, strategy):
-        """A word's tokens as one."""
-        if strategy == 'first':
-            scores = tokens[0].scores
-        elif strategy == 'max':
-            scores = max(tokens, key=lambda token: token.scores.max()).scores
-        else:
-            scores = np.mean([token.scores for token in tokens], axis=0)
-        parts = [part for token in tokens for part in token.parts]
-        return tokens[0]._replace(parts=parts, scores=scores, end=tokens[-1].end)
-
-    def _entity(self, token, labels):
+    def _entity(self, token):
         best = int(token.scores.argmax())
         return {
-            'entity': labels[best],
+            'entity': self.labels[best],
             'score': float(token.scores[best]),
             'index': token.index,
             'word': self._words(token.parts),
@@ -192,13 +187,8 @@ def _without_overlaps(entities):
     for entity in sorted(entities, key=lambda entity: entity['start']):
         if not kept or entity['start'] >= kept[-1]['end']:
             kept.append(entity)
-            continue
-        old = kept[-1]
-        if (entity['end'] - entity['start'], entity['score']) > (
-            old['end'] - old['start'],
-            old['score'],
-        ):
-            kept[-1] = entity
+        else:
+            kept[-1] = max(kept[-1], entity, key=lambda e: (e['end'] - e['start'], e['score']))
     return kept
 
 
@@ -372,7 +362,7 @@ class QuestionAnswering(Pipeline):
         }
 
     def _rows(self, items, options, meter=None):
-        return [self._windows(item, options, meter) for item in items]
+        return [self._windows(self.Item.read(item), options, meter) for item in items]
 
     def _windows(self, item, options, meter):
         """Rows of a question; `about` describes a row's window.
@@ -380,18 +370,15 @@ class QuestionAnswering(Pipeline):
         It has the offsets and word ids of the whole context, the number of the row's pieces before
         the context, the context's first piece that the window sees, and how many it sees.
         """
-        item = self.Item.read(item)
         texts = [(item.question, None), (item.context, None)]
         asked, seen = self.tokenizer.encode_pairs(texts, UNLIMITED, add_special_tokens=False)
         asked = asked[: options['question']]
-        room = options['length'] - self.tokenizer.pair_size()
-        if len(asked) >= room - options['stride']:
+        room = options['length'] - self.tokenizer.pair_size() - len(asked)
+        if room <= options['stride']:
             raise InputError(
-                f'{self.task}: the question has {len(asked)} tokens, and max_seq_len '
-                f'{options["length"]} with doc_stride {options["stride"]} leaves room for '
-                f'{room - options["stride"] - 1}'
+                f'{self.task}: the question has {len(asked)} tokens; max_seq_len '
+                f'{options["length"]} less doc_stride {options["stride"]} has no room for them'
             )
-        room -= len(asked)
         windows = split_windows(len(seen), room, room - options['stride'])
         overhead = options['length'] - room
         if meter is not None:

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from ..errors import InputError, MissingExtraError, UnknownNameError
+from ..errors import InputError
 from ..pretrained.sentence_modules import SentenceModules, modules_of
 from ..util.arrays import pool
-from ..util.choices import INDEXES, POOLINGS
+from ..util.choices import POOLINGS
 from ..util.fields import AnyText, CallOptions, Fields, Flag
 from .pipeline_base import NUMBER, Pipeline
 
@@ -139,7 +139,7 @@ def unit_vectors(vectors):
     return _units(vectors)
 
 
-def nearest(queries, blocks, k, index='exact'):
+def nearest(queries, blocks, k):
     """The vectors of a corpus that are most similar to queries, by their cosine.
 
     Parameters
@@ -150,9 +150,6 @@ def nearest(queries, blocks, k, index='exact'):
         thousand vectors.
     k : int
         The number of results per query.
-    index : {'exact', 'faiss'}
-        'faiss' searches with that library (the extra ``search``), which finds the same but holds
-        all vectors in memory.
 
     Returns
     -------
@@ -162,12 +159,21 @@ def nearest(queries, blocks, k, index='exact'):
     """
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
         raise InputError(f'k is {k!r}; it must be an integer of at least 1')
-    UnknownNameError.check('index', index, INDEXES)
     queries = unit_vectors(queries)
     if not len(queries):
         raise InputError('there are no queries')
-    find = _nearest_by_faiss if index == 'faiss' else _nearest_exactly
-    return find(queries, _units_of_blocks(blocks, queries.shape[1]), int(k))
+    numbers = np.empty((len(queries), 0), np.int64)
+    cosines = np.empty((len(queries), 0), np.float32)
+    start = 0
+    for block in _units_of_blocks(blocks, queries.shape[1]):
+        parts = (queries[first : first + QUERIES] for first in range(0, len(queries), QUERIES))
+        parts = [_best(part @ block.T, k) for part in parts]
+        columns, values = map(np.concatenate, zip(*parts))
+        numbers = np.concatenate([numbers, columns + start], axis=1)
+        order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
+        numbers = np.take_along_axis(numbers, order, axis=1)
+        start += len(block)
+    return numbers, cosines
 
 
 def _units_of_blocks(blocks, units):
@@ -183,21 +189,6 @@ def _units_of_blocks(blocks, units):
             yield part
 
 
-def _nearest_exactly(queries, blocks, k):
-    numbers = np.empty((len(queries), 0), np.int64)
-    cosines = np.empty((len(queries), 0), np.float32)
-    start = 0
-    for block in blocks:
-        parts = (queries[first : first + QUERIES] for first in range(0, len(queries), QUERIES))
-        parts = [_best(part @ block.T, k) for part in parts]
-        columns, values = map(np.concatenate, zip(*parts))
-        numbers = np.concatenate([numbers, columns + start], axis=1)
-        order, cosines = _best(np.concatenate([cosines, values], axis=1), k)
-        numbers = np.take_along_axis(numbers, order, axis=1)
-        start += len(block)
-    return numbers, cosines
-
-
 def _best(scores, k):
     """Columns and values of the k largest of each row, the largest first."""
     k = min(k, scores.shape[1])
@@ -205,17 +196,3 @@ def _best(scores, k):
     values = np.take_along_axis(scores, columns, axis=1)
     order = np.lexsort((columns, -values), axis=1)  # of equal scores the first
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1)
-
-
-def _nearest_by_faiss(queries, blocks, k):
-    MissingExtraError.check('search', 'faiss')
-    import faiss
-
-    index = faiss.IndexFlatIP(queries.shape[1])
-    for block in blocks:
-        index.add(np.ascontiguousarray(block))
-    k = min(k, index.ntotal)
-    if not k:
-        return np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0), np.float32)
-    cosines, numbers = index.search(queries, k)
-    return numbers, cosines

@@ -304,7 +304,7 @@ def _folded(symbol, nodes, heads, params):
 
 
 def _ranks(symbol, params, inputs):
-    """Name of a node -> number of axes of each of its outputs, found with small sizes."""
+    """Return, by small sizes, each node's name -> the number of axes of each of its outputs."""
     sizes = {}
     shapes = {name: array.shape for name, array in params.items()}
     for name, (_, _, axes) in inputs.items():

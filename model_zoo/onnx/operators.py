@@ -78,8 +78,8 @@ def _reshape(writer, node):
 
 
 def _sizes_of_codes(writer, tensor, codes, axis):
-    """MXNet's codes: 0 keeps an axis, -1 takes the rest, -2 keeps all axes that are left, -3 joins
-    two axes, and -4 splits one into the two sizes that follow.
+    """Return the shape for MXNet's codes: 0 keeps an axis, -1 takes the rest, -2 keeps all others,
+    -3 joins two axes, and -4 splits one into the two sizes that follow.
     """
     parts, codes = [], iter(codes)
     for code in codes:
@@ -300,7 +300,7 @@ def _activation(writer, node):
 
 @translates('LeakyReLU')
 def _gelu(writer, node):
-    """The exact GELU: x / 2 (1 + erf(x / sqrt(2)))."""
+    """Compute the exact GELU: x / 2 (1 + erf(x / sqrt(2)))."""
     tensor = node.inputs[0]
 
     def number(value):

@@ -293,7 +293,8 @@ def _not_found(entry, root, missing, tried):
     for other in list_pretrained():
         if other.family == entry.family and places_of(other, root):
             here = f'{other.names[0] if other.names else other.model}, which is here, or '
-    ways.append(f'name {here}a folder that has them (in get_model: pretrained=FOLDER)')
+    named = f'name {here}a folder that has them (in get_model: pretrained=FOLDER)'
+    ways.insert(len(ways) - bool(here), named)  # what works at once comes first
     if in_repository(entry):
         ways.append("set MXNET_GLUON_REPO to a mirror of GluonNLP's repository")
     return PretrainedNotFoundError.of(

@@ -69,14 +69,14 @@ class SentenceModules:
         self.counts_prompt = counts_prompt
 
     def prompt(self, name=None):
-        """The text of a prompt, by default of `default_prompt`; empty if there is none."""
+        """Return the text of a prompt, by default of `default_prompt`; empty if there is none."""
         name = self.default_prompt if name is None else name
         if name is not None and name not in self.prompts:
             raise UnknownNameError.of('prompt', name, self.prompts)
         return self.prompts.get(name) or ''
 
     def vector(self, states, skip=0):
-        """A sentence's vector from the states, (tokens, units), of all its tokens."""
+        """Return a sentence's vector from the states, (tokens, units), of all its tokens."""
         skip = 0 if self.counts_prompt else min(skip, len(states) - 1)
         vector = np.concatenate([pool(states, mode, skip) for mode in self.modes])
         for step in self.steps:
@@ -94,13 +94,13 @@ class SentenceModules:
         return self.modes[0]
 
     def units(self, units):
-        """Length of a sentence's vector, given the length of a token's."""
+        """Return the length of a sentence's vector, given the length of a token's."""
         with reporting('the parts of the model do not fit together', errors=ValueError):
             return len(self.vector(np.zeros((1, units), np.float32)))
 
 
 def normalized(vector):
-    """A vector scaled to Euclidean length 1."""
+    """Return a vector scaled to Euclidean length 1."""
     return vector / max(np.linalg.norm(vector), _TINY)
 
 
@@ -109,7 +109,7 @@ KNOWN = {'all_minilm_l6_v2': SentenceModules(steps=[normalized], max_length=256)
 
 
 def modules_of(files):
-    """The modules of a model's `Files`; None if it isn't one of sentence-transformers."""
+    """Return the modules of a model's `Files`; None if it isn't one of sentence-transformers."""
     if files.modules is None or files.modules in KNOWN:
         return KNOWN.get(files.modules)
     folder = files.modules

@@ -175,12 +175,9 @@ class MultipleChoice(Task):
     head, use = 'multiple_choice', 'multiple-choice'
     command = 'zoo serve {folder}'
     call = "{'text': 'It rains.', 'choices': ['I get wet.', 'I am a tree.']}"
+    predicted = ('dev', 'test')
     #: options of `write_choices`
     columns, first = (_ID, _LABEL), 0
-
-    @property
-    def predicted(self):
-        return () if self.settings.do_eval is False else ('dev', 'test')
 
     def write(self, folder, segment, data, outputs):
         name = self.file_of(segment)
@@ -222,13 +219,6 @@ class ChoiceTask(MultipleChoice):
     files = {'train': ('train.csv',), 'dev': ('val.csv',), 'test': ('test.csv',)}
     title = 'SWAG'
     lowers = property(lambda self: self.settings.do_lower_case or None)
-
-    def locate(self, given=None):
-        files, held_out = super().locate(given), self.settings.dev_split is not None
-        is_missing = not held_out and not {'dev', 'test'}.intersection(files)
-        if given is None and self.settings.do_eval and is_missing:
-            raise InputError('there is no dev set: use `dev_file`, or `data_dir`')
-        return files
 
     def read(self, source, segment):
         examples = read_swag(source, segment, self.settings.encoding)
@@ -328,8 +318,7 @@ class StoryTask(MultipleChoice):
         if self.trains and not settings.train_file:
             raise InputError('there is no train set: give `train_file`')
         held_out = settings.train_file and (settings.n_valid or settings.dev_split)
-        is_missing = not (settings.dev_file or settings.test_file or held_out)
-        if is_missing and (settings.do_eval or settings.only_inference):
+        if settings.only_inference and not (settings.dev_file or settings.test_file or held_out):
             raise InputError('there is no dev set: give `dev_file`, `test_file` or `n_valid`')
         check_files(settings, 'train_file', 'dev_file', 'test_file')
         sources = {

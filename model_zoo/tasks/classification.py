@@ -272,7 +272,7 @@ class ClassificationTask(Task):
         return ClassifierFeatures(tokenizer, self.record, self.settings.max_length)(rows)
 
     def job(self, train):
-        job = {'train_file' if self.record.is_custom else 'data_dir': train, 'do_predict': False}
+        job = {'train_file' if self.record.is_custom else 'data_dir': train}
         if self._teacher is not None:
             job['teacher'] = describe_model(self._teacher)
         return job

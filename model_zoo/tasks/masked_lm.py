@@ -275,7 +275,7 @@ class PretrainingTask(MaskedLMTask):
         ):
             if patterns:
                 matching_files(patterns)
-        check_files(settings, 'vocab_file', 'sentencepiece')
+        check_files(settings, 'vocab_file')
         has_gpus = mx.runtime.Features().is_enabled('CUDA')
         if settings.gpus is None and self.workers.size > 1 and has_gpus:  # each has its own
             gpus = ','.join(map(str, range(mx.context.num_gpus())))

@@ -9,21 +9,21 @@ from ..training.settings import (
     BackendSettings,
     BatchTokensSettings,
     BertSettings,
-    CheckpointSettings,
     DeploySettings,
     DeviceSettings,
     FileSettings,
     FinetuneSettings,
+    InferenceSettings,
     NamedModelSettings,
     OptimizerSettings,
+    OutputSettings,
     ScheduleSettings,
+    SetSettings,
     Settings,
-    SplitSettings,
     TrainingSettings,
     lower_case,
     setting,
     settings,
-    text_encoding,
     token_limit,
 )
 from ..util.choices import GLUONNLP, ORIGINALS, POOLINGS
@@ -43,16 +43,16 @@ __all__ = [
     'TeacherSettings',
 ]
 
+
+def text_column():
+    """The field with the column of texts."""
+    return setting(None, 'column of the texts, if a file is a table', usual=True, on_resume='free')
+
+
 #: loss of a sentence encoder -> the kinds of examples that it can learn from
 LOSSES = {'in_batch': ('pairs', 'triplets'), 'cosine': ('scored',), 'triplet': ('triplets',)}
 #: buckets of batches of `batch_tokens`, which only pay if a batch's lengths are alike
 NUM_BUCKETS = 10
-#: settings of what is learned from a teacher
-OF_TEACHER = 'student_layers', 'teacher_layers', 'temperature', 'teacher_weight', 'states_weight'
-
-
-#: settings that name another model than the teacher
-OTHER_MODEL = (*BertSettings.defaults(), *CheckpointSettings.defaults())
 
 
 @settings()
@@ -73,7 +73,7 @@ class TeacherSettings(FinetuneSettings):
         'another model',
         at_least=1,
         flag={'metavar': 'N'},
-        excludes=OTHER_MODEL,
+        excludes=tuple(BertSettings.defaults()),
         needs=('teacher',),
     )
     teacher_layers: list[int] | None = setting(
@@ -84,11 +84,7 @@ class TeacherSettings(FinetuneSettings):
         needs=('teacher',),
     )
     temperature: float | None = setting(
-        2.0,
-        "temperature of the teacher's probabilities",
-        above=0,
-        below=float('inf'),
-        needs=('teacher',),
+        2.0, "temperature of the teacher's probabilities", above=0, needs=('teacher',)
     )
     teacher_weight: float | None = setting(
         0.5,
@@ -98,13 +94,14 @@ class TeacherSettings(FinetuneSettings):
         needs=('teacher',),
     )
     states_weight: float | None = setting(
-        1.0, "weight of the layers' states", at_least=0, below=float('inf'), needs=('teacher',)
+        1.0, "weight of the layers' states", at_least=0, needs=('teacher',)
     )
 
-    def check(self):
-        super().check()
-        for name in OF_TEACHER if self.teacher is None else ():
-            setattr(self, name, None)  # without a teacher they are no part of the job
+    def derived(self):
+        values = super().derived()
+        if self.teacher is None:  # the others are no part of the job
+            values.update(dict.fromkeys(TeacherSettings.__annotations__))
+        return values
 
 
 @settings(
@@ -113,9 +110,16 @@ class TeacherSettings(FinetuneSettings):
         'epochs': 'times to read the training set; may be a fraction; up to 2,000 rows of your own '
         'have more by default',
         'batch_size': 'smaller by default for up to 2,000 rows of your own',
+        'data_dir': "folder with the task's TSV files; default: GluonNLP downloads them",
+        'train_file': 'your own rows to train on: TSV, .csv, .jsonl or .parquet, or a folder that '
+        'datasets has saved',
+        'dev_file': 'your own rows to score each epoch on',
+        'test_file': 'your own rows to predict',
+        'dev_split': 'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, '
+        'stratified by label; `seed` selects the examples',
     },
 )
-class ClassificationSettings(DeploySettings, TeacherSettings):
+class ClassificationSettings(DeploySettings, TeacherSettings, FileSettings):
     """Settings of classification, with the defaults of GluonNLP 0.8's finetune_classifier.py."""
 
     title = 'task'
@@ -125,33 +129,6 @@ class ClassificationSettings(DeploySettings, TeacherSettings):
         'a known task, such as MRPC, of which an unknown name lists all; or custom, the default '
         'where files are given',
         usual=True,
-    )
-    data_dir: str | None = setting(
-        None,
-        "folder with the task's TSV files; default: GluonNLP downloads them",
-        usual=True,
-        on_resume='free',
-    )
-    train_file: str | None = setting(
-        None,
-        'your own rows to train on: TSV, .csv, .jsonl or .parquet, or a folder that datasets has '
-        'saved',
-        usual=True,
-        on_resume='free',
-    )
-    dev_file: str | None = setting(
-        None, 'your own rows to score each epoch on', usual=True, on_resume='free'
-    )
-    test_file: str | None = setting(None, 'your own rows to predict', usual=True, on_resume='free')
-    dev_split: float | None = setting(
-        None,
-        'instead of `dev_file`: hold out this share of `train_file`, such as 0.1, stratified '
-        'by label; `seed` selects the examples',
-        above=0,
-        below=1,
-        flag={'metavar': 'SHARE'},
-        usual=True,
-        excludes=('dev_file',),
     )
     text_columns: list[str] | None = setting(
         None,
@@ -211,23 +188,33 @@ class ClassificationSettings(DeploySettings, TeacherSettings):
     )
     max_length: int = token_limit(128)
     do_lower_case: bool | None = lower_case()
-    do_predict, do_eval = False, None  # fields of the originals' settings
+    do_predict: bool = setting(
+        False,
+        'also write test_results.tsv for the test set: one line per sample, one column per '
+        'class; alone: `only_inference` on the test set',
+        flag=YES_OR_NO,
+        on_resume='free',
+    )
+    do_eval: bool | None = setting(
+        None,
+        'evaluate; training does so anyway; alone: `only_inference`',
+        flag=YES_OR_NO,
+        on_resume='free',
+    )
 
-    def check(self):
-        super().check()
-        if self.labels is not None and len(self.labels) == 1:
-            self.labels = [label.strip() for label in self.labels[0].split(',')]
+    def derived(self):
+        values, labels = super().derived(), self.labels
+        if labels is not None and len(labels) == 1:
+            values['labels'] = [label.strip() for label in labels[0].split(',')]
+        return values
 
 
 @settings(lr=5e-5, seed=42)
 class ChoiceSettings(FileSettings, FinetuneSettings):
     """Settings of multiple choice, with the defaults of pytorch-pretrained-bert's run_swag.py."""
 
-    do_eval = None  # a field of the originals' settings: whether predictions are written
     max_length: int = token_limit(128)
-    do_lower_case: bool | None = setting(
-        False, 'default: as the vocabulary requires', flag={'action': 'store_true'}
-    )
+    do_lower_case: bool | None = setting(False, 'default: as the vocabulary requires')
 
 
 @settings(
@@ -239,71 +226,58 @@ class ChoiceSettings(FileSettings, FinetuneSettings):
     epsilon=1e-8,
     warmup_ratio=0.002,
     seed=42,
+    helps={
+        'train_file': 'CSV file of the Story Cloze Test',
+        'dev_file': 'default: stories held out from `train_file`',
+        'test_file': 'stories whose endings to predict',
+    },
 )
 class StorySettings(
-    SplitSettings, NamedModelSettings, BatchTokensSettings, BackendSettings, ScheduleSettings
+    SetSettings,
+    InferenceSettings,
+    NamedModelSettings,
+    BatchTokensSettings,
+    BackendSettings,
+    ScheduleSettings,
 ):
     """Settings of stories' endings, with the defaults of pytorch-pretrained-bert's script."""
 
     title = 'task'
 
-    only_inference: bool = setting(
-        False,
-        'evaluate the dev set and predict the test set',
-        usual=True,
-        on_resume='free',
-        excludes=('resume',),
-    )
-    do_eval = None  # a field of the originals' settings: whether predictions are written
-    train_file: str | None = setting(
-        None,
-        'CSV file of the Story Cloze Test',
-        usual=True,
-        on_resume='free',
-        aliases=('train_dataset',),
-    )
-    dev_file: str | None = setting(
-        None,
-        'default: stories held out from `train_file`',
-        usual=True,
-        on_resume='free',
-        aliases=('eval_dataset',),
-    )
-    test_file: str | None = setting(
-        None, 'stories whose endings to predict', usual=True, on_resume='free'
-    )
-    encoding: str | None = text_encoding()
     n_valid: int = setting(374, 'number of held-out stories; 0: no dev set', at_least=0)
-    lm_coef: float = setting(
-        0.9, 'weight of the language model loss', at_least=0, below=float('inf')
-    )
+    lm_coef: float = setting(0.9, 'weight of the language model loss', at_least=0)
 
 
 # MXNet's own, which differ by optimizer and are what GluonNLP's script leaves them at
 EPSILONS = {'adam': 1e-8}
 
 
-@settings(dev_batch_size=24, lr=5e-5, epsilon=None, wd=0.0, log_interval=50, num_calib_batches=10)
+@settings(
+    dev_batch_size=24,
+    lr=5e-5,
+    epsilon=None,
+    wd=0.0,
+    log_interval=50,
+    num_calib_batches=10,
+    helps={
+        'train_file': "file in SQuAD's JSON format; default: GluonNLP downloads it",
+        'dev_file': 'the same to evaluate on; default: GluonNLP downloads it, or none with '
+        '`train_file`',
+        'test_file': 'questions to answer with the trained model',
+    },
+)
 class SquadSettings(DeploySettings, FinetuneSettings):
     """Settings of question answering, with the defaults of GluonNLP's finetune_squad.py."""
 
-    train_file: str | None = setting(
-        None,
-        "file in SQuAD's JSON format; default: GluonNLP downloads it",
+    title = 'task'
+
+    version_2: bool = setting(
+        False,
+        'SQuAD 2.0: a question may have no answer',
         usual=True,
-        on_resume='free',
+        flag=YES_OR_NO,
+        aliases=('version_2_with_negative',),
     )
-    dev_file: str | None = setting(
-        None,
-        'the same to evaluate on; default: GluonNLP downloads it, or none with `train_file`',
-        usual=True,
-        on_resume='free',
-        aliases=('predict_file',),
-    )
-    test_file: str | None = setting(
-        None, 'questions to answer with the trained model', usual=True, on_resume='free'
-    )
-    version_2: bool = setting(False, 'SQuAD 2.0: a question may have no answer', usual=True)
     f1_characters: bool | None = setting(
         None,
         'F1 over characters, for languages without spaces between words; default: if the '
@@ -326,36 +300,14 @@ class SquadSettings(DeploySettings, FinetuneSettings):
     n_best_size: int = setting(20, 'number of answers to keep per question', at_least=1)
     max_answer_length: int = setting(30, 'maximum length, in tokens', at_least=1)
     debug: bool = setting(False, 'use 10000 questions to train, 100 to evaluate')
-    sentencepiece: str | None = setting(
-        None,
-        'SentencePiece model instead of `vocab_file`',
-        on_resume='free',
-        excludes=('vocab_file',),
-    )
     uncased: bool = setting(False, 'check that the vocabulary is lower-case')
     do_lower_case: bool | None = lower_case()
 
-    def check(self):
-        super().check()
+    def derived(self):
+        values = super().derived()
         if self.epsilon is None:
-            self.epsilon = EPSILONS.get(self.optimizer.lower(), 1e-6)
-        if self.sentencepiece:
-            self._check_sentencepiece()
-
-    def _check_sentencepiece(self):
-        if not self.sentencepiece.endswith(('.model', '.spiece')):
-            raise InputError(
-                f"{self.sentencepiece!r}: a SentencePiece model's file ends in .model or .spiece",
-                field='sentencepiece',
-            )
-        weights = (self.model_parameters, self.pretrained_parameters, self.from_scratch)
-        weights = (*weights, self.init_checkpoint, self.bert_config_file)
-        if not (any(weights) or self.deploy or os.path.isdir(self.model)):
-            raise InputError(
-                'is set, but pretrained weights have a vocabulary of their own; it goes with '
-                '`from_scratch`, `model_parameters` or `pretrained_parameters`',
-                field='sentencepiece',
-            )
+            values['epsilon'] = EPSILONS.get(self.optimizer.lower(), 1e-6)
+        return values
 
 
 @settings(lr=5e-5, epochs=4, dev_batch_size=32, seed=13531)
@@ -386,10 +338,11 @@ class TaggingSettings(FileSettings, FinetuneSettings):
         excludes=('dataset',),
     )
 
-    def check(self):
-        super().check()
+    def derived(self):
+        values = super().derived()
         if self.cased is not None:
-            self.dataset = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+            values['dataset'] = f'book_corpus_wiki_en_{"cased" if self.cased else "uncased"}'
+        return values
 
 
 @settings(lr=2e-5, dev_batch_size=32, epochs=1, model='bert_6_384_12')
@@ -409,7 +362,6 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         None,
         'score of two identical texts; default: the highest of the training set',
         above=0,
-        below=float('inf'),
     )
     loss: str | None = setting(
         None,
@@ -417,10 +369,8 @@ class SentenceSettings(FileSettings, FinetuneSettings):
         choices=list(LOSSES),
         usual=True,
     )
-    scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0, below=float('inf'))
-    margin: float = setting(
-        0.5, 'for triplet: margin between the cosines', above=0, below=float('inf')
-    )
+    scale: float = setting(20.0, 'for in_batch: factor of the cosines', above=0)
+    margin: float = setting(0.5, 'for triplet: margin between the cosines', above=0)
     pooling: str | None = setting(
         None,
         "how to combine the pieces' vectors; default: the model's own, else mean",
@@ -439,27 +389,18 @@ class SentenceSettings(FileSettings, FinetuneSettings):
     epsilon=1e-8,
     warmup_ratio=0.01,
     lr_schedule='warmup_cosine',
+    helps={
+        'train_file': 'text',
+        'dev_file': 'text whose perplexity to measure',
+        'test_file': 'text whose perplexity the trained model is measured by',
+    },
 )
-class LanguageModelSettings(SplitSettings, NamedModelSettings, BackendSettings, ScheduleSettings):
+class LanguageModelSettings(SetSettings, NamedModelSettings, BackendSettings, ScheduleSettings):
     """Settings for training a language model on a text."""
 
     title = 'text'
 
-    train_file: str | None = setting(None, 'text', usual=True, on_resume='free')
-    dev_file: str | None = setting(
-        None,
-        'text whose perplexity to measure',
-        usual=True,
-        on_resume='free',
-        aliases=('eval_file',),
-    )
-    test_file: str | None = setting(
-        None, 'text whose perplexity the trained model is measured by', usual=True, on_resume='free'
-    )
-    text_column: str | None = setting(
-        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
-    )
-    encoding: str | None = text_encoding()
+    text_column: str | None = text_column()
     max_length: int | None = token_limit(
         None, "tokens per block; default: the model's context", aliases=('block_size',)
     )
@@ -491,58 +432,60 @@ class LanguageModelSettings(SplitSettings, NamedModelSettings, BackendSettings, 
         needs=('from_scratch',),
     )
 
-    def check(self):
+    def derived(self):
         from ..tokenization.vocab_file import find_vocab_file
-        from .tables import check_files
 
-        super().check()
-        check_files(self, 'train_file', 'dev_file', 'test_file')
+        values = super().derived()
         if self.vocab_file and os.path.isdir(self.vocab_file):
-            self.vocab_file = find_vocab_file(None, path=self.vocab_file).path
+            values['vocab_file'] = find_vocab_file(None, path=self.vocab_file).path
+        return values
 
 
 @settings()
 class SampleSettings(Settings):
     """Settings for making samples from a text."""
 
-    title = 'data'
+    title = 'samples that are made from a text'
 
     masked_lm_only: bool | None = setting(
         None,
         'train on masked words alone, without next sentences, with samples of full '
         'sentences; the default for RoBERTa, XLM-R, DistilBERT and ELECTRA',
-        flag={'action': 'store_true', 'rank_last': True},
     )
-    max_length: int = token_limit(
-        128, 'samples made from a text: tokens, including special tokens', at_least=5
-    )
-    max_predictions_per_seq: int = setting(
-        20, 'samples made from a text: masks per sample', at_least=1
-    )
-    masked_lm_prob: float = setting(
-        0.15, 'samples made from a text: share of masked tokens', above=0, at_most=1
-    )
+    max_length: int = token_limit(128, at_least=5)
+    max_predictions_per_seq: int = setting(20, 'masks per sample', at_least=1)
+    masked_lm_prob: float = setting(0.15, 'share of masked tokens', above=0, at_most=1)
     short_seq_prob: float = setting(
-        0.1,
-        'samples made from a text: share of documents cut into shorter samples',
-        at_least=0,
-        at_most=1,
+        0.1, 'share of documents cut into shorter samples', at_least=0, at_most=1
     )
     whole_word_mask: bool = setting(
-        False, 'samples made from a text: mask all pieces of a word or none'
+        False,
+        'mask all pieces of a word or none',
+        flag=YES_OR_NO,
+        aliases=('do_whole_word_mask',),
     )
 
 
-def _samples_in(folder):
-    """A pattern of the files of samples in a folder."""
-    is_original = glob.glob(os.path.join(glob.escape(folder), 'epoch_*[0-9].json'))
-    return 'epoch_*[0-9].json' if is_original else '*.npz'
+def _samples_in(path):
+    """Return a path, or a pattern of the files of samples in a folder."""
+    if path is None or not os.path.isdir(path):
+        return path
+    is_original = glob.glob(os.path.join(glob.escape(path), 'epoch_*[0-9].json'))
+    return os.path.join(path, 'epoch_*[0-9].json' if is_original else '*.npz')
 
 
-@settings(dev_batch_size=32, seed=42)
+@settings(
+    dev_batch_size=32,
+    seed=42,
+    helps={
+        'train_file': 'text; wildcards and commas for several files',
+        'dev_file': 'text to evaluate on after each epoch, always with the same masks',
+        'test_file': 'text to evaluate the trained model on',
+    },
+)
 class MaskedLMSettings(
     SampleSettings,
-    SplitSettings,
+    SetSettings,
     BertSettings,
     BatchTokensSettings,
     BackendSettings,
@@ -552,55 +495,33 @@ class MaskedLMSettings(
 
     title = 'data'
 
-    train_file: str | None = setting(
-        None,
-        'text; wildcards and commas for several files',
-        usual=True,
-        aliases=('train_corpus',),
-    )
     pregenerated_data: str | None = setting(
         None,
         'instead of `train_file`: .npz of create_pretraining_data.py, or '
         "pytorch-pretrained-bert's epoch_N.json, one for each epoch; or their folder",
         usual=True,
     )
-    dev_file: str | None = setting(
-        None,
-        'text to evaluate on after each epoch, always with the same masks',
-        usual=True,
-        on_resume='free',
-        excludes=('dev_data',),
-        aliases=('dev_corpus',),
-    )
     dev_data: str | None = setting(
-        None, 'instead of `dev_file`: .npz, or their folder', on_resume='free'
-    )
-    test_file: str | None = setting(
-        None, 'text to evaluate the trained model on', usual=True, on_resume='free'
-    )
-    text_column: str | None = setting(
-        None, 'column of the texts, if a file is a table', usual=True, on_resume='free'
-    )
-    encoding: str | None = text_encoding()
-    reduce_memory: bool = setting(
-        False,
-        "the original's flag, without an effect: files of samples are read one after the other",
+        None,
+        'instead of `dev_file`: .npz, or their folder',
         on_resume='free',
+        excludes=('dev_file',),
     )
+    text_column: str | None = text_column()
     do_lower_case: bool | None = lower_case()
     num_workers: int = setting(
         1,
-        'samples made from a text: number of processes; 0: a thread of this one',
+        'number of processes that make samples; 0: a thread of this one',
         at_least=0,
         on_resume='free',
     )
 
-    def check(self):
-        super().check()
-        for name in ('pregenerated_data', 'dev_data'):
-            path = getattr(self, name)
-            if path is not None and os.path.isdir(path):
-                setattr(self, name, os.path.join(path, _samples_in(path)))
+    def derived(self):
+        return {
+            **super().derived(),
+            'pregenerated_data': _samples_in(self.pregenerated_data),
+            'dev_data': _samples_in(self.dev_data),
+        }
 
 
 @settings(
@@ -610,6 +531,14 @@ class MaskedLMSettings(
     lr=1e-4,
     warmup_ratio=0.01,
     seed=0,
+    output_dir='./ckpt_dir',
+    ckpt_interval=25000,
+    log_interval=250,
+    helps={
+        'ckpt_interval': 'in updates',
+        'keep_checkpoints': 'number of newest checkpoints to keep',
+        'overwrite_output_dir': 'replace the training in `output_dir`',
+    },
 )
 class PretrainingSettings(
     SampleSettings,
@@ -617,13 +546,13 @@ class PretrainingSettings(
     BatchTokensSettings,
     BackendSettings,
     OptimizerSettings,
+    OutputSettings,
     DeviceSettings,
 ):
     """The flags of GluonNLP's pre-training scripts, and further ones."""
 
     title = 'data'
 
-    vocab_file: str | None = setting(None, "vocabulary to use instead of the model's")
     train_file: str | None = setting(
         None,
         'training data: .npz of create_pretraining_data.py; wildcards, commas',
@@ -677,9 +606,6 @@ class PretrainingSettings(
     raw: bool = setting(False, '`train_file` and `dev_file` are text: make samples on the fly')
     eval_use_npz: bool = setting(False, 'with `raw`: `dev_file` is .npz', on_resume='free')
     cased: bool = setting(False, 'with `raw`: keep upper case, whatever the vocabulary')
-    sentencepiece: str | None = setting(
-        None, 'SentencePiece model instead of `vocab_file`', excludes=('vocab_file',)
-    )
     num_dataset_workers: int = setting(
         4, 'with `raw`: number of processes that make samples', at_least=1, on_resume='free'
     )
@@ -705,26 +631,7 @@ class PretrainingSettings(
         at_least=1,
         needs=('phase2',),
     )
-    resume: bool = setting(
-        False,
-        'continue from the newest checkpoint, if any',
-        usual=True,
-        on_resume='run',
-        excludes=('overwrite_output_dir',),
-    )
-    overwrite_output_dir: bool = setting(
-        False, 'replace the training in `output_dir`', usual=True, on_resume='run'
-    )
-    output_dir: str = setting('./ckpt_dir', usual=True, on_resume='run', aliases=('ckpt_dir',))
-    ckpt_interval: int = setting(25000, 'in updates', at_least=1, on_resume='free')
-    keep_checkpoints: int = setting(
-        2, 'number of newest checkpoints to keep', at_least=1, on_resume='free'
-    )
     eval_interval: int = setting(50000, 'in updates', at_least=1, on_resume='free')
-    log_interval: int = setting(250, 'in updates', at_least=1, on_resume='free')
-    tensorboard: str | None = setting(
-        None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
-    )
     profile: str | None = setting(
         None, 'profile updates 10 to 13', flag={'metavar': 'FILE'}, on_resume='free'
     )
@@ -733,21 +640,24 @@ class PretrainingSettings(
         False, 'start from the pretrained weights of `model`', excludes=('from_scratch',)
     )
 
+    def derived(self):
+        values = super().derived()
+        if self.batch_tokens is not None:
+            buckets = NUM_BUCKETS if self.num_buckets == 1 else self.num_buckets
+            values.update(batch_size=self.batch_tokens, use_avg_len=True, num_buckets=buckets)
+        if self.dummy_data_len is not None:
+            values.update(synthetic_data=True, max_length=self.dummy_data_len)
+        if self.phase2 and self.start_step is None:
+            values['start_step'] = self.phase1_num_steps
+        return values
+
     def check(self):
         super().check()
-        if self.batch_tokens is not None:
-            self.batch_size, self.use_avg_len = self.batch_tokens, True
-            if self.num_buckets == 1:
-                self.num_buckets = NUM_BUCKETS
-        if self.dummy_data_len is not None:
-            self.synthetic_data, self.max_length = True, self.dummy_data_len
         if not (self.train_file or self.dev_file or self.synthetic_data):
             raise InputError('give `train_file` to train, `dev_file` to evaluate, or both')
-        if self.phase2 and self.start_step is None:
-            self.start_step = self.phase1_num_steps
         if self.phase2 and self.start_step < self.phase1_num_steps:
             raise InputError(
-                f'{self.start_step} counts the steps of both phases: give '
-                f'`phase1_num_steps` {self.phase1_num_steps} or more',
+                f'{self.start_step} counts the steps of both phases: it must be at least '
+                f'`phase1_num_steps` {self.phase1_num_steps}',
                 field='start_step',
             )

@@ -760,7 +760,7 @@ class SquadTask(Task):
 
     def locate(self, given=None):
         settings, files = self.settings, {}
-        check_files(settings, 'train_file', 'dev_file', 'test_file', 'sentencepiece')
+        check_files(settings, 'train_file', 'dev_file', 'test_file')
         if given is not None:
             return given
         # with the user's own files nothing is downloaded that wasn't asked for

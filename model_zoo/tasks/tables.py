@@ -9,11 +9,10 @@ import textwrap
 import zipfile
 
 from ..errors import InputError
-from ..pretrained import local_path
 from ..records import TEXTS, choose_columns, is_path, is_table_file, read_records
 from ..util.files import atomic_write
 from ..util.reading import read_lines, read_text
-from ..util.remote import is_file, is_folder, is_url, join
+from ..util.remote import is_file, is_folder, join
 
 __all__ = [
     'check_files',
@@ -101,20 +100,10 @@ def downloading(what, advice):
         raise InputError(f'cannot download {what}: {reason}; {advice}') from error
 
 
-# settings of files that aren't read line by line
-_COPIED = {'bert_config_file', 'model_file', 'sentencepiece', 'vocab'}
-
-
 def check_files(settings, *names):
-    """Raise InputError, naming the field, if one of these was given and isn't a file.
-
-    A field whose file a library opens gets the path of a copy, where it was a URL.
-    """
+    """Raise InputError, naming the field, if one of these was given and isn't a file."""
     for name in names:
         path = getattr(settings, name)
-        if path is not None and name in _COPIED and is_url(path):
-            path, _ = local_path(path)
-            setattr(settings, name, path)
         if path is not None and not is_file(path):
             problem = 'is a directory, not a file' if is_folder(path) else 'no such file'
             raise InputError(f'{path!r}: {problem}', field=name)

@@ -20,7 +20,7 @@ from ..optimizer import finetune_schedule, get_schedule
 from ..records import is_table
 from ..training.job import describe
 from ..training.objective import mean_over_examples, predict
-from ..training.settings import FinetuneSettings, ScheduleSettings, SplitSettings
+from ..training.settings import FinetuneSettings, ScheduleSettings, SetSettings
 from ..training.workers import Workers
 from ..util.arrays import softmax
 from ..util.remote import is_file
@@ -235,7 +235,7 @@ class Task:
     @property
     def dev_share(self):
         """The share of the training set's rows that is the dev set, or None."""
-        return self.settings.dev_split if isinstance(self.settings, SplitSettings) else None
+        return self.settings.dev_split if isinstance(self.settings, SetSettings) else None
 
     @property
     def trains(self):

@@ -81,8 +81,8 @@ class Job:
     def check(self, saved):
         """Raise InputError, naming the fields, unless a saved configuration is of this job."""
         current = self.config
-        saved = {self.aliases.get(name, name): value for name, value in saved.items()}
-        saved = {**self.defaults, **saved}
+        old = {self.aliases[name]: saved[name] for name in saved if name in self.aliases}
+        saved = {**self.defaults, **old, **saved}
         saved = {name: value for name, value in saved.items() if name in current or name == 'np'}
         changed = [name for name in self.totals if saved.get(name) != current.get(name)]
         if changed:

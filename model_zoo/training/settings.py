@@ -7,6 +7,7 @@ is made from the fields, and a run's results.json has their values.
 import copy
 import dataclasses
 import math
+import operator
 import os
 import types
 import typing
@@ -30,15 +31,15 @@ __all__ = [
     'DeviceSettings',
     'FileSettings',
     'FinetuneSettings',
+    'InferenceSettings',
     'ModelSettings',
     'NamedModelSettings',
     'OptimizerSettings',
     'OutputSettings',
     'ScheduleSettings',
+    'SetSettings',
     'Settings',
-    'SplitSettings',
     'TrainingSettings',
-    'check_fields',
     'lower_case',
     'setting',
     'settings',
@@ -49,24 +50,27 @@ __all__ = [
 
 
 _NAMES = {int: 'a whole number', float: 'a number', str: 'a text', bool: 'true or false'}
+#: bound of a number -> its comparison, and its words
+_BOUNDS = {
+    'at_least': (operator.ge, 'at least'),
+    'above': (operator.gt, 'greater than'),
+    'below': (operator.lt, 'less than'),
+    'at_most': (operator.le, 'at most'),
+}
 
 
 def setting(
     default=None,
     help=None,
     *,
-    at_least=None,
-    above=None,
-    below=None,
-    at_most=None,
     choices=None,
     usual=False,
     on_resume='same',
     needs=(),
     excludes=(),
-    takes_numbers=False,
-    flag=None,
+    flag=types.MappingProxyType({}),
     aliases=(),
+    **bounds,
 ):
     """A field of a `Settings` class.
 
@@ -75,8 +79,6 @@ def setting(
     default : object
     help : str, optional
         The line that ``--help`` shows.
-    at_least, above, below, at_most : float, optional
-        Bounds of a number.
     choices : sequence, optional
         All allowed values.
     usual : bool
@@ -88,26 +90,24 @@ def setting(
         batches an update has, whose product must be the same.
     needs, excludes : tuple of str
         Other fields that must, or can't, be given with this one.
-    takes_numbers : bool
-        Whether a text may be given as a number.
     flag : dict, optional
         Further arguments of argparse's ``add_argument``, if the command line accepts other forms.
     aliases : tuple of str
         Other names, of earlier versions and other projects, that the command line, files of
         settings, Python and saved jobs accept.
+    **bounds
+        Of a number, which then must be finite: `at_least`, `above`, `below`, `at_most`.
     """
-    bounds = {'at_least': at_least, 'above': above, 'below': below, 'at_most': at_most}
-    bounds = {name: value for name, value in bounds.items() if value is not None}
-    metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag or {}}
+    metadata = {'help': help, 'bounds': bounds, 'choices': choices, 'flag': flag}
     metadata.update(usual=usual, on_resume=on_resume, needs=needs, excludes=excludes)
-    metadata.update(takes_numbers=takes_numbers, aliases=aliases)
+    metadata['aliases'] = aliases
     if isinstance(default, list):
-        return dataclasses.field(default_factory=lambda: list(default), metadata=metadata)
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
 
 #: `flag` of a field for which the command line takes yes or no, or the flag alone
-YES_OR_NO = {'type': 'boolean', 'nargs': '?', 'const': True}
+YES_OR_NO = {'nargs': '?', 'const': True}
 
 
 def lower_case():
@@ -121,7 +121,6 @@ def text_encoding():
         None,
         'encoding of the text files, such as latin-1 or utf-16; default: UTF-8',
         on_resume='free',
-        flag={'rank_last': True},
     )
 
 
@@ -132,22 +131,18 @@ def token_limit(default, help='in tokens, including special tokens', *, aliases=
 
 
 def settings(helps=types.MappingProxyType({}), **defaults):
-    """Decorator: make a dataclass, with other defaults, and lines of help, for inherited fields."""
+    """Decorator: make a class of settings, with other defaults and helps of inherited fields."""
 
     def make(cls):
-        annotations = cls.__dict__.get('__annotations__', {})
+        cls = dataclasses.dataclass(init=False)(cls)
+        fields = cls.__dataclass_fields__
         for name in {**defaults, **helps}:
-            inherited = next(
-                base.__dataclass_fields__[name]
-                for base in cls.__mro__[1:]
-                if name in getattr(base, '__dataclass_fields__', {})
-            )
-            annotations[name] = inherited.type
-            default = defaults.get(name, inherited.default)
-            metadata = {**inherited.metadata, **({'help': helps[name]} if name in helps else {})}
-            setattr(cls, name, dataclasses.field(default=default, metadata=metadata))
-        cls.__annotations__ = annotations
-        return dataclasses.dataclass(cls)
+            field = fields[name] = copy.copy(fields[name])
+            field.default = defaults.get(name, field.default)
+            help = helps.get(name, field.metadata['help'])
+            field.metadata = types.MappingProxyType({**field.metadata, 'help': help})
+            setattr(cls, name, field.default)
+        return cls
 
     return make
 
@@ -164,39 +159,27 @@ def value_type(field):
     return item_type, False
 
 
-def check_fields(cls, values):
-    """Raise InputError, naming the field, if one of `values`' attributes can't be used.
-
-    They are converted in place: paths to texts, and whole floats to ints.
-    """
-    for field in dataclasses.fields(cls):
-        value = getattr(values, field.name)
-        if value is not None:
-            setattr(values, field.name, _checked(field, value))
-
-
 def _checked(field, value):
+    """Return a field's value, converted; InputError if it can't be used."""
     item_type, is_list = value_type(field)
-    if is_list:
-        if isinstance(value, str) and item_type is str:
-            value = [part.strip() for part in value.split(',')]
-        if isinstance(value, dict) and field.name == 'hparams':
-            value = [f'{name}={number}' for name, number in value.items()]
-        if not isinstance(value, (list, tuple)):
-            raise InputError(f'must be a list, not {value!r}', field=field.name)
-        if item_type is str:
-            value = [str(item) if type(item) is int else item for item in value]
-        return [_converted(field, item_type, item) for item in value]
-    return _converted(field, item_type, value)
+    if value is None or not is_list:
+        return value if value is None else _converted(field, item_type, value)
+    if isinstance(value, str) and item_type is str:
+        value = [part.strip() for part in value.split(',')]
+    if isinstance(value, dict) and item_type is str:
+        value = [f'{name}={item}' for name, item in value.items()]
+    if not isinstance(value, (list, tuple)):
+        raise InputError(f'must be a list, not {value!r}', field=field.name)
+    return [_converted(field, item_type, item) for item in value]
 
 
 def _converted(field, item_type, value):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if item_type is str and isinstance(value, os.PathLike):
         value = os.fspath(value)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if item_type is str and is_number and field.metadata['takes_numbers']:
+    elif item_type is str and type(value) is int:
         value = str(value)
-    if item_type is int and is_number and value == int(value):
+    elif item_type is int and is_number and value == int(value):
         value = int(value)
     fits = is_number if item_type is float else isinstance(value, item_type)
     if not fits or (item_type is int and isinstance(value, bool)):
@@ -204,65 +187,66 @@ def _converted(field, item_type, value):
     choices, bounds = field.metadata['choices'], field.metadata['bounds']
     if choices is not None and value not in choices:
         raise UnknownNameError.of('value', value, choices, field.name)
-    if bounds and not _is_within(value, **bounds):
-        range_ = _describe(**bounds) if math.isfinite(value) else 'a finite number'
-        raise InputError(f'must be {range_}, not {value}', field=field.name)
+    if bounds and not math.isfinite(value):
+        raise InputError(f'must be a finite number, not {value}', field=field.name)
+    if not all(_BOUNDS[name][0](value, bound) for name, bound in bounds.items()):
+        shown = ' and '.join(f'{_BOUNDS[name][1]} {bound:g}' for name, bound in bounds.items())
+        raise InputError(f'must be {shown}, not {value}', field=field.name)
     return value
 
 
-def _is_within(
-    value, at_least=-float('inf'), above=-float('inf'), below=float('inf'), at_most=float('inf')
-):
-    return above < value < below and at_least <= value <= at_most
+@dataclasses.dataclass(init=False)
+class Settings:
+    """Base of all settings, whose values don't change: `copy` makes settings with other values.
 
+    Attributes
+    ----------
+    given : frozenset of str
+        The fields that the caller has given.
+    """
 
-def _describe(at_least=None, above=None, below=None, at_most=None):
-    texts = {'at least': at_least, 'greater than': above, 'less than': below, 'at most': at_most}
-    shown = {text: bound for text, bound in texts.items() if bound not in (None, float('inf'))}
-    return ' and '.join(f'{text} {bound:g}' for text, bound in shown.items())
-
-
-class _Given:
-    """Holds the names of the fields that were given, apart from the fields."""
-
-    __slots__ = ('given',)
-
-
-class _TakesAliases(type):
-    """Lets the keywords of a class of settings have other names; see `setting`."""
-
-    def __call__(cls, **fields):
-        return super().__call__(**cls.by_names(fields))
-
-
-@dataclasses.dataclass
-class Settings(_Given, metaclass=_TakesAliases):
-    """Base of all settings. Creating one checks the fields, then calls `check`."""
+    __slots__ = ('__dict__', 'given')  # `vars` has the fields alone
 
     #: title of the fields' group in a command's help
     title = 'training'
 
-    def __new__(cls, *args, **fields):
-        self = super().__new__(cls)
-        self.given = frozenset(fields)
-        return self
+    def __init__(self, **fields):
+        fields = self.by_names(fields)
+        self._set({**self.defaults(), **fields}, fields, {})
 
-    def __post_init__(self):
-        check_fields(type(self), self)
-        self._check_relations(self.defaults())
+    def _set(self, values, given, old):
+        """Set all values, checked; the `old` ones fit together."""
+        self.given = frozenset(given)
+        for field in dataclasses.fields(self):
+            vars(self)[field.name] = _checked(field, values[field.name])
+        self._check_relations(
+            {name for name, value in vars(self).items() if name not in old or old[name] != value}
+        )
+        vars(self).update(self.derived())
         self.check()
+
+    def __setattr__(self, name, value):
+        if name != 'given':
+            raise dataclasses.FrozenInstanceError(f'use copy({name}=...) instead')
+        super().__setattr__(name, value)
 
     def _check_relations(self, names):
         """Raise InputError if one of the fields lacks another, or excludes one."""
         for field in filter(lambda field: self.is_given(field.name), dataclasses.fields(self)):
-            for other in field.metadata['needs']:
-                if not self.is_given(other) and (other in names or field.name in names):
-                    raise InputError(f'needs `{other}`', field=field.name)
-            for other in field.metadata['excludes']:
-                if self.is_given(other) and (other in names or field.name in names):
-                    raise InputError(
-                        f'and `{other}` exclude each other: give one', field=field.name
-                    )
+            needs, excludes = field.metadata['needs'], field.metadata['excludes']
+            for other in (*needs, *excludes):
+                if self.is_given(other) == (other in needs) or names.isdisjoint(
+                    {other, field.name}
+                ):
+                    continue
+                problem = (
+                    f'needs `{other}`' if other in needs else f'and `{other}` exclude each other'
+                )
+                raise InputError(problem, field=field.name)
+
+    def derived(self):
+        """Return values that follow from other fields, by name; a subclass adds to its base's."""
+        return {}
 
     def check(self):
         """Raise InputError if fields contradict each other; a subclass calls its base's method."""
@@ -285,10 +269,14 @@ class Settings(_Given, metaclass=_TakesAliases):
 
     @classmethod
     def by_names(cls, values):
-        """Return values by the names of their fields instead of other names of these."""
+        """Return values by the names of their fields instead of other names of these.
+
+        UnknownNameError for a name that no field has.
+        """
         aliases, named = cls.aliases(), {}
         for name, value in values.items():
             field = name if name in cls.__dataclass_fields__ else aliases.get(name, name)
+            UnknownNameError.check('setting', field, cls.__dataclass_fields__)
             if field in named:
                 raise InputError(f'and `{name}` are the same setting: use one', field=field)
             named[field] = value
@@ -303,22 +291,13 @@ class Settings(_Given, metaclass=_TakesAliases):
 
     def is_given(self, name):
         """Whether a field has a value that isn't its default."""
-        return vars(self).get(name) not in (None, self.defaults().get(name))
+        field = self.__dataclass_fields__.get(name)
+        return field is not None and vars(self)[name] not in (None, field.default)
 
     def copy(self, **changes):
         """Return settings with other values of some fields, which are checked."""
-        changes = self.by_names(changes)
-        made = copy.copy(self)
-        made.given = self.given.union(changes)
-        for field in dataclasses.fields(self):
-            if field.name in changes:
-                value = changes[field.name]
-                value = value if value is None else _checked(field, value)
-                setattr(made, field.name, value)
-        made._check_relations(
-            {name for name in changes if getattr(made, name) != getattr(self, name)}
-        )
-        made.check()
+        changes, made = self.by_names(changes), object.__new__(type(self))
+        made._set({**vars(self), **changes}, self.given.union(changes), vars(self))
         return made
 
     def with_defaults(self, **values):
@@ -335,12 +314,10 @@ class Settings(_Given, metaclass=_TakesAliases):
         length = getattr(self, name)
         if length > longest and (name in self.given or self.is_given(name)):
             raise InputError(f'{length}: the model takes {longest} tokens at most', field=name)
-        if length <= longest:
-            return self
-        return self.with_defaults(**{name: longest})
+        return self.with_defaults(**{name: min(length, longest)})
 
 
-@dataclasses.dataclass
+@settings()
 class DeviceSettings(Settings):
     """Device and precision of a training run."""
 
@@ -351,7 +328,9 @@ class DeviceSettings(Settings):
         on_resume='free',
     )
     gpus: str | None = setting(
-        None, "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU", on_resume='free'
+        None,
+        "such as 0 or 0,2,5; each GPU takes its own batches; '': the CPU",
+        on_resume='free',
     )
     dtype: str = setting('float32', choices=['float32', 'float16', 'bfloat16'], usual=True)
     loss_scale: float | None = setting(
@@ -364,12 +343,11 @@ class DeviceSettings(Settings):
         False, "keep the optimizer's states off the GPU", on_resume='free'
     )
 
-    def check(self):
-        super().check()
-        self.loss_scale = self.loss_scale or None
+    def derived(self):
+        return {**super().derived(), 'loss_scale': self.loss_scale or None}
 
 
-@dataclasses.dataclass
+@settings()
 class OptimizerSettings(Settings):
     """The optimizer and its rates."""
 
@@ -379,21 +357,13 @@ class OptimizerSettings(Settings):
         "higher learning rate; lamb; or one of MXNet's",
     )
     lr: float = setting(
-        3e-5,
-        'highest learning rate',
-        at_least=0,
-        below=float('inf'),
-        usual=True,
-        aliases=('learning_rate',),
+        3e-5, 'highest learning rate', at_least=0, usual=True, aliases=('learning_rate',)
     )
-    epsilon: float | None = setting(
-        1e-6, 'epsilon of the optimizer', at_least=0, below=float('inf')
-    )
+    epsilon: float | None = setting(1e-6, 'epsilon of the optimizer', at_least=0)
     wd: float = setting(
         0.01,
         'weight decay; none on biases and layer norms',
         at_least=0,
-        below=float('inf'),
         aliases=('weight_decay',),
     )
     warmup_ratio: float = setting(
@@ -406,14 +376,15 @@ class OptimizerSettings(Settings):
     seed: int = setting(2, usual=True)
 
 
-@dataclasses.dataclass
+@settings()
 class OutputSettings(Settings):
     """Settings of what a run writes, and how it resumes."""
 
     title = 'output'
 
-    output_dir: str | None = setting('./output_dir', usual=True, on_resume='run')
-    save_last = None  # a field of the originals' settings, see `model_zoo.app.originals`
+    output_dir: str | None = setting(
+        './output_dir', usual=True, on_resume='run', aliases=('ckpt_dir',)
+    )
     log_interval: int = setting(10, 'in updates', at_least=1, on_resume='free')
     tensorboard: str | None = setting(
         None, 'folder for TensorBoard event files', flag={'metavar': 'DIR'}, on_resume='free'
@@ -431,14 +402,6 @@ class OutputSettings(Settings):
         at_least=1,
         on_resume='free',
     )
-    keep_state: bool = setting(
-        False,
-        "keep the optimizer's state at the end, so that the finished run can be resumed",
-        on_resume='free',
-    )
-    no_resume_state: bool = setting(
-        False, 'has no effect: this is the default', on_resume='free', excludes=('keep_state',)
-    )
     resume: bool = setting(
         False,
         'continue from the newest checkpoint in `output_dir`',
@@ -454,7 +417,7 @@ class OutputSettings(Settings):
     )
 
 
-@dataclasses.dataclass
+@settings()
 class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
     """Settings of every training run; defaults as in GluonNLP's classifier script."""
 
@@ -464,8 +427,6 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         3,
         'times to read the training set; may be a fraction',
         above=0,
-        below=float('inf'),
-        flag={'type': 'number'},
         usual=True,
         on_resume='total',
         aliases=('num_train_epochs',),
@@ -494,26 +455,40 @@ class TrainingSettings(OptimizerSettings, OutputSettings, DeviceSettings):
         on_resume='number',
         aliases=('gradient_accumulation_steps',),
     )
-    as_bertadam = None  # a field of the originals' settings
+    as_bertadam: bool | None = setting(
+        None,
+        "update like pytorch-pretrained-bert: clip each parameter's gradient by itself, not "
+        'all together, and let the warm-up end within an update',
+    )
     early_stop: int | None = setting(
         None,
         'stop after this many epochs without a better score',
         at_least=1,
         aliases=('early_stopping',),
     )
+    save_last: str | None = setting(
+        None,
+        "also write the last epoch's model to `output_dir` itself, as pytorch_model.bin, "
+        'model.safetensors or model.params; predictions and eval_results.txt come from it',
+        choices=['pytorch_pretrained_bert', 'pytorch', 'huggingface', 'native'],
+        on_resume='free',
+    )
+    keep_state: bool = setting(
+        False,
+        "keep the optimizer's state at the end, so that the finished run can be resumed",
+        on_resume='free',
+    )
 
 
-@dataclasses.dataclass
+@settings()
 class ScheduleSettings(TrainingSettings):
     """The learning rate's schedule; gradients are clipped together."""
 
-    max_grad_norm: float = setting(
-        1.0, 'clip the norm of all gradients to this', above=0, below=float('inf')
-    )
+    max_grad_norm: float = setting(1.0, 'clip the norm of all gradients to this', above=0)
     lr_schedule: str = setting('warmup_linear', choices=SCHEDULE_NAMES)
 
 
-@dataclasses.dataclass
+@settings()
 class BackendSettings(Settings):
     """Several processes."""
 
@@ -531,7 +506,7 @@ class BackendSettings(Settings):
     )
 
 
-@dataclasses.dataclass
+@settings()
 class BatchTokensSettings(Settings):
     """Batches by their tokens."""
 
@@ -546,7 +521,26 @@ class BatchTokensSettings(Settings):
     )
 
 
-@dataclasses.dataclass
+@settings()
+class CheckpointSettings(Settings):
+    """A model in Google's format: a setting for each of its files."""
+
+    title = "a model in Google's format"
+
+    init_checkpoint: str | None = setting(
+        None,
+        "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
+        'means its newest ones',
+        excludes=('model', 'dataset', 'pretrained_parameters', 'from_scratch', 'hparams'),
+    )
+    bert_config_file: str | None = setting(
+        None,
+        "the checkpoint's configuration; alone: of a model from scratch",
+        excludes=('hparams',),
+    )
+
+
+@settings()
 class ModelSettings(Settings):
     """The model to start from. A subclass adds the field for its name."""
 
@@ -557,16 +551,21 @@ class ModelSettings(Settings):
     )
     from_scratch: bool = setting(False, 'start from random parameters')
     vocab_file: str | None = setting(
-        None, "vocabulary to use instead of the model's", on_resume='free'
+        None,
+        "vocabulary, also a SentencePiece model, to use instead of the model's",
+        on_resume='free',
+        aliases=('sentencepiece',),
     )
     hparams: list[str] | None = setting(
         None, "changes to the model's size, such as num_layers=2,units=128"
     )
 
 
-@dataclasses.dataclass
-class NamedModelSettings(ModelSettings):
+@settings()
+class NamedModelSettings(CheckpointSettings, ModelSettings):
     """A model of any family."""
+
+    title = 'model'
 
     model: str | None = setting(
         None,
@@ -584,7 +583,6 @@ class NamedModelSettings(ModelSettings):
         'file of pretrained parameters without a head',
         aliases=('pretrained_bert_parameters', 'pretrained_gpt_parameters'),
     )
-    init_checkpoint = bert_config_file = None  # fields of `CheckpointSettings`
 
 
 @settings(model='bert_12_768_12')
@@ -592,12 +590,26 @@ class BertSettings(NamedModelSettings):
     """BERT, or a similar model."""
 
 
-@dataclasses.dataclass
-class SplitSettings(Settings):
-    """A dev set that is a part of the training set."""
+@settings()
+class SetSettings(Settings):
+    """The files of a task's sets."""
 
-    title = 'task'
+    title = 'data'
 
+    train_file: str | None = setting(
+        None,
+        'file of the training set',
+        usual=True,
+        on_resume='free',
+        aliases=('train_dataset', 'train_corpus'),
+    )
+    dev_file: str | None = setting(
+        None,
+        'file of the set to evaluate on after each epoch',
+        usual=True,
+        on_resume='free',
+        aliases=('eval_file', 'eval_dataset', 'dev_corpus', 'predict_file'),
+    )
     dev_split: float | None = setting(
         None,
         'instead of `dev_file`: hold out this share of `train_file`, such as 0.1; `seed` selects '
@@ -608,17 +620,55 @@ class SplitSettings(Settings):
         usual=True,
         excludes=('dev_file',),
     )
+    test_file: str | None = setting(
+        None, 'file of the set to predict', usual=True, on_resume='free'
+    )
+    encoding: str | None = text_encoding()
 
 
-@dataclasses.dataclass
+@settings(
+    helps={
+        'train_file': 'instead of the file in `data_dir`',
+        'dev_file': 'the same for the dev set',
+        'test_file': 'the same for the test set',
+    }
+)
+class FileSettings(SetSettings):
+    """The files of a task's sets, and their folder."""
+
+    data_dir: str | None = setting(
+        None, 'folder with files under their usual names', usual=True, on_resume='free'
+    )
+
+
+@settings()
+class InferenceSettings(Settings):
+    """The use of a trained model."""
+
+    title = 'task'
+
+    only_inference: bool = setting(
+        False,
+        'evaluate the dev set and predict the test set',
+        usual=True,
+        on_resume='free',
+        excludes=('resume',),
+    )
+
+
+@settings()
 class FinetuneSettings(
-    SplitSettings, BertSettings, BatchTokensSettings, BackendSettings, TrainingSettings
+    SetSettings,
+    InferenceSettings,
+    BertSettings,
+    BatchTokensSettings,
+    BackendSettings,
+    TrainingSettings,
 ):
     """Fine-tuning of BERT on examples of different lengths."""
 
     title = 'task'
 
-    encoding: str | None = text_encoding()
     round_to: int | None = setting(None, 'pad batches to multiples of this length', at_least=1)
     lr_schedule: str = setting(
         'linear',
@@ -632,15 +682,7 @@ class FinetuneSettings(
     freeze: str | None = setting(
         None,
         'encoder, or a number of layers: the embeddings and these layers keep their parameters',
-        takes_numbers=True,
         flag={'metavar': 'encoder|N'},
-    )
-    only_inference: bool = setting(
-        False,
-        'evaluate the dev set and predict the test set',
-        usual=True,
-        on_resume='free',
-        excludes=('resume',),
     )
     engine: str = setting(
         'mxnet', 'what runs a model without training it', choices=ENGINES, on_resume='free'
@@ -654,52 +696,11 @@ class FinetuneSettings(
 
     def check(self):
         super().check()
-        if not (self.freeze in (None, 'encoder') or str(self.freeze).isdecimal()):
+        if not (self.freeze in (None, 'encoder') or self.freeze.isdecimal()):
             raise InputError(f'{self.freeze!r}: give encoder or a number of layers', field='freeze')
 
 
-@dataclasses.dataclass
-class FileSettings(Settings):
-    """The files of a task's sets."""
-
-    title = 'task'
-
-    data_dir: str | None = setting(
-        None, 'folder with files under their usual names', usual=True, on_resume='free'
-    )
-    train_file: str | None = setting(
-        None, 'instead of the file in `data_dir`', usual=True, on_resume='free'
-    )
-    dev_file: str | None = setting(None, 'the same for the dev set', usual=True, on_resume='free')
-    test_file: str | None = setting(None, 'the same for the test set', usual=True, on_resume='free')
-
-
-@dataclasses.dataclass
-class CheckpointSettings(Settings):
-    """A model in Google's format: a setting for each of its files."""
-
-    title = "a model in Google's form"
-
-    init_checkpoint: str | None = setting(
-        None,
-        "TensorFlow checkpoint, or any other file or folder of parameters; a run's folder "
-        'means its newest ones',
-        excludes=(
-            'model',
-            'dataset',
-            'pretrained_parameters',
-            'from_scratch',
-            'hparams',
-        ),
-    )
-    bert_config_file: str | None = setting(
-        None,
-        "the checkpoint's configuration; alone: of a model from scratch",
-        excludes=('hparams',),
-    )
-
-
-@dataclasses.dataclass
+@settings()
 class DeploySettings(Settings):
     """Exported models and INT8 models, as in GluonNLP's scripts."""
 
@@ -736,11 +737,11 @@ class DeploySettings(Settings):
         on_resume='free',
     )
 
+    def derived(self):
+        only_inference = self.only_inference or self.only_calibration
+        return {**super().derived(), 'only_inference': only_inference}
+
     def check(self):
-        if self.only_calibration:
-            if self.dtype != 'float32':
-                raise InputError(
-                    f'needs `dtype` float32, not {self.dtype}', field='only_calibration'
-                )
-            self.only_inference = True
         super().check()
+        if self.only_calibration and self.dtype != 'float32':
+            raise InputError(f'needs `dtype` float32, not {self.dtype}', field='only_calibration')

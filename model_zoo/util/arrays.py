@@ -62,14 +62,14 @@ def check_gpu(number, field):
 
 
 def flatten(outputs):
-    """The arrays of nested lists, in their order."""
+    """Return the arrays of nested lists, in their order."""
     if not isinstance(outputs, (list, tuple)):
         return [outputs]
     return [array for output in outputs for array in flatten(output)]
 
 
 def pad_rows(rows, pad_id=0, length=None, round_to=1):
-    """Rows of ids as one array, padded on the right."""
+    """Return rows of ids as one array, padded on the right."""
     if length is None:
         length = -(-max(map(len, rows), default=0) // round_to) * round_to
     try:
@@ -85,7 +85,7 @@ def pad_rows(rows, pad_id=0, length=None, round_to=1):
 
 
 def pool(states, mode, skip=0):
-    """The vector, (units,), of a text whose tokens have `states`, (tokens, units).
+    """Return the vector, (units,), of a text whose tokens have `states`, (tokens, units).
 
     `mode` is as sentence-transformers calls it; 'weightedmean' weights each token with its
     position, counted from 1. The first `skip` tokens are left out.
@@ -106,14 +106,14 @@ def pool(states, mode, skip=0):
 
 
 def softmax(outputs):
-    """Probabilities, float64, of a model's scores."""
+    """Return probabilities, float64, of a model's scores."""
     outputs = outputs.astype(np.float64)
     powers = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def sigmoid(outputs):
-    """Probabilities, float64, of independent scores."""
+    """Return probabilities, float64, of independent scores."""
     from scipy.special import expit
 
     return expit(outputs.astype(np.float64))

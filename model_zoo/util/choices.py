@@ -16,8 +16,6 @@ ENGINES = ('mxnet', 'onnxruntime', 'openvino', 'auto')
 FORMATS = ('table', 'jsonl', 'json', 'csv', 'tsv')
 #: the order of a classifier's outputs: GluonNLP's
 GLUONNLP = 'gluonnlp'
-#: algorithms of a search for the nearest vectors; exact is NumPy's
-INDEXES = ('exact', 'faiss')
 #: how `BertEmbedding` makes one vector of a word's pieces
 OOV_WAYS = ('avg', 'sum', 'last')
 #: precisions of an ONNX file

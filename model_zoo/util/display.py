@@ -91,7 +91,7 @@ def counted(unit, total=None, leave=False, has_bar=None):
 
 
 def _counter(unit, title, total):
-    """``advance(count)`` that logs a line every 30 seconds."""
+    """Return ``advance(count)``, which logs a line every 30 seconds."""
     before = '' if title is None else f'{title}: '
     whole = '' if total is None else f' of {total}'
     done, logged, time_logged = 0, None, 0.0

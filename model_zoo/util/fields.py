@@ -67,7 +67,7 @@ def requirement(message):
 
 
 def _refusal(errors):
-    """One line about the first error; about all of a field that may have several types."""
+    """Return an error about the first problem; about all of a field that may have several types."""
     first, name = errors[0], errors[0]['loc'][0]
     if first['type'] == 'missing':
         return InputError(f'{".".join(map(str, first["loc"]))} is missing')

@@ -27,7 +27,7 @@ class RayTasks:
             self._ray.shutdown()
 
     def map(self, arguments):
-        """The function's results for tuples of arguments, in their order."""
+        """Return the function's results for tuples of arguments, in their order."""
         references = [self._call.remote(self._function, *each) for each in arguments]
         try:
             for reference in references:

@@ -41,12 +41,13 @@ def read_json(path, what='', shape=object, digest=None, encoding=None):
 
     `digest`, an object of hashlib, is updated with its content. The default encoding is UTF-8.
     """
-    check_encoding(encoding)
+    if encoding is not None:
+        check_encoding(encoding)
     problem = f'cannot read {what} {os.fspath(path)!r}'.replace('  ', ' ')
     with reporting(problem, errors=(OSError, ValueError)):
         with open_binary(path) as file:
             content = file.read()
-        value = parse_json(content.decode(_with_mark(encoding or 'utf-8')), shape)
+        value = parse_json(content.decode(_with_mark(encoding) if encoding else 'utf-8-sig'), shape)
     if digest is not None:
         digest.update(content)
     return value

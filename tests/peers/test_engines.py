@@ -72,18 +72,14 @@ def test_engines_agree(name):
 
 
 @pytest.mark.parametrize('sums', [True, False], ids=['with sums', 'without'])
-def test_a_damaged_file_is_refused_and_in_the_cache_made_again(sums):
-    block = small('BertForSequenceClassification', num_labels=3)
-    engine = OnnxRuntimeEngine.of(block)
-    expected = engine.run(*arrays())
+def test_a_damaged_file_is_refused(sums):
+    engine = OnnxRuntimeEngine.of(small('BertForSequenceClassification', num_labels=3))
     os.truncate(engine.path, 100)
     if not sums:
         os.remove(f'{engine.path}-SHA256SUMS')
     with pytest.raises(CheckpointError):
         OnnxRuntimeEngine(engine.path)
-    again = OnnxRuntimeEngine.of(block)
-    assert again.path == engine.path
-    np.testing.assert_array_equal(again.run(*arrays())[0], expected[0])
+    os.remove(engine.path)
 
 
 def test_int8_is_close():
@@ -115,7 +111,7 @@ def test_openvino_computes_in_what_it_is_told(cache):
     for precision, name in (('float32', 'f32'), ('bfloat16', 'bf16')):
         if precision == 'bfloat16' and 'avx512_bf16' not in cpu_flags():
             continue
-        model = OpenVINOEngine.of(block, precision, streams=2).model
+        model = OpenVINOEngine.of(block, precision).model
         found = {
             each: model.get_property(each)
             for each in (
@@ -130,7 +126,7 @@ def test_openvino_computes_in_what_it_is_told(cache):
         assert found.pop('INFERENCE_PRECISION_HINT').get_type_name() == name
         assert found.pop('KV_CACHE_PRECISION').get_type_name() == name
         assert found == {
-            'NUM_STREAMS': min(2, used_processors()),
+            'NUM_STREAMS': 1,
             'INFERENCE_NUM_THREADS': used_processors(),
             'ENABLE_CPU_PINNING': False,
             'DYNAMIC_QUANTIZATION_GROUP_SIZE': 0,

@@ -16,9 +16,7 @@ import gluonnlp as nlp
 import gluonnlp_script
 import pytest
 from gluonnlp.vocab import BERTVocab
-from script_runs import ROOT, load_script
-
-import bert
+from script_runs import ROOT
 
 pytestmark = pytest.mark.peers
 
@@ -198,49 +196,3 @@ def test_pretraining(originals, home, tmp_path):
     assert len(found[1]) > 8
     assert found[0] == pytest.approx(found[1], abs=2e-4)
     run('ours', script, [*arguments, '--start_step', 2], home, tmp_path / 'ours')
-
-
-def test_exported_with_trained_parameters(originals, home, tmp_path):
-    """Files of their classifier on either block export both, and classify the same."""
-    train, arguments = SCRIPTS['numbers']
-    found = {}
-    for side, other in (('ours', 'theirs'), ('theirs', 'ours')):
-        folder = tmp_path / side
-        run(side, originals / train, [*arguments, '--output_dir', 'out'], home, folder)
-        parameters = folder / 'out' / 'model_bert_STS-B_0.params'
-        options = (
-            f'--model_parameters {parameters} --task regression --dropout 0.1 --output_dir '
-            'exported --seq_length 8'
-        ).split()
-        for name in (side, other):
-            run(name, originals / 'bert/export.py', options, home, folder)
-            deployed = [
-                *arguments,
-                '--deploy',
-                '--only_inference',
-                '--model_parameters',
-                parameters,
-                '--model_prefix',
-                'exported/regression',
-            ]
-            found[side, name] = numbers(run('ours', originals / train, deployed, home, folder))
-    first, *others = found.values()
-    assert len(first) > 1
-    for other in others:
-        assert other == pytest.approx(first, abs=2e-4)
-
-
-@pytest.mark.parametrize('wo_valid_len', [False, True])
-def test_their_test_of_bert(originals, tmp_path, monkeypatch, pytestconfig, wo_valid_len):
-    """The other tests of BERT in their file need the released weights."""
-    monkeypatch.setenv('MXNET_HOME', str(tmp_path))
-    vocab = BERTVocab(nlp.data.count_tokens(f'word{number}' for number in range(30517)))
-    digest = gluonnlp_script.save_vocab(tmp_path / 'models', 'book_corpus_wiki_en_uncased', vocab)
-    known = {'book_corpus_wiki_en_uncased': [digest, '.vocab', {}]}
-    monkeypatch.setattr(nlp.data.utils, '_vocab_sha1', known)
-    for fields in bert.BertModel.architectures.values():  # the test doesn't look at these layers
-        monkeypatch.setitem(fields, 'intermediate_size', 64)
-    for mark in ('serial', 'remote_required'):
-        pytestconfig.addinivalue_line('markers', f'{mark}: of their tests')
-    tests = load_script('test_models', originals.parent / 'tests' / 'unittest')
-    tests.test_bert_models(wo_valid_len)

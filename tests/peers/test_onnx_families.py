@@ -10,7 +10,6 @@ import gpt
 import gpt2
 import transfo_xl
 from export import ExportError, export_onnx
-from export.onnx_graphs import empty_past
 from model_zoo.checkpoint.readers import read_sums
 from model_zoo.errors import InputError, UnknownNameError
 from model_zoo.onnx import OPSET, graph
@@ -45,12 +44,6 @@ def decoder(name, **options):
 def transformer_xl(kind=transfo_xl.TransfoXLLMHeadModel, scale=0.1, **sizes):
     sizes = {'cutoffs': [20, 50], 'n_layer': LAYERS, 'tgt_len': 8, 'mem_len': 8, **sizes}
     return tiny.make(kind, SIZE, scale, **sizes)
-
-
-def empty_memory(batch):
-    """Return the inputs for an empty memory of 8 words."""
-    mems = {f'mems.{layer}': np.zeros((8, batch, 16), 'float32') for layer in range(LAYERS)}
-    return {**mems, 'mems_length': np.full(batch, 8)}
 
 
 class Runner:
@@ -102,41 +95,6 @@ def test_decoders(name, options, more, outputs, tmp_path):
     assert only_standard_operators(tmp_path / 'model.onnx')
 
 
-def greedy(run, config, prompt, count):
-    """What a user of the file writes: the prompt at once, then token by token."""
-    words, past, length, result = np.array([prompt]), empty_past(config, 1), 0, []
-    for _ in range(count):
-        length += words.shape[1]
-        made = run(
-            input_ids=words,
-            attention_mask=np.ones((1, length), 'int64'),
-            position_ids=np.arange(length - words.shape[1], length)[None],
-            **past,
-        )
-        words = made.pop('logits')[:, -1].argmax(axis=-1)[None]
-        past = {name.replace('present', 'past_key_values'): made[name] for name in made}
-        result.append(int(words[0, 0]))
-    return result
-
-
-@pytest.mark.parametrize('name', ['OpenAIGPTLMHeadModel', 'GPT2LMHeadModel'])
-def test_language_model_with_past(name, tmp_path):
-    block = decoder(name)
-    run = exported(block, tmp_path)
-    pairs = [f'{i}.{part}' for i in range(LAYERS) for part in ('key', 'value')]
-    assert run.inputs == [
-        'input_ids',
-        'attention_mask',
-        'position_ids',
-        *(f'past_key_values.{x}' for x in pairs),
-    ]
-    assert run.outputs == ['logits', *(f'present.{each}' for each in pairs)]
-    assert only_standard_operators(tmp_path / 'model.onnx')
-    prompt = [5, 17, 80, 3]
-    ((wanted,),) = block.generate([prompt], 12)
-    assert greedy(run, block.config, prompt, 12) == wanted.tokens
-
-
 def test_pruned_heads_of_a_language_model(tmp_path):
     block = decoder('GPT2LMHeadModel')
     block.prune_heads({1: [0]})
@@ -165,33 +123,6 @@ def test_transfo_xl(options, tmp_path):
         assert only_standard_operators(tmp_path / 'model.onnx')
 
 
-def test_memory_goes_from_call_to_call(tmp_path):
-    block = transformer_xl()
-    run = exported(block, tmp_path)
-    words = np.random.RandomState(2).randint(0, SIZE, (2, 12))
-    lengths, mems, memory = np.full(2, 4), empty_memory(2), None
-    for begin in (0, 4, 8):
-        part = words[:, begin : begin + 4]
-        made = run(input_ids=part, valid_length=lengths, **mems)
-        wanted, memory = block(mx.nd.array(part), memory)
-        np.testing.assert_allclose(made.pop('logits'), wanted.asnumpy(), atol=1e-4)
-        mems = {name[len('new_') :]: array for name, array in made.items()}
-
-
-@pytest.mark.parametrize('pooling, normalize', [('mean', True), ('cls', False), ('max', True)])
-def test_sentence_embedding(pooling, normalize, tmp_path):
-    block = initialized(bert.BertSentenceEncoder(CONFIG, pooling=pooling, normalize=normalize))
-    run = exported(block, tmp_path, optimize=True)
-    assert run.outputs == ['sentence_embedding']
-    words = np.random.RandomState(1).randint(0, SIZE, (3, 7))
-    lengths = np.array([7, 2, 5])
-    mask = (np.arange(7) < lengths[:, None]).astype('int64')
-    made = run(input_ids=words, attention_mask=mask, token_type_ids=0 * words)
-    wanted = block(mx.nd.array(words), None, mx.nd.array(lengths)).asnumpy()
-    np.testing.assert_allclose(made['sentence_embedding'], wanted, atol=1e-5)
-    assert np.allclose(np.linalg.norm(wanted, axis=1), 1, atol=1e-5) == normalize
-
-
 BLOCKS = {
     'bert': lambda: bert_block('BertForSequenceClassification'),
     'sentences': lambda: initialized(bert.BertSentenceEncoder(CONFIG)),
@@ -199,21 +130,6 @@ BLOCKS = {
     'gpt2': lambda: decoder('GPT2LMHeadModel'),
     'transfo_xl': transformer_xl,
 }
-
-
-@pytest.mark.parametrize('name', sorted(BLOCKS))
-def test_precisions(name, tmp_path):
-    block = BLOCKS[name]()
-    reference = Runner(export_onnx(block, str(tmp_path), 'plain'))
-    for precision in ('float16', 'int8'):
-        path = export_onnx(block, str(tmp_path), precision, precision=precision)
-        run, initializers = Runner(path), onnx.load(path).graph.initializer
-        assert (run.inputs, run.outputs) == (reference.inputs, reference.outputs)
-        weights = {each.data_type for each in initializers if len(each.dims) > 1}
-        if precision == 'float16':
-            assert onnx.TensorProto.FLOAT16 in weights and onnx.TensorProto.FLOAT not in weights
-        else:
-            assert onnx.TensorProto.INT8 in weights
 
 
 def test_fused_operators_in_8_bits(tmp_path):

@@ -129,23 +129,3 @@ def test_what_transformers_reads(tmp_path):
             theirs_pair, ours = theirs(text, pair), tokenizer.encode(text, pair)
             assert theirs_pair['input_ids'] == list(ours)
             assert theirs_pair['token_type_ids'] == list(ours.token_types)
-
-
-@pytest.mark.parametrize('precision', ['float16', 'int8'])
-def test_command(precision, tmp_path, capsys):
-    from export.export import main
-
-    model, tokenizer = classifier(2)
-    model.save_pretrained(str(tmp_path / 'model'), tokenizer)
-    words = f'--task classification --model_name {tmp_path}/model --output_dir {tmp_path}/out'
-    main([*words.split(), '--format', 'both', '--precision', precision])
-    names = sorted(map(os.path.basename, capsys.readouterr().out.split()))
-    assert names == ['classification-0000.params', 'classification-symbol.json', *FILES]
-    assert {*os.listdir(tmp_path / 'out')} == {
-        *names,
-        'classification-SHA256SUMS',
-        'model.onnx-SHA256SUMS',
-    }
-    scores, _ = run(SERVER, tmp_path / 'out', [TEXTS, None])
-    tolerance = {'float16': 1e-2, 'int8': 0.2}[precision]
-    np.testing.assert_allclose(scores, scores_of(model, tokenizer, TEXTS, None), atol=tolerance)

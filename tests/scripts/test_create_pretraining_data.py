@@ -89,11 +89,3 @@ def test_sentencepiece(run, folder, fixtures):
     assert run(f'{line} --output_dir again --cased') == 0
     one, other = (folder / name / 'part-000.npz' for name in ('out', 'again'))
     assert one.read_bytes() == other.read_bytes()
-
-
-@pytest.mark.weights
-def test_the_vocabulary_of_a_name(run, folder, minilm_dir):
-    line = '--input_file sample_text.txt --output_dir out --max_length 64'
-    assert run(f'{line} --vocab all-MiniLM-L6-v2') == 0
-    samples = read_shard('out/part-000.npz', load_vocab(minilm_dir / 'vocab.txt'))
-    assert samples.input_ids.max() > 20000

@@ -121,18 +121,6 @@ def without_dropout(data):
     return ['--model', folder, '--lr', '1e-3']
 
 
-def test_accumulation(script, data, arguments, without_dropout, tmp_path):
-    """Two batches of 8 make the updates, and the epochs, of one of 16."""
-    source = ['--pregenerated_data', data / 'samples']
-    argv = arguments(*source, *without_dropout, '--epochs', 2, '--log_interval', 1)
-    assert run(script, *argv) == 0
-    halves = ['--train_batch_size', 16, '--gradient_accumulation_steps', 2]
-    assert run(script, *argv, *halves, '--output_dir', tmp_path / 'halves') == 0
-    steps = [read_json(tmp_path / name)['training']['steps'] for name in ('out', 'halves')]
-    assert steps[0] == steps[1] >= 10
-    assert_same_model(tmp_path / 'halves', tmp_path / 'out', 1e-5)
-
-
 def test_killed_and_resumed_within_an_epoch(data, arguments, script, tmp_path):
     source = ['--train_file', data / 'text.txt']
     argv = arguments(*source, '--epochs', 2, '--ckpt_interval', 1)

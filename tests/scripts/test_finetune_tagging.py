@@ -63,16 +63,6 @@ def test_any_column(script, data, tmp_path):
     assert results['training']['epochs'][0]['score'] == results['best']['dev']['accuracy']
 
 
-def test_without_a_dev_set_the_last_epoch_is_the_result(script, data, tmp_path):
-    argv = arguments(data, tmp_path, '--training_steps', '2')[2:]  # without --data_dir
-    argv += ['--train_file', data / 'train.txt', '--test_file', data / 'test.txt']
-    assert run(script, *argv) == 0
-    results = read_json(tmp_path)
-    assert set(results['best']) == {'epoch', 'parameters'}
-    assert results['best_model'].keys() == {'test'}
-    assert results['predictions'] == ['test_predictions.txt']
-
-
 def test_labels_of_the_folder_are_kept(script, trained, data, tmp_path, capsys):
     argv = ['--data_dir', data, '--model', trained / 'best_model', '--output_dir', tmp_path]
     said = refusal(capsys, script, *argv, '--labels', 'B-PER', 'O', 'I-PER')

@@ -8,6 +8,8 @@ import sysconfig
 import pytest
 from script_runs import ROOT
 
+pytestmark = pytest.mark.slow
+
 #: prints the commands whose --help fails, and modules of ours that aren't the wheel's
 PROBE = """
 import contextlib, io, pathlib, sys

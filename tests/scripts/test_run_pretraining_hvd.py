@@ -50,19 +50,6 @@ def arguments(data, folder, batch_size, *more):
     return [str(word) for word in argv]
 
 
-def launch(count, program, argv, timeout=1200):
-    """Run a program by `count` processes; returns the finished `horovodrun`."""
-    command = [HOROVODRUN, '--gloo', '-np', count, '-H', f'localhost:{count}', sys.executable]
-    environment = {**os.environ, 'PYTHONPATH': str(ROOT), 'OMP_NUM_THREADS': '1'}
-    return subprocess.run(
-        [str(word) for word in (*command, program, *argv)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-
-
 def read(folder):
     return parameters(folder / 'model' / 'model.safetensors'), read_json(folder)['training']
 
@@ -116,48 +103,6 @@ def test_batch_that_the_workers_cannot_share(data, tmp_path):
     assert all(each.returncode for each in done)
     output = ''.join(each.stdout for each in done)
     assert 'error: --total_batch_size is 9' in output
-
-
-# worker 1 fails in its 4th step
-FAILING = """
-import os, sys
-sys.path.insert(0, {scripts!r})
-import run_pretraining_hvd
-from model_zoo.app import cli
-from model_zoo.errors import InputError
-from model_zoo.tasks import masked_lm as task
-
-make_objective, calls = task.pretraining_objective, []
-
-def make_failing(model, accuracies):
-    objective = make_objective(model, accuracies)
-    def terms(batch):
-        calls.append(batch)
-        if len(calls) == 4 and os.environ['HOROVOD_RANK'] == '1':
-            {failure}
-        return objective.terms(batch)
-    return objective._replace(terms=terms)
-
-task.pretraining_objective = make_failing
-sys.exit(cli.run(run_pretraining_hvd.main))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    'failure, message',
-    [
-        ("raise InputError('shard 7 is damaged')", '[1]<stderr>:error: shard 7 is damaged'),
-        ('os.kill(os.getpid(), 9)', 'Process name: 1\nExit code: '),
-    ],
-)
-def test_worker_that_dies_stops_the_job_with_its_error(data, tmp_path, failure, message):
-    program = tmp_path / 'failing.py'
-    program.write_text(FAILING.format(scripts=str(SCRIPTS), failure=failure))
-    argv = arguments(data, tmp_path / 'ckpt', 4, '--num_steps', 100000)
-    result = launch(2, program, argv, timeout=1200)  # it would train for much longer
-    assert result.returncode != 0
-    assert message in result.stdout + result.stderr
 
 
 def pids_of(folder, rank):

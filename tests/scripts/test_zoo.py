@@ -116,7 +116,7 @@ def test_converters_by_older_names_and_flags(zoo, words, fixtures, tmp_path, cap
     names = read_tensors(str(tmp_path / 'pytorch_model.bin'))[0]
     assert names['h.0.attn.bias'].shape[-1] > 1  # a buffer there, without which it isn't strict
     for wrong, message in (
-        ([folder / 'model.ckpt'], 'give PYTORCH_DUMP_OUTPUT'),
+        ([folder / 'model.ckpt'], 'give pytorch_dump_folder_path'),
         ([*flags, 'more'], 'more is too many'),
     ):
         with pytest.raises(SystemExit):

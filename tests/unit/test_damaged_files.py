@@ -153,7 +153,7 @@ class Kind(NamedTuple):
     files: tuple[str, ...]
     read: Callable
     sealed: bool = False
-    examples: int = 40
+    examples: int = 25
 
 
 CHECKPOINTS = 'checkpoints'
@@ -180,7 +180,7 @@ KINDS = {
         tensors('model.safetensors.index.json'),
     ),
     'torch zip': Kind(copied('torch_files'), ('zip.pt',), tensors('zip.pt'), True),
-    'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 200),
+    'torch stream': Kind(copied('torch_files'), ('stream.pt',), tensors('stream.pt'), False, 80),
     'TensorFlow': Kind(
         copied('tensorflow_files'),
         ('model.ckpt.index', 'model.ckpt.data-00000-of-00002', 'model.ckpt.data-00001-of-00002'),
@@ -192,7 +192,7 @@ KINDS = {
         ('params_3.npy', 'params_shapes.json'),
         tensors('params_shapes.json'),
     ),
-    'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 200),
+    'pickled words': Kind(copied('lm_pickles'), ('vocab.pkl',), words('vocab.pkl'), False, 80),
     'pickled corpus': Kind(copied('lm_pickles'), ('cache_2.pkl',), corpus('cache_2.pkl')),
     'pickled corpus, protocol 4': Kind(
         copied('lm_pickles'), ('cache_4.pkl',), corpus('cache_4.pkl')
@@ -211,7 +211,7 @@ KINDS = {
         ('config.json', 'vocab.txt', 'tokenizer_config.json', 'SHA256SUMS'),
         opened,
         False,
-        30,
+        15,
     ),
     'vocab.txt': Kind(
         write_vocab,
@@ -247,7 +247,7 @@ KINDS = {
         ('saved/state.json', 'saved/model.params', 'saved/optimizer.params'),
         read_training,
         True,
-        30,
+        20,
     ),
     'SQuAD': Kind(
         write_squad,

@@ -16,7 +16,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DISTRIBUTIONS = {
     'yaml': 'pyyaml',
     'mlflow': 'mlflow-skinny',
-    'faiss': 'faiss-cpu',
     'google_crc32c': 'google-crc32c',
     'huggingface_hub': 'huggingface-hub',
     'onnxruntime': 'onnx',

@@ -13,6 +13,7 @@ ROOT = pathlib.Path(model_zoo.__file__).parent.parent
 CALLS = pathlib.Path(__file__).parent.parent / 'fixtures' / 'typed_calls.py'
 
 
+@pytest.mark.slow
 def test_types_of_calls(tmp_path):
     pytest.importorskip('mypy')
     command = (

@@ -3,8 +3,8 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import hmac
-import importlib.metadata
 import json
 import logging
 import time
@@ -72,7 +72,7 @@ def build_app(models, settings=None):
 
     app = fastapi.FastAPI(
         title=PROJECT,
-        version=_version(),
+        version='1',
         description=DESCRIPTION,
         lifespan=lifespan,
         docs_url=None,
@@ -88,13 +88,6 @@ def build_app(models, settings=None):
     for routes in (huggingface, openai_api, page):
         routes.add_routes(app, service)
     return app
-
-
-def _version():
-    try:
-        return importlib.metadata.version(PROJECT)
-    except importlib.metadata.PackageNotFoundError:  # a checkout that isn't installed
-        return 'unknown'
 
 
 def _add_errors(app):
@@ -167,7 +160,7 @@ def describe(served):
     }
     if pipeline.task in ('text-classification', 'token-classification'):
         description['labels'] = pipeline.labels
-        description['is_regression'] = getattr(pipeline, 'is_regression', False)
+        description['is_regression'] = pipeline.is_regression
     if pipeline.task == 'fill-mask':
         description['mask_token'] = pipeline.tokenizer.mask_token
     return description
@@ -233,9 +226,6 @@ class Gate:
                 error = 'the API key is missing or wrong: send "Authorization: Bearer KEY"'
                 return error_response(path, error, 401, {'WWW-Authenticate': 'Bearer'})
         length = headers.get('content-length', '')
-        if length and 'transfer-encoding' in headers:  # a proxy may have read another body
-            error = 'Content-Length and Transfer-Encoding exclude each other'
-            return error_response(path, error, 400, {'Connection': 'close'})
         if length.isdecimal() and int(length) > self._settings.max_body:
             # the body is left unread
             return error_response(path, self._too_large(), 413, {'Connection': 'close'})
@@ -270,32 +260,29 @@ class Metrics:
         import prometheus_client as prometheus
 
         self.registry = prometheus.CollectorRegistry()
-
-        def add(metric, name, help, labels=('model',), **options):
-            return metric(f'zoo_{name}', help, labels, registry=self.registry, **options)
-
-        counter, histogram = prometheus.Counter, prometheus.Histogram
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.PlatformCollector(registry=self.registry)
+
+        def add(metric, name, help, labels=('model',)):
+            return metric(f'zoo_{name}', help, labels, registry=self.registry)
+
+        counter, gauge = prometheus.Counter, prometheus.Gauge
+        times = functools.partial(prometheus.Histogram, buckets=SECONDS)
+        rows = functools.partial(prometheus.Histogram, buckets=ROWS)
+        route = ['route']
         self._requests = add(
-            counter, 'requests', 'Requests by route and HTTP status.', ['route', 'status']
+            counter, 'requests', 'Requests by route and HTTP status.', [*route, 'status']
         )
         self._seconds = add(
-            histogram,
-            'request_seconds',
-            'Seconds from a request to the end of its answer.',
-            ['route'],
-            buckets=SECONDS,
+            times, 'request_seconds', 'Seconds from a request to the end of its answer.', route
         )
-        self._rows = add(histogram, 'batch_rows', 'Rows of a batch.', buckets=ROWS)
-        self._batch_seconds = add(
-            histogram, 'batch_seconds', 'Seconds of a batch.', buckets=SECONDS
-        )
+        self._rows = add(rows, 'batch_rows', 'Rows of a batch.')
+        self._batch_seconds = add(times, 'batch_seconds', 'Seconds of a batch.')
         self._tokens = add(
             counter, 'tokens', 'Tokens that models have read, or a language model written.'
         )
         self._padding = add(counter, 'padding_tokens', 'Tokens of padding that models have read.')
-        self._queue = add(prometheus.Gauge, 'queue', 'Requests that are accepted and unanswered.')
+        self._queue = add(gauge, 'queue', 'Requests that are accepted and unanswered.')
 
     def watch_queue(self, served):
         """Show the queue of a model."""

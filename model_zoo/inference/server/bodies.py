@@ -4,7 +4,7 @@ The options of a task are declared by its pipeline, for Python too.
 """
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 import pydantic_core
@@ -12,35 +12,30 @@ from pydantic import ConfigDict, Field
 
 from ...errors import InputError, reporting
 from ...generation.request import Seed, Share, Temperature
-from ...util.fields import Count, Fields, Number, Whole
+from ...util.fields import Count, Fields, Whole
 from ..pipelines import PIPELINES
 from ..text import TextGeneration
 
-#: numbers that this server doesn't use, so it takes only the value that changes nothing
-Zero = Annotated[Number, Field(ge=0, le=0)]
-One = Annotated[Number, Field(ge=1, le=1)]
 StopText = Annotated[str, Field(min_length=1, max_length=1000)]
 Stop = Annotated[list[StopText], Field(max_length=64)]
-_IDS = {'type': 'array', 'items': {'type': 'integer', 'minimum': 0}}
-_PROMPTS = [
-    {'type': 'string'},
-    {'type': 'array', 'items': {'type': 'string'}},
-    _IDS,
-    {'type': 'array', 'items': _IDS},
-]
 
 
 class Body(Fields):
     """An object of a request. A field that is null is as if it weren't there."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    #: fields that this server doesn't use: it takes only the value that changes nothing
+    neutral: ClassVar[dict] = {}
 
-    @pydantic.model_validator(mode='before')
     @classmethod
-    def _without_nulls(cls, content):
-        if not isinstance(content, dict):
-            return content
-        return {name: value for name, value in content.items() if value is not None}
+    def read(cls, values, noun='field'):
+        if isinstance(values, dict):
+            values = {
+                name: value
+                for name, value in values.items()
+                if value is not None and not (name in cls.neutral and value == cls.neutral[name])
+            }
+        return super().read(values, noun)
 
     @classmethod
     def of_json(cls, body):
@@ -63,16 +58,14 @@ class Writing(Body, TextGeneration.Options):
 
     details: bool = False
     stop: Stop = []
-    # Hugging Face's, which this server takes only where they change nothing
-    adapter_id: Literal[None] = None
-    best_of: One | None = None
-    decoder_input_details: Literal[False] = False
-    frequency_penalty: Zero | None = None
-    grammar: Literal[None] = None
-    top_n_tokens: Zero | None = None
-    truncate: Literal[None] = None
-    typical_p: One | None = None
-    watermark: Literal[False] = False
+    neutral = {
+        'best_of': 1,
+        'decoder_input_details': False,
+        'frequency_penalty': 0,
+        'top_n_tokens': 0,
+        'typical_p': 1,
+        'watermark': False,
+    }
 
     @property
     def of_pipeline(self):
@@ -108,24 +101,19 @@ class HuggingFace(Body):
 # -- OpenAI ---------------------------------------------------------------------------------------
 
 
-def _prompts(value):
-    """Return a list of texts or of lists of token ids; the model checks the ids."""
-    values = [value] if isinstance(value, str) or _is_of(value, int) else value
-    if not (_is_of(values, str) or (_is_of(values, list) and all(_is_of(v, int) for v in values))):
-        raise InputError('it must be a text, token ids, or a list of texts or of token ids')
-    return values
+def _texts(value):
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts or not all(type(text) is str for text in texts):
+        raise InputError('it must be a text or a list of texts')
+    return texts
 
 
-def _is_of(values, item_type):
-    return type(values) is list and bool(values) and all(type(item) is item_type for item in values)
-
-
-# Pydantic's own unions would keep an error for each item of a list
-Prompts = Annotated[
+# Pydantic's own list would keep an error for each item
+Texts = Annotated[
     Any,
-    pydantic.PlainValidator(_prompts),
+    pydantic.PlainValidator(_texts),
     pydantic.WithJsonSchema(
-        {'anyOf': _PROMPTS, 'description': 'a text, a list of texts, token ids, or a list of those'}
+        {'anyOf': [{'type': 'string'}, {'type': 'array', 'items': {'type': 'string'}}]}
     ),
 ]
 
@@ -140,7 +128,7 @@ class Embeddings(Body):
     )
 
     model: str
-    input: Prompts
+    input: Texts
     encoding_format: Literal['float', 'base64'] = 'float'
     dimensions: int | None = Field(None, description="the model's own size")
     user: str = ''
@@ -163,7 +151,7 @@ class Completions(Body):
     )
 
     model: str
-    prompt: Prompts
+    prompt: Texts
     max_tokens: Annotated[Whole, Field(le=2**31 - 1)] = 16
     temperature: Temperature = Field(1.0, description='0: the most likely token')
     top_p: Share | None = None
@@ -173,19 +161,15 @@ class Completions(Body):
     stream: bool = False
     stream_options: StreamOptions = StreamOptions()
     echo: bool = Field(False, description='return the prompt, too')
-    logprobs: Zero | None = Field(None, description='0: for the generated tokens')
+    logprobs: Literal[0] | None = Field(None, description='0: for the generated tokens')
     user: str = ''
-    # fields that this server takes only where they change nothing
-    suffix: Literal[''] = ''
-    best_of: One | None = None
-    presence_penalty: Zero = 0.0
-    frequency_penalty: Zero = 0.0
-    logit_bias: Annotated[list[Any], Field(max_length=0)] = []
-
-    @pydantic.field_validator('logit_bias', mode='before')
-    @classmethod
-    def _no_bias(cls, value):
-        return [] if value == {} else value
+    neutral = {
+        'best_of': 1,
+        'frequency_penalty': 0,
+        'logit_bias': {},
+        'presence_penalty': 0,
+        'suffix': '',
+    }
 
 
 # -- the page -------------------------------------------------------------------------------------

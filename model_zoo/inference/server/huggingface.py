@@ -50,7 +50,7 @@ def _call(service, name, task, inputs, options):
         if 'return_tensors' in options:
             raise UnknownNameError.of('option of feature-extraction', 'return_tensors', ['pooling'])
     is_list, is_nested = isinstance(inputs, list), pipeline.task == 'text-classification'
-    work = pipeline.prepare(inputs if is_list else [inputs], options, service.meter(inputs))
+    work = pipeline.prepare(inputs if is_list else [inputs], options, service.meter())
 
     def finish(outputs):
         results = list(pipeline.finish(work, outputs))

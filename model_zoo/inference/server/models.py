@@ -1,6 +1,7 @@
 """The models of a server: for each its pipelines and its worker."""
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
@@ -34,11 +35,10 @@ class Served:
         self.pipelines = {pipeline.task: pipeline}
         opened = pipeline.block, pipeline.tokenizer, pipeline.files
         for task in MORE_TASKS.get(pipeline.task, ()):
-            added = PIPELINES[task](
-                opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
-            )
-            if not added.problem:
-                self.pipelines[task] = added
+            with contextlib.suppress(InputError):  # its labels may be no entailment's
+                self.pipelines[task] = PIPELINES[task](
+                    opened, pipeline.max_length, pipeline.batch_tokens, pipeline.engine
+                )
         self.example = example_of(pipeline.files)
         self.is_writer = isinstance(pipeline, TextGeneration)
         worker_class = GenerationWorker if self.is_writer else BatchWorker

@@ -8,6 +8,7 @@ import uuid
 import numpy as np
 
 from ...errors import InputError
+from ..text import end_tokens
 from . import bodies
 from .service import Call
 
@@ -38,11 +39,7 @@ def _embed(service, content):
     pipeline, inputs = served.of_task('feature-extraction'), content.input
     is_float = content.encoding_format == 'float'
     options = {'return_tensors': not is_float, 'pooling': 'model', 'normalize': True}
-    meter = service.meter(inputs)
-    if isinstance(inputs[0], str):
-        work = pipeline.prepare(inputs, options, meter)
-    else:
-        work = pipeline.prepare_ids(inputs, options, meter)
+    work = pipeline.prepare(inputs, options, service.meter())
 
     def finish(outputs):
         count = sum(len(row.input_ids) for row in work.all_rows)
@@ -89,7 +86,7 @@ class _Completion:
             content.prompt,
             lambda ids: content.max_tokens,
             [stop] if isinstance(stop, str) else stop,
-            stop_tokens=tuple(pipeline.end_tokens),
+            stop_tokens=end_tokens(pipeline.block, pipeline.tokenizer),
             **sampling,
         )
         self._head = {
@@ -138,8 +135,7 @@ class _Completion:
         """Return the text before a sequence: its prompt, if the request asks for it."""
         if not self._content.echo:
             return ''
-        prompt = self._content.prompt[index // self._content.n]
-        return prompt if isinstance(prompt, str) else self._tokenizer.decode(prompt)
+        return self._content.prompt[index // self._content.n]
 
     def _choice(self, index, text, written, finish, offset):
         logprobs = None

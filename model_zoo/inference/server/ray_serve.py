@@ -69,10 +69,7 @@ def serve_on_ray(build, address, settings, replicas, cpus, cluster):
         _log.info('serving on http://%s:%d', *address)
         threading.Event().wait()
     except RuntimeError as error:
-        app = serve.status().applications.get(NAME)
-        told = [each.message for each in app.deployments.values()] if app else []
-        cause = '\n'.join([str(error), *told]).strip().splitlines()[-1]
-        raise InputError(f'no replica can be started: {cause}') from error
+        raise InputError(f'no replica can be started: {error}; its log says why') from error
     finally:
         serve.shutdown()
         if is_started:

@@ -90,28 +90,9 @@ class Service:
         served.worker.check()
         return served
 
-    def meter(self, inputs):
-        """Return the `Meter` of a request with these texts, nested in any way, and check them."""
+    def meter(self):
+        """Return the `Meter` of a request."""
         settings = self.settings
-        count, left = 0, [inputs]
-        while left:
-            value = left.pop()
-            if isinstance(value, str):
-                count += 1
-                if len(value) > settings.max_text:
-                    raise TooLargeError(
-                        f'a text has {len(value)} characters; this server takes '
-                        f'{settings.max_text} at most (`max_text`)'
-                    )
-                if count > settings.max_texts:
-                    raise TooLargeError(
-                        f'the request has more than {settings.max_texts} texts (`max_texts`): '
-                        'send several requests'
-                    )
-            elif isinstance(value, dict):
-                left += value.values()
-            elif isinstance(value, (list, tuple)):
-                left += value
         return Meter(
             rows=settings.max_rows,
             tokens=settings.max_tokens,
@@ -124,7 +105,7 @@ class Service:
 
         `count(ids)` is how many tokens a prompt may get; `options` are of `stream`.
         """
-        meter, texts = self.meter(prompts), len(prompts) * options.get('num_return_sequences', 1)
+        meter, texts = self.meter(), len(prompts) * options.get('num_return_sequences', 1)
         if texts > self.settings.max_sequences:
             raise TooLargeError(
                 f'the request asks for {texts} texts; this server writes '
@@ -132,12 +113,8 @@ class Service:
             )
         ids, pipeline = [], served.pipeline
         for prompt in prompts:
-            if isinstance(prompt, str):
-                prompt = pipeline.encode_prompt(prompt)
-            else:
-                pipeline.check_ids(prompt)
-            meter.add('tokens', len(prompt))
-            ids.append(prompt)
+            ids.append(pipeline.encode_prompt(prompt))
+            meter.add('tokens', len(ids[-1]))
         counts, most = list(map(count, ids)), self.settings.max_new_tokens
         for number in counts:
             if not 1 <= number <= most:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from ...errors import InputError
 from ...training.settings import Settings as FieldSettings
 from ...training.settings import setting
 
@@ -22,8 +21,6 @@ class Settings(FieldSettings):
     timeout: float = setting(
         60.0, 'seconds until an accepted request is answered with status 504', above=0
     )
-    max_text: int = setting(100_000, 'characters of a text', at_least=1)
-    max_texts: int = setting(1024, 'texts of a request', at_least=1)
     max_rows: int = setting(
         4096,
         'texts of a request with each of their labels or choices, or their windows',
@@ -44,12 +41,3 @@ class Settings(FieldSettings):
     api_key: str | None = setting(
         None, "requests without it are refused, except for the server's health and documentation"
     )
-
-    def check(self):
-        super().check()
-        for host in self.allowed_hosts or ():
-            if '*' in host.removeprefix('*.') and host != '*':
-                raise InputError(
-                    f'{host!r}: give a name, *.NAME for subdomains, or * for any',
-                    field='allowed_hosts',
-                )

@@ -140,12 +140,7 @@ class BatchWorker(Worker):
 
     def run(self, work):
         """Run the rows of a call; returns the future of their outputs."""
-        job = _RowsJob(work.all_rows)
-        if job.rows:
-            return super().run(job)
-        self.check()
-        job.future.set_result([])
-        return job.future
+        return super().run(_RowsJob(work.all_rows))
 
     def _is_busy(self):
         return bool(self._rows)
@@ -154,6 +149,8 @@ class BatchWorker(Worker):
         self._rows = [row for row in self._rows if not row[0].future.done()]
         for job in jobs:
             self._rows += [(job, n, len(row.input_ids)) for n, row in enumerate(job.rows)]
+            if not job.rows:
+                self._answer(job, [])
 
     def _step(self):
         if not self._rows:

@@ -205,7 +205,6 @@ def test_flags_from_a_file(tmp_path):
     [
         'lrr: 1',
         '- lr',
-        'lr: {a: 1}',
         'lr: [',
         'lr: ' + 5000 * '9',
         '!!python/object/apply:os.getcwd []',

@@ -14,7 +14,6 @@ from model_zoo.app import cli, originals
 from model_zoo.app import trainer as trainer_module
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.model_choice import ModelChoice
-from model_zoo.app.originals import add_originals
 from model_zoo.app.report import write_eval_results
 from model_zoo.app.trainer import find_contexts, make_updater
 from model_zoo.errors import InputError
@@ -37,32 +36,21 @@ def parse(*words, command=None, family=None):
     add_settings(parser, BertSettings if family == 'bert' else NamedModelSettings)
     parser.set_defaults(model='bert_6_384_12')
     add_settings(parser, TrainingSettings)
-    if command is not None:
-        add_originals(parser, command)
-    return parser.parse_args(list(map(str, words)))
+    return originals.parse(parser, list(map(str, words)), command)
 
 
-def test_flags_of_the_originals_become_ours(monkeypatch, capsys, caplog):
-    table = {
-        'train_batch_size': originals.TABLE['finetune_swag']['train_batch_size'],
-        'fp16': originals.TABLE['finetune_swag']['fp16'],
-        'no_cuda': originals.Original('of theirs'),
-        'repeat': originals.Original('of theirs', type=str),
-    }
-    monkeypatch.setitem(originals.TABLE, 'toy', table)
+def test_flags_of_the_originals_become_ours(capsys, caplog):
     own = vars(parse())
     words = '--train_batch_size 6 --gradient_accumulation_steps 3 --fp16 --no_cuda --repeat 1'
-    args = parse(*words.split(), command='toy')
-    originals.convert_originals(args, 'toy')
+    args = parse(*words.split(), command='finetune_lm')
     assert vars(args) == {**own, 'batch_size': 2, 'accumulate': 3, 'dtype': 'float16'}
-    args = parse('--train_batch_size', 7, '--accumulate', 3, command='toy')
-    originals.convert_originals(args, 'toy')  # rounded down, as the originals do
+    # rounded down, as the originals do
+    args = parse('--train_batch_size', 7, '--accumulate', 3, command='finetune_lm')
     assert args.batch_size == 2 and 'batches have 2 examples, an update 6' in caplog.text
-    args = parse('--train_batch_size', 2, '--accumulate', 3, command='toy')
     with pytest.raises(InputError):
-        originals.convert_originals(args, 'toy')
+        parse('--train_batch_size', 2, '--accumulate', 3, command='finetune_lm')
     with pytest.raises(SystemExit):
-        parse('--no_cud', '--epoch_s=3', '--foo', command='toy')
+        parse('--no_cud', '--epoch_s=3', '--foo', command='finetune_lm')
     assert 'did you mean --epochs?' in capsys.readouterr().err
 
 

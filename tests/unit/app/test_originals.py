@@ -4,91 +4,96 @@ import argparse
 
 import pytest
 
-from model_zoo.app import cli
-from model_zoo.app import originals as conversions
-from model_zoo.app.originals import SCRIPTS, TABLE, Original, add_originals, convert_originals
+from model_zoo.app import cli, originals
+from model_zoo.app.originals import SCRIPTS, parse_settings
 from model_zoo.errors import InputError
+from model_zoo.tasks.settings import ClassificationSettings, PretrainingSettings, SquadSettings
+
+CLASSES = {
+    'finetune_classifier': ClassificationSettings,
+    'finetune_squad': SquadSettings,
+    'run_pretraining': PretrainingSettings,
+}
 
 
-def args(**fields):
-    return argparse.Namespace(**fields)
+def parse(command, *words, preset=()):
+    return parse_settings(CLASSES[command], 'A test.', cli.Words(words, preset), command)
 
 
 @pytest.mark.parametrize(
-    ('train', 'evaluate', 'predict', 'only_inference'),
+    ('words', 'only_inference'),
     [
-        (None, None, False, False),  # ours train unless a flag says otherwise
-        (True, None, False, False),
-        (True, True, True, False),
-        (None, True, False, True),
-        (None, None, True, True),
-        (False, True, False, True),
-        (False, None, True, True),
+        ('', False),  # ours train unless a flag says otherwise
+        ('--do_train', False),
+        ('--do_train --do_eval --do_predict --test_file x', False),
+        ('--do_eval', True),
+        ('--do_predict', True),
+        ('--nodo_train --do_eval', True),
+        ('--do_train=false --do_predict=true', True),
     ],
 )
-def test_what_is_run(train, evaluate, predict, only_inference):
-    given = args(do_train=train, do_eval=evaluate, do_predict=predict, only_inference=False)
-    conversions.choose_run(given)
-    assert given.only_inference is only_inference
+def test_what_is_run(words, only_inference):
+    found = parse('finetune_classifier', *words.split())
+    assert found.only_inference is only_inference
 
 
-def test_nothing_to_do_and_contradictions():
-    for convert, fields in (
-        (conversions.choose_run, {'do_train': False, 'do_predict': None, 'only_inference': False}),
-        (conversions.choose_run, {'do_train': True, 'do_predict': None, 'only_inference': True}),
-        (conversions.check_one_process, {'local_rank': 3}),
-        (conversions.check_gpu_unwanted, {'no_cuda': True, 'gpu': 0}),
-    ):
-        with pytest.raises(InputError):
-            convert(args(**fields))
-    conversions.check_one_process(args(local_rank=-1))
-    conversions.check_gpu_unwanted(args(no_cuda=True, gpu=None))
+@pytest.mark.parametrize(
+    ('command', 'words'),
+    [
+        ('finetune_classifier', '--do_train=false'),
+        ('finetune_classifier', '--do_train --only_inference'),
+        ('finetune_squad', '--do_train --do_predict --train_file x'),
+        ('finetune_squad', '--local_rank 3'),
+        ('run_pretraining', '--input_file a --do_train=false --do_eval=false'),
+        ('run_pretraining', '--data a --num_warmup_steps 20 --num_steps 20'),
+    ],
+)
+def test_nothing_to_do_and_contradictions(command, words):
+    with pytest.raises(InputError):
+        parse(command, *words.split())
 
 
 @pytest.mark.parametrize('steps', [0, 1, 29, 99])
 @pytest.mark.parametrize('total', [100, 123, 1000000])
 def test_warmup_steps_are_whole_updates_of_the_schedule(steps, total):
-    found = args(num_warmup_steps=steps, training_steps=total, warmup_ratio=0.5)
-    conversions.read_warmup_steps(found)
+    words = '--train_file', 'a', f'--num_warmup_steps={steps}', f'--num_steps={total}'
+    found = parse('run_pretraining', *words)
     assert int(total * found.warmup_ratio) == steps  # as finetune_schedule rounds it
 
 
 def test_samples():
-    found = args(input_file='a,b', do_train=True, do_eval=True, train_file=None, dev_file=None)
-    conversions.name_samples(found)
+    found = parse('run_pretraining', '--input_file=a,b', '--do_train', '--do_eval')
     assert (found.train_file, found.dev_file) == ('a,b', 'a,b')
-    found = args(input_file='a', do_train=None, do_eval=True, train_file=None, dev_file=None)
-    conversions.name_samples(found)
-    assert (found.train_file, found.dev_file) == (None, 'a')
-    with pytest.raises(InputError):
-        conversions.name_samples(args(input_file='a', do_train=False, do_eval=False))
+    found = parse('run_pretraining', '--input_file=a', '--do_eval', '--num_steps=3')
+    assert (found.train_file, found.dev_file, found.training_steps) == (None, 'a', 3)
 
 
-@pytest.mark.parametrize(
-    ('accumulate', 'gpus', 'size'), [(None, None, 24), (2, None, 12), (3, '0,1', 4)]
-)
-def test_examples_of_an_update(accumulate, gpus, size):
-    found = args(train_batch_size=24, accumulate=accumulate, gpus=gpus, batch_size=32)
-    conversions.divide_train_batch_size(found)
+@pytest.mark.parametrize(('words', 'size'), [('', 24), ('--accumulate 2', 12), ('--gpus 0,1', 12)])
+def test_examples_of_an_update(words, size):
+    found = parse('finetune_classifier', '--train_batch_size=24', *words.split())
     assert found.batch_size == size
 
 
-def test_flags_name_flags_that_go_along():
-    for flags in TABLE.values():
-        for original in flags.values():
-            if isinstance(original, Original) and original.with_flag:
-                assert flags[original.with_flag].convert is not None
-    assert {script.ours for script in SCRIPTS.values()} - {'generate_gpt2'} <= set(TABLE)
+def test_an_originals_defaults_are_overridden_by_a_file_and_by_flags(tmp_path):
+    preset = '--train_batch_size=32', '--lr=1e-3', '--seed=42', '--as_bertadam'
+    (tmp_path / 'run.yaml').write_text('seed: 7\nlr: 5e-5\nreduce_memory: false\n')
+    config = f'--config={tmp_path}/run.yaml'
+    found = parse('finetune_classifier', config, '--lr=0.5', preset=preset)
+    assert (found.batch_size, found.lr, found.seed, found.as_bertadam) == (32, 0.5, 7, True)
+    assert found.given == {'lr', 'seed'}
 
 
-def test_the_log_says_once_why_a_flag_has_no_effect(tmp_path, capsys):
+def test_scripts_name_commands():
+    known = {*originals.TABLE, *originals.ALIASES, 'eval_transfo_xl', 'generate_gpt2'}
+    assert {script.ours for script in SCRIPTS.values()} <= known
+
+
+def test_the_log_says_once_why_a_flag_has_no_effect(capsys):
     def main(argv):
         parser = cli.parser('A test.')
         parser.add_argument('--gpu', type=int)
-        add_originals(parser, 'extract_features')
-        found = parser.parse_args(argv)
-        convert_originals(found, 'extract_features')
-        assert vars(found) == {'gpu': None}
+        found = originals.parse(parser, argv, 'extract_features')
+        assert argparse.Namespace(**vars(found)) == argparse.Namespace(gpu=None)
         cli.setup_logging()
         cli.setup_logging()
 

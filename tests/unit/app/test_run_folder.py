@@ -100,7 +100,6 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
     'options, checkpoints, epochs',
     [
         ({}, 0, {0, 2}),
-        ({'no_resume_state': True}, 0, {0, 2}),
         ({'keep_state': True}, 1, {0, 2}),
         ({'keep_checkpoints': 3}, 2, {0, 1, 2}),
     ],

@@ -72,19 +72,6 @@ def test_optional_inputs():
 # -- padding ------------------------------------------------------------------------------------
 
 
-def test_padding_gets_no_gradient():
-    model = make()
-    words, types, _, _ = text_inputs(2, 9)
-    words[:, 5:] = 7
-    words[:, :5] = 3
-    with mx.autograd.record():
-        loss = sum((output**2).sum() for output in model(words, types, mx.nd.full((2,), 5)))
-    loss.backward()
-    gradient = model.word_embed.weight.grad().asnumpy()
-    assert gradient[3].any() and not np.delete(gradient, 3, axis=0).any()
-    assert not model.encoder.position_weight.grad().asnumpy()[5:].any()
-
-
 # -- head mask, kept outputs, pruning -----------------------------------------------------------
 
 

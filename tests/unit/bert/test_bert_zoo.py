@@ -7,7 +7,6 @@ import mxnet as mx
 import pytest
 import tiny
 from arrays import assert_same
-from gluonnlp.vocab import BERTVocab
 
 import bert
 import model_zoo
@@ -146,15 +145,3 @@ def test_head_on_weights_without_one(tmp_path, inputs, caplog):
     assert_same(head.bert(*inputs), saved(*inputs), 1e-6)
     weight = head.classifier.weight.data().asnumpy()
     assert 0.005 < weight.std() < 0.05 and not head.classifier.bias.data().asnumpy().any()
-
-
-@pytest.mark.weights
-def test_minilm(minilm_dir):
-    block, vocab = model_zoo.get_model('bert_6_384_12', dataset_name='all_minilm_l6_v2')
-    assert isinstance(vocab, BERTVocab) and len(vocab) == 30522 == block.config.vocab_size
-    assert vocab['[CLS]'] == 101 and vocab['the'] == 1996
-    assert block.has_pooler and not block.has_decoder and not block.has_classifier
-    same, _ = model_zoo.get_model('bert_6_384_12', pretrained=str(minilm_dir))
-    words = mx.nd.array([[101, 1996, 4937, 102]])
-    assert_same(block(words), same(words), 1e-6)
-    assert not same.has_decoder

@@ -1,6 +1,5 @@
 """ELECTRA: the discriminator's head, the sizes of embeddings, and where its names lead."""
 
-import gluonnlp as nlp
 import mxnet as mx
 import numpy as np
 import pytest
@@ -21,24 +20,6 @@ CONFIG = {
     'max_position_embeddings': 20,
     'embedding_size': 8,
 }
-
-
-@pytest.mark.parametrize(
-    ('name', 'units', 'embedding'),
-    [
-        ('electra_12_256_4', 256, 128),
-        ('electra_12_768_12', 768, 768),
-        ('electra_24_1024_16', 1024, 1024),
-    ],
-)
-def test_get_model(name, units, embedding):
-    vocab = nlp.Vocab(nlp.data.count_tokens(map(str, range(30))))
-    model, same = model_zoo.get_model(name, vocab=vocab, pretrained=False)
-    assert same is vocab and type(model) is bert.ElectraModel
-    assert model.config.hidden_size == units == model.config.num_attention_heads * 64
-    assert model.word_embed.weight.shape == (len(vocab), embedding)
-    assert (model.encoder.project is None) == (units == embedding)
-    assert not model.has_decoder and not model.has_pooler
 
 
 @pytest.mark.parametrize('hybridized', [False, True])

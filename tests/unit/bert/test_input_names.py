@@ -36,13 +36,3 @@ def test_all_layers_by_call():
     assert_same(every(words)[0], block(words, output_all_encoded_layers=True)[0], 0)
     assert_same([every(words, output_all_encoded_layers=False)[0]], block(words)[:1], 0)
     assert every.output_all_encodings
-
-
-def test_all_layers_by_call_while_outputs_are_kept():
-    block, (words, types, _) = make(), masked_inputs()
-    block.keep_multihead_output = True
-    block.hybridize(static_alloc=True)
-    for wanted in (False, True, False):
-        first = block(words, types, output_all_encoded_layers=wanted)[0]
-        assert isinstance(first, (list, tuple)) == wanted
-        assert len(block.get_multihead_outputs()) == 3

@@ -6,8 +6,6 @@ import shutil
 import numpy as np
 import pytest
 from json_files import change_json
-from local_hub import close_session, connect, publish
-from loopback import LoopbackServer
 
 import model_zoo
 from bert_embedding import BertEmbedding
@@ -80,34 +78,6 @@ def test_what_is_asked_for_wins(folder, sentences):
         embedding.sentence_vectors(sentences, prompt_name='title')
     assert embedding.max_seq_length == 12
     assert BertEmbedding(model=folder('joined'), max_seq_length=5).max_seq_length == 5
-
-
-def test_of_the_hub(folder, expected, sentences, tmp_path, monkeypatch):
-    with LoopbackServer() as server:
-        connect(server, tmp_path, monkeypatch)
-        for name in ('today', 'of_2020'):
-            root = folder(name)
-            paths = [path for path in root.rglob('*') if path.is_file()]
-            files = {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
-            publish(server, f'me/{name}', files)
-            close(BertEmbedding(f'me/{name}').sentence_vectors(sentences), expected[name])
-            pipe = model_zoo.pipeline('feature-extraction', f'me/{name}')
-            found = pipe(sentences, pooling='model', return_tensors=True)
-            close(np.array(found), expected[name])
-            count = len(server.requests)
-            BertEmbedding(f'me/{name}')
-            assert len(server.requests) == count
-    close_session()
-
-
-@pytest.mark.weights
-def test_the_library_and_this_one_call_a_model_alike(sentences):
-    """The catalogue has this one; by its name there, its vectors are those of the library."""
-    ours = BertEmbedding('sentence-transformers/all-MiniLM-L6-v2')
-    plain = BertEmbedding(model='bert_6_384_12', max_seq_length=256)
-    close(ours.sentence_vectors(sentences), plain.sentence_vectors(sentences, 'mean', True))
-    assert ours.max_seq_length == 256
-    assert BertEmbedding(model='bert_6_384_12').max_seq_length is None
 
 
 def test_poolings():

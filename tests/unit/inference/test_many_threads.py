@@ -31,10 +31,6 @@ def pairs_of(number):
     return list(zip(texts_of(number), texts_of(number + 100)))
 
 
-def masked(number):
-    return [f'[MASK] {text}' for text in texts_of(number)]
-
-
 def questions_of(number):
     return [{'question': one, 'context': other} for one, other in pairs_of(number)]
 
@@ -45,12 +41,8 @@ def choices_of(number):
 
 TASKS = {
     'text-classification': (bert.BertForSequenceClassification, ['bad', 'good'], texts_of),
-    'token-classification': (bert.BertForTokenClassification, ['O', 'B-X', 'I-X'], texts_of),
-    'feature-extraction': (bert.BertModel, None, texts_of),
-    'fill-mask': (bert.BertForMaskedLM, None, masked),
     'question-answering': (bert.BertForQuestionAnswering, None, questions_of),
     'multiple-choice': (bert.BertForMultipleChoice, None, choices_of),
-    'next-sentence': (bert.BertForNextSentencePrediction, None, pairs_of),
 }
 
 

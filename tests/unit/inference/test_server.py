@@ -161,9 +161,8 @@ def test_a_classifier_whose_labels_are_no_entailment_is_not_offered_for_zero_sho
     assert tasks['sentiment'] == ['text-classification']
     assert 'zero-shot-classification' in tasks['nli']
     folder = saved(BertForSequenceClassification, ['bad', 'good'])
-    pipeline = model_zoo.pipeline('zero-shot-classification', folder)
     with pytest.raises(InputError):
-        pipeline('a', candidate_labels='b')
+        model_zoo.pipeline('zero-shot-classification', folder)
 
 
 def test_models_and_health(client, pipelines):
@@ -252,8 +251,10 @@ def test_a_model_that_fails(small, pipelines, monkeypatch, caplog):
 
 
 @pytest.mark.parametrize('name', ['sentiment', 'writer'])
-@pytest.mark.parametrize('method', ['_take', '_step'])
-@pytest.mark.parametrize('error', [ZeroDivisionError, MemoryError, SystemExit])
+@pytest.mark.parametrize(
+    ('method', 'error'),
+    [('_take', MemoryError), ('_step', ZeroDivisionError), ('_step', SystemExit)],
+)
 def test_a_step_that_fails_ends_no_worker(small, monkeypatch, caplog, name, method, error):
     client = small(name)
 

@@ -50,7 +50,7 @@ def pipelines(pipelines, saved, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def app(pipelines):
-    return build_app(pipelines, Settings(api_key=KEY, max_text=3000))
+    return build_app(pipelines, Settings(api_key=KEY, max_body=3000))
 
 
 @pytest.fixture(scope='module')
@@ -332,6 +332,7 @@ def brightness(visit, selector, name):
     return np.mean(colour) / 255
 
 
+@pytest.mark.slow
 def test_dark_and_narrow(browser, url):
     visit = Visit(browser, url, color_scheme='dark', viewport={'width': 360, 'height': 700})
     visit.enter()
@@ -359,10 +360,8 @@ def test_an_error_is_one_line(visit):
     visit.find('#field-text').fill('cat ' * 1000)
     visit.find('#field-text').press('Control+Enter')
     alert = visit.find('form.view [role=alert]')
-    alert.filter(has_text='characters').wait_for()
-    assert alert.inner_text() == (
-        'a text has 4000 characters; this server takes 3000 at most (`max_text`)'
-    )
+    alert.filter(has_text='larger').wait_for()
+    assert alert.inner_text() == 'the request is larger than 3000 bytes'
     visit.ask(text='the cat')
     assert alert.inner_text() == ''
 
@@ -378,6 +377,7 @@ def minilm_url(minilm_dir):
         yield f'http://{host}:{port}/'
 
 
+@pytest.mark.slow
 @pytest.mark.weights
 def test_real_weights(browser, minilm_url):
     """MiniLM finds what is alike; pictures are taken if they are wanted."""

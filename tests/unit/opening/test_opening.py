@@ -14,7 +14,7 @@ from family_folders import write_family
 import bert
 import model_zoo
 from bert import BertConfig, BertForSequenceClassification, BertModel
-from model_zoo import opening, registry, zoo
+from model_zoo import registry
 from model_zoo.errors import CheckpointError, InputError, UnknownNameError
 from model_zoo.opening import locate, open_model, open_tokenizer
 from model_zoo.pretrained.files import BPE_NAMES, VOCAB_NAMES
@@ -96,34 +96,6 @@ def test_tasks(folder, task, kind):
     block = open_model(folder, task, hidden_dropout_prob=0.25).block
     assert type(block).__name__ == kind
     assert block.config.hidden_dropout_prob == 0.25
-
-
-def test_each_file_is_found_and_read_once(folder, monkeypatch):
-    counts = {}
-
-    def count(owner, name):
-        function = getattr(owner, name)
-
-        def counting(*args, **kwargs):
-            counts[name] = counts.get(name, 0) + 1
-            return function(*args, **kwargs)
-
-        monkeypatch.setattr(owner, name, counting)
-
-    count(opening, 'find_files')
-    count(zoo, 'find_files')
-    count(opening, 'read_tensors')
-    count(BertModel, '__init__')
-    for open_one in (
-        lambda: open_model(folder),
-        lambda: BertForSequenceClassification.from_pretrained(folder),
-        lambda: model_zoo.get_model('bert_12_768_12', pretrained=str(folder)),
-        lambda: model_zoo.pipeline('text-classification', str(folder)),
-        lambda: open_model(locate(folder)),
-    ):
-        counts.clear()
-        open_one()
-        assert set(counts.values()) == {1} and {'find_files', 'read_tensors'} < set(counts)
 
 
 def test_what_is_located_is_passed_on(folder, saved):
@@ -318,19 +290,3 @@ def test_a_new_model_has_none_of_the_pretrained_weights_that_are_here(tmp_path, 
     )
     weight = open_new(tmp_path).word_embed.weight.data().asnumpy()
     assert weight.shape[0] == 7 and not np.isin(weight, pretrained).any()
-
-
-def test_training_from_scratch_begins_without_the_package_that_is_installed(minilm_dir):
-    rows = [('a b', 'yes'), ('c d', 'no')] * 2
-    trained = model_zoo.finetune(
-        'all-MiniLM-L6-v2',
-        'text-classification',
-        rows,
-        epochs=1,
-        lr=1e-9,
-        from_scratch=True,
-        max_length=8,
-    )
-    pretrained = open_block('all-MiniLM-L6-v2')[0].word_embed.weight.data().asnumpy()
-    weight = trained.model.base.word_embed.weight.data().asnumpy()
-    assert weight.shape == pretrained.shape and abs(weight - pretrained).max() > 0.01

@@ -13,7 +13,6 @@ import tokenizers
 from huggingface_hub import constants
 from local_hub import point_at, publish
 from loopback import Resource
-from script_runs import load_script, run
 from tiny_repository import CONFIG, TOKENS, same
 
 import bert
@@ -245,16 +244,3 @@ def test_archives_that_are_refused(tmp_path, monkeypatch, name, content):
     left = [name for _, _, names in os.walk(tmp_path) for name in names]
     assert [each for each in left if not each.endswith('.lock')] == [name]
     assert sorted(os.listdir(tmp_path)) == [name, 'home']
-
-
-def test_scripts_take_a_repository(server, files, tmp_path, capsys):
-    """A classifier that somebody else has trained, with its labels."""
-    publish(server, 'me/tiny', files)
-    (tmp_path / 'dev.tsv').write_text('sentence\tlabel\nhello\tugly\nhub\tbad\n')
-    argv = (
-        f'--task_name custom --dev_file {tmp_path}/dev.tsv --text_columns sentence '
-        '--label_column label --header --model me/tiny --only_inference --max_length 6 '
-        f'--output_dir {tmp_path}/out'
-    ).split()
-    assert run(load_script('finetune_classifier'), *argv) == 0
-    assert 'dev: accuracy' in capsys.readouterr().err

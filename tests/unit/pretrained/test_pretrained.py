@@ -117,15 +117,6 @@ def test_repository_fills_the_cache(repository, names, tmp_path):
     assert len(repository.requests) == 2, 'the cache needs no network'
 
 
-def test_gluonnlp_finds_what_we_have_cached(repository):
-    """And the other way round: the files are named alike."""
-    find_files('tiny')
-    root = pretrained.default_root()
-    assert model_store.get_model_file('tiny_books_uncased', root=root).startswith(root)
-    assert 'hello' in gluonnlp.data.utils._load_pretrained_vocab('books_uncased', root, BERTVocab)
-    assert len(repository.requests) == 2
-
-
 def test_root_argument(repository, tmp_path, names):
     find_files('tiny', root=str(tmp_path / 'other'))
     assert (tmp_path / 'other' / names[0]).exists()

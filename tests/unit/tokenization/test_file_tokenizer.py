@@ -200,7 +200,7 @@ def test_ids_that_no_token_has(tmp_path):
         tokenizer.encode_batch(['a', 'b b'])
 
 
-def test_bad_input(tokenizer, tmp_path):
+def test_bad_input(rust, tokenizer, tmp_path):
     with pytest.raises(InputError):
         tokenizer.decode([99999])
     with pytest.raises(InputError):
@@ -208,9 +208,9 @@ def test_bad_input(tokenizer, tmp_path):
     with pytest.raises(InputError):
         tokenizer.encode(b'a')
     with pytest.raises(InputError):
-        FileTokenizer(tokenizer._rust, {'end': 'a'})
+        FileTokenizer(rust, {'end': 'a'})
     with pytest.raises(InputError):
-        FileTokenizer(tokenizer._rust, {'pad': '<nowhere>'})
+        FileTokenizer(rust, {'pad': '<nowhere>'})
     with pytest.raises(InputError):
         FileTokenizer.from_pretrained(tmp_path)
     (tmp_path / 'tokenizer.json').write_text('{"version": "1.0"')

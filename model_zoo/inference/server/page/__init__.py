@@ -67,8 +67,7 @@ def add_routes(app, service):
             served = service.served(content.model, is_writer=False)
             pipeline = served.of_task('feature-extraction')
             options = {'return_tensors': True, 'pooling': 'model', 'normalize': True}
-            meter = service.meter(content.texts)
-            work = pipeline.prepare(content.texts, options, meter)
+            work = pipeline.prepare(content.texts, options, service.meter())
             return Call(served, work, lambda outputs: _map(pipeline.finish(work, outputs)))
 
         return await service.respond(request, prepare)
@@ -77,15 +76,13 @@ def add_routes(app, service):
     async def attentions(request: Request):
         """A text's tokens, and the attentions of each layer and head."""
         content = await service.in_thread(bodies.Attentions.of_json, await request.body())
-        text, pair = content.text, content.text_pair
-        service.meter([text, pair or ''])
         served = service.models.get(content.model)
         if served.is_writer:
             raise InputError(f"{served.name} is not an encoder: its attention can't be shown")
         if len(waiting) >= MOST_WAITING:
             raise OverloadedError('too many requests for attention at once: try again later')
         task = asyncio.get_running_loop().run_in_executor(
-            None, _attentions, served.pipeline, text, pair
+            None, _attentions, served.pipeline, content.text, content.text_pair
         )
         waiting.add(task)
         task.add_done_callback(waiting.discard)

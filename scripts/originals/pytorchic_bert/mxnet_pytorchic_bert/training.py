@@ -12,6 +12,7 @@ from model_zoo.app import cli
 from model_zoo.app.arguments import add_settings
 from model_zoo.app.trainer import Trainer, make_updater
 from model_zoo.errors import InputError, UnknownNameError
+from model_zoo.pretrained import local_path
 from model_zoo.tasks.tables import check_files
 from model_zoo.tasks.task import Task
 from model_zoo.training.settings import YES_OR_NO, TrainingSettings, setting, settings
@@ -151,14 +152,14 @@ class PytorchicTask(Task):
     def open(self, choice, contexts):
         """Return the model of the JSON file, with the parameters that the flags name."""
         settings = self.settings
-        tokenizer = BertTokenizer(settings.vocab, do_lower_case=True, never_split=())
+        tokenizer = BertTokenizer(local_path(settings.vocab)[0], do_lower_case=True, never_split=())
         fields = read_fields('model_cfg', settings.model_cfg, CONFIG_FIELDS)
         config = make_config(fields, len(tokenizer.vocab), **self.model_options())
         model = self.head(config)
         reset_parameters(model, settings.seed, contexts)
         if settings.model_file:
             logger.info('loading the model from %s', settings.model_file)
-            load_model(model, settings.model_file)
+            load_model(model, local_path(settings.model_file)[0])
         elif self.pretrain_file:
             logger.info('loading the pretrained model from %s', self.pretrain_file)
             load_transformer(model, self.pretrain_file)

@@ -110,16 +110,6 @@ def test_position_ids_allow_texts_beyond_the_table(name):
     assert first(run(make(name), inputs)).shape == (3, 20, 33)
 
 
-def test_several_contexts():
-    contexts = [mx.cpu(0), mx.cpu(1)]
-    for name in LMS:
-        block = make(name)
-        block.collect_params().reset_ctx(contexts)
-        block.hybridize()
-        words = array(inputs_of(name)['words'])
-        assert_same(*[first(block(words.as_in_context(ctx))) for ctx in contexts])
-
-
 def test_multiple_choice_dropout_treats_all_choices_alike():
     changes = {'resid_pdrop': 0.5, 'embd_pdrop': 0, 'attn_pdrop': 0, 'n_layer': 1}
     block = make('OpenAIGPTDoubleHeadsModel', changes=changes)
@@ -135,43 +125,6 @@ def test_multiple_choice_dropout_treats_all_choices_alike():
 
 
 # -- blocks that share a model -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize('family', MODELS)
-def test_owners_follow_each_others_changes(tmp_path, family):
-    """Heads removed and special tokens added by one are so for all, in graphs and in files."""
-    model = make(MODELS[family], changes={'n_special': 0})
-    package = PACKAGES[family]
-    language, double = (getattr(package, name)(model) for name in HEADS[family])
-    double.mc_head.initialize()
-    for block in (language, double):
-        block.hybridize(static_alloc=True)
-        run(
-            block,
-            {
-                'words': np.zeros((*rows_for(type(block).__name__, 1), 3)),
-                **({'mc_token_ids': np.zeros((1, 2))} if block is double else {}),
-            },
-        )
-    changes = [
-        lambda: model.prune_heads({0: [1]}),
-        lambda: language.set_num_special_tokens(2),
-        lambda: double.prune_heads({0: [3], 1: [0]}),
-        lambda: model.set_num_special_tokens(3),
-    ]
-    for number, change in enumerate(changes):
-        change()
-        for block, name in zip((language, double), HEADS[family]):
-            assert block.config is model.config
-            config = {**CONFIG, 'n_special': model.config.n_special}
-            inputs = make_inputs(name, config, 0, rows_for(name, 2), 5)
-            folder = str(tmp_path / f'{name}{number}')
-            block.save_pretrained(folder)
-            fresh = type(block).from_pretrained(folder)
-            assert_same(run(block, inputs), run(fresh, inputs))
-            ours, theirs = (losses_and_gradients(each, inputs) for each in (block, fresh))
-            np.testing.assert_allclose(ours[0], theirs[0], atol=1e-6)
-            assert_gradients(ours[1], theirs[1])
 
 
 # -- special tokens -----------------------------------------------------------------------------
@@ -210,16 +163,6 @@ def test_set_num_special_tokens_before_there_are_weights():
     block.set_num_special_tokens(7)
     block.initialize()
     assert block(array([[1, 36]])).shape == (1, 2, 37)
-
-
-def test_set_num_special_tokens_of_other_dtypes_and_contexts():
-    block = make('GPT2LMHeadModel')
-    block.cast('float64')
-    block.collect_params().reset_ctx([mx.cpu(0), mx.cpu(1)])
-    block.set_num_special_tokens(5)
-    weight = block.transformer.word_embed.weight
-    assert weight.data(mx.cpu(1)).dtype == np.float64
-    assert_same(weight.data(mx.cpu(0)), weight.data(mx.cpu(1)), 0)
 
 
 @pytest.mark.parametrize('number', [-1, 1.5, True, '2', None])
