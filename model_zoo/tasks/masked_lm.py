@@ -21,16 +21,10 @@ from ..records import is_path
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
-from .pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    SyntheticLoader,
-    TextFiles,
-    describe_files,
-    epoch_of,
-    matching_files,
-)
+from .pretraining.files import epoch_of
+from .pretraining.loaders import PretrainingLoader, SyntheticLoader
+from .pretraining.sources import ShardFiles, TextFiles
+from .pretraining.text import SampleOptions, describe_files, matching_files
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
 from .tables import check_files, split_text
 from .task import Data, TextTask
