@@ -57,7 +57,9 @@ class CreateSettings(SampleSettings):
         'vocabulary: the name of its data set, such as book_corpus_wiki_en_uncased, or of a '
         'model; a folder; or a file such as vocab.txt',
     )
-    sentencepiece: str | None = setting(None, 'SentencePiece model instead of `vocab`')
+    sentencepiece: str | None = setting(
+        None, 'SentencePiece model instead of `vocab`', excludes=('vocab',)
+    )
     cased: bool = setting(False, 'keep the case, with `sentencepiece` or a vocab.txt')
     do_lower_case: bool | None = lower_case()
     sp_nbest: int = setting(0, 'sample from this many best segmentations')
@@ -114,8 +116,6 @@ def make_tokenizer(args):
 
     lowers = False if args.cased else args.do_lower_case
     if args.sentencepiece:
-        if args.vocab:
-            logger.warning('`vocab` is not used: `sentencepiece` has a vocabulary')
         check_files(args, 'sentencepiece')
         tokenizer = BertSPTokenizer(
             local_path(args.sentencepiece)[0],
@@ -138,8 +138,6 @@ def make_tokenizer(args):
                 f'{args.vocab!r} is neither a file nor a data set: {error}', field='vocab'
             ) from error
         family = get_family(get_entry(*name).family)
-        if args.cased and file.do_lower_case:
-            raise InputError(f'the vocabulary {args.vocab} is uncased', field='cased')
         if lowers not in (None, file.do_lower_case):
             logger.warning('the vocabulary %s decides whether text is lower-cased', args.vocab)
     return family.make_tokenizer(file), 'pretraining' in family.tasks

@@ -19,7 +19,7 @@ from ..optimizer import disable_weight_decay
 from ..optimizer.adam import DecoupledAdam
 from ..pretrained.labels import write_labels
 from ..tasks.labels import name_labels
-from ..tasks.task import check_finite
+from ..tasks.scores import check_finite
 from ..training.callbacks import Callback, ProgressLogger, TensorBoardWriter
 from ..training.job import Job
 from ..training.loop import TrainingLoop
@@ -258,7 +258,7 @@ class Trainer(Callback):
         rows = {name: task.read(source, name) for name, source in sources.items()}
         if task.dev_share is not None and 'train' in rows:
             train, dev = task.split(rows.pop('train'), task.dev_share)
-            rows = {'train': train, 'dev': dev, **rows}
+            rows = {**({'train': train} if task.trains else {}), 'dev': dev, **rows}
         task.prepare(rows)
         job = self.folder.checkpoints().job() if self.settings.resume else None
         if job is not None:

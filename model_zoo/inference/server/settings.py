@@ -1,12 +1,10 @@
 """The limits of a server."""
 
-from dataclasses import dataclass
-
 from ...training.settings import Settings as FieldSettings
-from ...training.settings import setting
+from ...training.settings import setting, settings
 
 
-@dataclass
+@settings()
 class Settings(FieldSettings):
     """Limits of a server; all but the last two are flags of ``zoo serve``."""
 

@@ -38,12 +38,6 @@ PREDICT = [
     (['MODEL', '--pairs', 'one text'], '--pairs'),
     (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
 ]
-ENCODE = [
-    (['MODEL'], 'there is no text'),
-    (['MODEL', '--file', 'missing.txt'], 'missing.txt'),
-    (['MODEL', 'a', '--max_length', '0'], '--max_length must be at least 1, not 0'),
-    (['MODEL', 'a', '--output_dir', 'x'], '--output_dir and --ray go with --files'),
-]
 ASK = [(['MODEL', 'where ?'], '--context')]
 TAG = [(['MODEL', 'the cat'], 'BertForTokenClassification')]
 FILL = [
@@ -195,7 +189,6 @@ MODELS = {
     name: BadInput(script, arguments, rows, write=write)
     for name, script, arguments, rows, write in (
         ('predict', 'predict', use, PREDICT, write_classifier),
-        ('encode', 'encode', use, ENCODE, write_classifier),
         ('ask', 'ask', use, ASK, write_classifier),
         ('tag', 'tag', use, TAG, write_classifier),
         ('fill', 'fill', use, FILL, write_masked),
