@@ -156,8 +156,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
 def _texts(X):
     """Return the rows of X as tuples of one or two texts."""
-    rows = [(row,) if isinstance(row, str) else row for row in np.asarray(X, dtype=object)]
-    rows = [tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,) for row in rows]
+    rows = [
+        tuple(row) if isinstance(row, (np.ndarray, list, tuple)) else (row,)
+        for row in np.asarray(X, dtype=object)
+    ]
     for number, row in enumerate(rows):
         if len(row) not in (1, 2) or not all(isinstance(text, str) for text in row):
             raise InputError(

@@ -93,20 +93,15 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         if self.has_host_form and not multi_precision:
             arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
             if host.are_on_host(itertools.chain(*arrays)):
-                self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
+                options = zip(indices, weights, lrs, wds)
+                steps, betas = [self._step(*each) for each in options], (self.beta1, self.beta2)
+                host.update_by_adam(arrays, _numbers(scales), steps, betas, self.clip_gradient)
                 return
 
         # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
         # moments.
         for arguments in zip(indices, weights, grads, states, scales, lrs, wds):
             self._update_weight(*arguments, multi_precision)
-
-    def _steps(self, indices, arrays, lrs, wds):
-        """Return the `_step` of each weight, the first of its arrays."""
-        return [
-            self._step(index, group[0], lr, wd)
-            for index, group, lr, wd in zip(indices, arrays, lrs, wds)
-        ]
 
     def _step(self, index, weight, lr, wd):
         """Return the `host.Step` of a weight with the operators' moments."""
@@ -119,11 +114,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             decay,
             late_decay,
         )
-
-    def _update_on_host(self, indices, arrays, scales, lrs, wds):
-        """Update weights with their gradients times the scales, which are numbers."""
-        steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
-        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
 
     def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""

@@ -21,16 +21,10 @@ from ..records import is_path
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
-from .pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    SyntheticLoader,
-    TextFiles,
-    describe_files,
-    epoch_of,
-    matching_files,
-)
+from .pretraining.files import epoch_of
+from .pretraining.loaders import PretrainingLoader, SyntheticLoader
+from .pretraining.sources import ShardFiles, TextFiles
+from .pretraining.text import SampleOptions, describe_files, matching_files
 from .settings import NUM_BUCKETS, MaskedLMSettings, PretrainingSettings, SampleSettings
 from .tables import check_files, split_text
 from .task import Data, TextTask
@@ -218,7 +212,9 @@ def make_sample_options(settings, next_sentence):
     options = SampleOptions(
         **given, max_seq_length=settings.max_length, next_sentence=next_sentence
     )
-    options.warn_of_lost_masks()
+    count, most = round(options.max_seq_length * options.masked_lm_prob), 'max_predictions_per_seq'
+    if count > settings.max_predictions_per_seq:
+        logger.warning('`%s` cuts off some of the %d masks of a full sequence', most, count)
     return options
 
 

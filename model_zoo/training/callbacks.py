@@ -50,17 +50,15 @@ class ProgressLogger(Callback):
 
     def __init__(self, terminal=None):
         self._terminal = has_viewer() if terminal is None else terminal
-        self._bar, self._shown = None, {}
+        self._shown = {}
         self._cleanup = contextlib.ExitStack()
 
     def on_start(self, loop):
-        if not self._terminal:
-            return
-        self._bar = open_bar(
-            total=loop.num_steps, initial=loop.state.step, unit='step', dynamic_ncols=True
-        )
+        state, options = loop.state, {} if self._terminal else {'disable': True}
+        options.update(total=loop.num_steps, initial=state.step, unit='step', dynamic_ncols=True)
+        self._bar = open_bar(**options)
         self._cleanup.callback(self._bar.close)
-        if self._bar.disable:  # by TQDM_DISABLE
+        if self._bar.disable:  # by TQDM_DISABLE, too
             return
         from tqdm.contrib.logging import logging_redirect_tqdm
 
@@ -71,8 +69,7 @@ class ProgressLogger(Callback):
                 handler.addFilter(_not_progress)
 
     def on_step(self, loop):
-        if self._bar is not None:
-            self._bar.update(1)
+        self._bar.update(1)
 
     def on_log(self, loop, record):
         self._show(epoch=record['epoch'], loss=f'{record["loss"]:.4f}')
@@ -83,9 +80,8 @@ class ProgressLogger(Callback):
             self._show(score=f'{record["score"]:.4f}')
 
     def _show(self, **values):
-        if self._bar is not None:
-            self._shown.update(values)
-            self._bar.set_postfix(self._shown)
+        self._shown.update(values)
+        self._bar.set_postfix(self._shown)
 
     def line(self, loop, record):
         """Return the log line for a record."""

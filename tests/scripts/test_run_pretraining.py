@@ -15,7 +15,7 @@ from bert import BertForPreTraining
 from model_zoo.checkpoint import read_tensors
 from model_zoo.checkpoint.readers import SUMS, write_sums
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import write_shard
+from model_zoo.tasks.pretraining.files import write_shard
 from model_zoo.tokenization.vocab import load_vocab
 
 SCRIPT = SCRIPTS / 'run_pretraining.py'

@@ -72,7 +72,7 @@ def _context():
     methods = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context('forkserver' if 'forkserver' in methods else 'spawn')
     if 'forkserver' in methods:
-        context.set_forkserver_preload([__name__])
+        context.set_forkserver_preload([f'{__package__}.sources'])
     return context
 
 

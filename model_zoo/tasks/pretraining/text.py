@@ -11,7 +11,6 @@ import bisect
 import concurrent.futures
 import dataclasses
 import itertools
-import logging
 import random
 import sys
 
@@ -22,8 +21,6 @@ from ...tokenization.chunks import SentenceEncoder
 from ...util.reading import decode_at
 from ...util.remote import file_size, is_file, matching, open_binary
 from .files import Samples
-
-logger = logging.getLogger(__name__)
 
 _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and would fill the memory
 
@@ -263,16 +260,6 @@ class SampleOptions:
     short_seq_prob: float = 0.1
     whole_word_mask: bool = False
     next_sentence: bool = True
-
-    def warn_of_lost_masks(self):
-        """Log a warning if `max_predictions_per_seq` cuts the masks of a full sequence."""
-        count = round(self.max_seq_length * self.masked_lm_prob)
-        if count > self.max_predictions_per_seq:
-            logger.warning(
-                'max_predictions_per_seq %d cuts off some of the %d masks of a full sequence',
-                self.max_predictions_per_seq,
-                count,
-            )
 
 
 class SampleMaker:

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import (
-    Corpus,
-    PretrainingLoader,
-    SampleMaker,
-    SampleOptions,
-    ShardFiles,
-    read_shard,
-    write_epoch,
-)
+from model_zoo.tasks.pretraining.files import read_shard, write_epoch
+from model_zoo.tasks.pretraining.loaders import PretrainingLoader
+from model_zoo.tasks.pretraining.sources import ShardFiles
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 LENGTH, MASKS = 32, 6
 #: as that program's pregenerate_training_data.py writes a line

@@ -6,16 +6,10 @@ import numpy as np
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import (
-    Corpus,
-    SampleMaker,
-    SampleOptions,
-    ShardFacts,
-    create_shards,
-    plan_parts,
-    read_shard,
-)
+from model_zoo.tasks.pretraining.create import ShardFacts, create_shards, plan_parts
+from model_zoo.tasks.pretraining.files import read_shard
 from model_zoo.tasks.pretraining.processes import Processes
+from model_zoo.tasks.pretraining.text import Corpus, SampleMaker, SampleOptions
 
 
 @pytest.fixture

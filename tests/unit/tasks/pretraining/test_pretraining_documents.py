@@ -5,8 +5,8 @@ import random
 import pytest
 
 from model_zoo.errors import InputError
-from model_zoo.tasks.pretraining import Corpus, matching_files
 from model_zoo.tasks.pretraining import text as text_module
+from model_zoo.tasks.pretraining.text import Corpus, matching_files
 
 
 def plain(paths):

@@ -5,15 +5,10 @@ import numpy as np
 import pytest
 from batches_of_samples import arrays, assert_same
 
-from model_zoo.tasks.pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    TextFiles,
-    make_batch,
-    read_shard,
-)
-from model_zoo.tasks.pretraining.files import Samples
+from model_zoo.tasks.pretraining.files import Samples, read_shard
+from model_zoo.tasks.pretraining.loaders import PretrainingLoader, make_batch
+from model_zoo.tasks.pretraining.sources import ShardFiles, TextFiles
+from model_zoo.tasks.pretraining.text import SampleOptions
 
 OPTIONS = SampleOptions(64, 10, 2, short_seq_prob=0.5)
 FILES = 5

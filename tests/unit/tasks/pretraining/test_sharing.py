@@ -3,13 +3,10 @@
 import pytest
 from batches_of_samples import Together, assert_same
 
-from model_zoo.tasks.pretraining import (
-    PretrainingLoader,
-    SampleOptions,
-    ShardFiles,
-    read_shard,
-    write_epoch,
-)
+from model_zoo.tasks.pretraining.files import read_shard, write_epoch
+from model_zoo.tasks.pretraining.loaders import PretrainingLoader
+from model_zoo.tasks.pretraining.sources import ShardFiles
+from model_zoo.tasks.pretraining.text import SampleOptions
 
 OPTIONS = SampleOptions(32, 5, 1, short_seq_prob=0.5)
 FILES = 7
