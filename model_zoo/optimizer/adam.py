@@ -50,8 +50,6 @@ class DecoupledAdam(mx.optimizer.Optimizer):
     # Subclasses define the step's size in `_rates`. On a GPU nothing here waits for the device; in
     # the host's memory NumPy computes.
 
-    has_host_form = True
-
     def __init__(
         self, learning_rate=None, beta1=0.9, beta2=0.999, epsilon=1e-6, max_grad_norm=None, **kwargs
     ):
@@ -90,18 +88,23 @@ class DecoupledAdam(mx.optimizer.Optimizer):
         grads = [g if g.stype == 'default' else g.tostype('default') for g in grads]
         scales = self._scales(indices, grads)
         lrs, wds = self._get_lrs(indices), self._get_wds(indices)
-        if self.has_host_form and not multi_precision:
+        if not multi_precision:
             arrays = [(w, g, *state) for w, g, state in zip(weights, grads, states)]
             if host.are_on_host(itertools.chain(*arrays)):
-                options = zip(indices, weights, lrs, wds)
-                steps, betas = [self._step(*each) for each in options], (self.beta1, self.beta2)
-                host.update_by_adam(arrays, _numbers(scales), steps, betas, self.clip_gradient)
+                self._update_on_host(indices, arrays, _numbers(scales), lrs, wds)
                 return
 
         # One call for each weight: MXNet's multi-tensor variant of the operator loses digits of the
         # moments.
         for arguments in zip(indices, weights, grads, states, scales, lrs, wds):
             self._update_weight(*arguments, multi_precision)
+
+    def _steps(self, indices, arrays, lrs, wds):
+        """Return the `_step` of each weight, the first of its arrays."""
+        return [
+            self._step(index, group[0], lr, wd)
+            for index, group, lr, wd in zip(indices, arrays, lrs, wds)
+        ]
 
     def _step(self, index, weight, lr, wd):
         """Return the `host.Step` of a weight with the operators' moments."""
@@ -114,6 +117,11 @@ class DecoupledAdam(mx.optimizer.Optimizer):
             decay,
             late_decay,
         )
+
+    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+        """Update weights with their gradients times the scales, which are numbers."""
+        steps, betas = self._steps(indices, arrays, lrs, wds), (self.beta1, self.beta2)
+        host.update_by_adam(arrays, scales, steps, betas, self.clip_gradient)
 
     def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         """Update a weight with its gradient times `scale`, of shape (1,)."""
@@ -344,8 +352,6 @@ class LAMB(DecoupledAdam):
     algorithm 2; ``lamb_optimizer.py`` of google-research/albert.
     """
 
-    has_host_form = False  # it is for batches that only GPUs take
-
     def __init__(
         self,
         learning_rate=None,
@@ -380,6 +386,24 @@ class LAMB(DecoupledAdam):
             return parameter.wd_mult != 0
         name = self.idx2name.get(index, index)
         return self.wd_mult.get(index, self.wd_mult.get(name, 1.0)) != 0
+
+    def _update_on_host(self, indices, arrays, scales, lrs, wds):
+        groups = {True: [], False: []}  # with the ratio of norms, and without
+        for row in zip(indices, arrays, scales, lrs, wds):
+            groups[self._has_ratio(row[0])].append(row)
+        if groups[False]:
+            super()._update_on_host(*zip(*groups[False]))
+        if groups[True]:
+            indices, arrays, scales, lrs, wds = zip(*groups[True])
+            steps = self._steps(indices, arrays, lrs, wds)
+            host.update_by_lamb(
+                arrays,
+                scales,
+                steps,
+                (self.beta1, self.beta2),
+                self.clip_gradient,
+                *map(self._bounds.get, ('lower_bound', 'upper_bound')),
+            )
 
     def _update_weight(self, index, weight, grad, state, scale, lr, wd, multi_precision):
         if not self._has_ratio(index):

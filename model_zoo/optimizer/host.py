@@ -47,18 +47,8 @@ def are_on_host(arrays):
 
 def sums_of_squares(arrays):
     """Return the sum of the squares of each array; waits until they are computed."""
-
-    # A sum of float32 over a large matrix loses digits: the pieces' sums are added as float64.
-    def square(piece, spare):
-        (array,), _ = piece
-        return float(np.dot(array, array))
-
     mx.nd.waitall()
-    pieces = _cut([[_flat(array)] for array in arrays], range(len(arrays)))
-    totals = [0.0] * len(arrays)
-    for (_, number), value in zip(pieces, _in_threads(square, pieces)):
-        totals[number] += value
-    return totals
+    return _sums_of_squares([_flat(array) for array in arrays])
 
 
 def multiply(arrays, factor):
@@ -79,24 +69,42 @@ def update_by_adam(arrays, scales, steps, betas, bound=None):
         (weight, grad, *moments), (scale, step) = piece
         first, second = (array[: grad.size] for array in spare)
         _update_moments(grad, moments, scale, betas, bound, first, second)
-        mean, var = moments
-        np.sqrt(var, out=first)
-        np.add(first, step.epsilon, out=first)
-        np.divide(mean, first, out=first)
-        np.multiply(first, step.factor * step.step, out=first)
-        if step.decay:
-            np.multiply(weight, step.factor * step.decay, out=second)
-            np.add(first, second, out=first)
+        _direction(weight, moments, step, first, second)
         np.subtract(weight, first, out=weight)
         if step.late_decay:  # not as a product with 1 - late_decay, which has too few digits
             np.multiply(weight, step.late_decay, out=first)
             np.subtract(weight, first, out=weight)
 
     mx.nd.waitall()
-    options = [*zip(scales, steps)]
-    used = [n for n, scale in enumerate(scales) if scale != 0 and math.isfinite(scale)]
-    groups = [[_flat(array) for array in arrays[n]] for n in used]
-    _in_threads(update, _cut(groups, [options[n] for n in used]))
+    _in_threads(update, _pieces(arrays, zip(scales, steps)))
+
+
+def update_by_lamb(arrays, scales, steps, betas, bound=None, lowest=None, largest=None):
+    """`update_by_adam` by directions of each weight's norm; the gradients become the directions."""
+
+    def direct(piece, spare):
+        (weight, grad, *moments), (scale, step) = piece
+        first, second = (array[: grad.size] for array in spare)
+        _update_moments(grad, moments, scale, betas, bound, first, second)
+        _direction(weight, moments, dataclasses.replace(step, factor=1.0), grad, second)
+
+    def move(piece, spare):
+        (weight, direction), (factor,) = piece
+        np.multiply(direction, factor, out=direction)
+        np.subtract(weight, direction, out=weight)
+
+    mx.nd.waitall()
+    used = [number for number, scale in enumerate(scales) if _is_usable(scale)]
+    arrays, scales, steps = ([part[number] for number in used] for part in (arrays, scales, steps))
+    _in_threads(direct, _pieces(arrays, zip(scales, steps)))
+    pairs = [[_flat(weight), _flat(grad)] for weight, grad, *_ in arrays]
+    norms = [[math.sqrt(total) for total in _sums_of_squares(list(side))] for side in zip(*pairs)]
+    factors = []
+    for weight, direction, step in zip(*norms, steps):
+        weight = weight if lowest is None else max(weight, lowest)
+        weight = weight if largest is None else min(weight, largest)
+        factors.append((step.factor * (weight / direction if weight and direction else 1.0),))
+    _in_threads(move, _cut(pairs, factors))
 
 
 def _update_moments(grad, moments, scale, betas, bound, first, second):
@@ -112,6 +120,45 @@ def _update_moments(grad, moments, scale, betas, bound, first, second):
             np.multiply(second, second, out=second)
         np.multiply(moment, beta, out=moment)
         np.add(moment, second, out=moment)
+
+
+def _direction(weight, moments, step, out, spare):
+    """Compute the step that is subtracted from a weight, without the late decay."""
+    mean, var = moments
+    np.sqrt(var, out=out)
+    np.add(out, step.epsilon, out=out)
+    np.divide(mean, out, out=out)
+    np.multiply(out, step.factor * step.step, out=out)
+    if step.decay:
+        np.multiply(weight, step.factor * step.decay, out=spare)
+        np.add(out, spare, out=out)
+
+
+def _sums_of_squares(views):
+    # A sum of float32 over a large matrix loses digits: the pieces' sums are added as float64.
+    def square(piece, spare):
+        (array,), _ = piece
+        return float(np.dot(array, array))
+
+    pieces = _cut([[view] for view in views], range(len(views)))
+    totals = [0.0] * len(views)
+    for (_, number), value in zip(pieces, _in_threads(square, pieces)):
+        totals[number] += value
+    return totals
+
+
+def _is_usable(scale):
+    return scale != 0 and math.isfinite(scale)
+
+
+def _pieces(arrays, options):
+    """Cut the arrays that are updated into pieces."""
+    chosen = [
+        ([_flat(array) for array in group], option)
+        for group, option in zip(arrays, options)
+        if _is_usable(option[0])
+    ]
+    return _cut(*zip(*chosen)) if chosen else []
 
 
 def _cut(groups, options):

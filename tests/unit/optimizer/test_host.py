@@ -15,6 +15,8 @@ OPTIONS = [
     ('bertadam', {'wd': 0.1, 'clip_gradient': 0.3, 'rescale_grad': 0.7}),
     ('bertadam', {'max_grad_norm': 0.5}),
     ('openaiadam', {'wd': 0.1, 'vector_l2': True}),
+    ('lamb', {'wd': 0.1}),
+    ('lamb', {'wd': 0.1, 'lower_bound': 0.5, 'upper_bound': 2.0, 'clip_gradient': 0.3}),
 ]
 
 
@@ -49,18 +51,20 @@ def test_equals_the_operators(monkeypatch, name, options):
         np.testing.assert_allclose(mine, theirs, rtol=2e-6, atol=2e-7)
 
 
-def test_threads_change_nothing(monkeypatch):
+@pytest.mark.parametrize(('name', 'options'), OPTIONS[:1] + OPTIONS[4:5])
+def test_threads_change_nothing(monkeypatch, name, options):
     found = []
     for threads in ('1', '5'):
         monkeypatch.setenv('OMP_NUM_THREADS', threads)
-        found.append(trained(*OPTIONS[0]))
+        found.append(trained(name, options))
     for other in found[1:]:
         assert_same(other, found[0], 0)
 
 
+@pytest.mark.parametrize('name', ['bertadam', 'lamb'])
 @pytest.mark.parametrize('scale', [0.0, np.inf, np.nan])
-def test_an_update_of_no_use_is_skipped(scale):
-    found = trained('bertadam', {'rescale_grad': scale})
+def test_an_update_of_no_use_is_skipped(name, scale):
+    found = trained(name, {'rescale_grad': scale})
     assert all(np.isfinite(array).all() for array in found)
     moments = [array for number, array in enumerate(found) if number % 3]
     assert not any(array.any() for array in moments)
