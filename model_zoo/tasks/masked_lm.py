@@ -21,7 +21,7 @@ from ..records import is_path
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
-from .pretraining.files import epoch_of
+from .pretraining.files import epoch_of, is_tfrecord
 from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
@@ -317,6 +317,24 @@ class PretrainingTask(MaskedLMTask):
         size = size or 8 if total is None else total // count
         self.settings = self.settings.copy(**{name: size})
         return size
+
+    def _source(self, segment, tokenizer):
+        source = super()._source(segment, tokenizer)
+        if isinstance(source, ShardFiles):
+            self._check_sizes(source)
+        return source
+
+    def _check_sizes(self, source):
+        """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
+        path = source.paths[0]
+        for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
+            samples, value = source.read(path), getattr(self.settings, name)
+            is_length = name == 'max_length'
+            width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
+            if width > value or (width < value and is_tfrecord(path)):
+                raise InputError(
+                    f'{value}: the samples in {path!r} were made with {width}', field=name
+                )
 
     def describe(self, data):
         synthetic = data.rows == 'train' and self.settings.synthetic_data
