@@ -8,7 +8,7 @@ import os
 
 from ..checkpoint.readers import weights_in_folder
 from ..errors import InputError
-from ..opening import locate, open_model, open_tokenizer
+from ..opening import check_vocab, locate, open_model, open_tokenizer
 from ..pretrained import local_path, names_files
 from ..pretrained.files import files_in_folder
 from ..registry import family_of_class
@@ -130,10 +130,11 @@ class ModelChoice:
             logger.warning('the vocabulary decides: do_lower_case is %s', tokenizer.do_lower_case)
         return model, tokenizer
 
-    def build(self, task, ctx, do_lower_case=None, **options):
+    def build(self, task, ctx, do_lower_case=None, prepare=None, **options):
         """Return the task's block with its parameters, and its tokenizer.
 
-        Parameters that no file has are initialized at random.
+        `prepare` may change both, for example add special tokens, before ``model_parameters`` are
+        loaded. Parameters that no file has are initialized at random.
         """
         weights = self._pretrained or not (self._from_scratch or self._parameters)
         if self.is_folder:
@@ -157,6 +158,9 @@ class ModelChoice:
             ctx=ctx,
             **options,
         )
+        if prepare is not None:
+            prepare(block, tokenizer)
+            check_vocab(len(tokenizer.vocab), block.config)
         if self._parameters:
             logger.info('loading %s', self._parameters)
             block.load_parameters(self._parameters, ctx=ctx, cast_dtype=True)

@@ -21,7 +21,7 @@ from ..records import is_path
 from ..training.job import describe_vocab
 from ..training.objective import Objective
 from ..training.workers import Workers
-from .pretraining.files import epoch_of, is_tfrecord
+from .pretraining.files import epoch_of, is_tfrecord, read_shard
 from .pretraining.loaders import PretrainingLoader, SyntheticLoader
 from .pretraining.sources import ShardFiles, TextFiles
 from .pretraining.text import SampleOptions, describe_files, matching_files
@@ -328,7 +328,7 @@ class PretrainingTask(MaskedLMTask):
         """Refuse sizes that contradict the samples; TFRecords have one size, as Google's."""
         path = source.paths[0]
         for name in filter(self.settings.is_given, ('max_length', 'max_predictions_per_seq')):
-            samples, value = source.read(path), getattr(self.settings, name)
+            samples, value = read_shard(path), getattr(self.settings, name)
             is_length = name == 'max_length'
             width = (samples.input_ids if is_length else samples.masked_lm_positions).shape[1]
             if width > value or (width < value and is_tfrecord(path)):

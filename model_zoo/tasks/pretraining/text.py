@@ -28,7 +28,7 @@ _LONGEST_DOCUMENT = 2**25  # bytes; a longer one lacks its blank lines, and woul
 def matching_files(patterns):
     """Return the files that wildcards match, sorted, each once."""
     files = set()
-    for pattern in (part.strip() for part in patterns.split(',')):
+    for pattern in [*filter(None, map(str.strip, patterns.split(',')))] or ['']:
         with reporting(f'cannot read {pattern!r}'):
             paths = matching(pattern)
         for path in paths:

@@ -62,7 +62,7 @@ SEARCH = [
     (['--top_k', '0', 'a'], 'k is 0; it must be an integer of at least 1'),
 ]
 SERVE = [
-    (['MODEL', '--batch_tokens', '0'], '--batch_tokens must be greater than 0, not 0'),
+    (['MODEL', '--batch_tokens', '0'], '--batch_tokens must be at least 1, not 0'),
     (['MODEL', '--api_key', 'env:NO_KEY', '--port', '0'], 'NO_KEY'),
     (['MODEL', 'MODEL'], 'NAME=MODEL'),
     (['MODEL', '--port', '1000000'], 'cannot serve on 127.0.0.1'),

@@ -172,7 +172,7 @@ def lm_arguments(data, folder, edit):
 
 LM = [
     (['--dev_file', 'EVAL'], 'give --model, a name or a folder, or --family'),
-    (['--dev_file', 'EVAL', '--model', 'bert_12_768_12'], 'cannot generate text'),
+    (['--dev_file', 'EVAL', '--model', 'bert_12_768_12'], 'is unknown; known: gpt'),
     (['--dev_file', 'EVAL', '--model', 'gpt2', '--family', 'gpt'], '--model'),
     (['--dev_file', 'EVAL', '--model', 'FOLDER'], 'config.json does not say the family'),
     (['--family', 'gpt2', '--mem_len', '4'], '--mem_len'),
